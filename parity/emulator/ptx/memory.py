@@ -60,10 +60,10 @@ def _ld(o: Operation, words: list[str]) -> None:
     number = f"{o.here} | COHERENT" if coherent else o.here
     if o.is_shared(target):
         load = f"u64 x; if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;"
-        o.guarded("if (on) {", place, load, _loaded(o, target, type_, f"all((u{8 * size})x)"), "}")
+        o.guarded(place, load, _loaded(o, target, type_, f"all((u{8 * size})x)"))
         return
     apart = "apart" in words  # several loads, see `merging`
-    lines = ["if (on) {", place, _misaligned(o, size if apart else size * count)]
+    lines = [place, _misaligned(o, size if apart else size * count)]
     if apart:
         lines.append(
             f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
@@ -88,7 +88,7 @@ def _ld(o: Operation, words: list[str]) -> None:
         for i, each in enumerate(targets):
             if each != "_":
                 lines.append(_loaded(o, each, type_, _element("x", i, size)))
-    o.guarded(*lines, "}")
+    o.guarded(*lines)
 
 
 def _element(name: str, i: int, size: int) -> str:
@@ -164,7 +164,7 @@ def _st(o: Operation, words: list[str]) -> None:
         return
     place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = ["if (on) {", place, _misaligned(o, size * count)]
+    lines = [place, _misaligned(o, size * count)]
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
     if count == 1:
         lines.append(f"if (store_at_u{8 * size}(c, on, at, {number}, {values[0]})) return 1;")
@@ -185,7 +185,7 @@ def _st(o: Operation, words: list[str]) -> None:
                 per = 4 // size
                 lines.append(f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};")
         lines.append(f"if (scatter_at(c, on, at, {bytes_}, {number}, x)) return 1;")
-    o.guarded(*lines, "}")
+    o.guarded(*lines)
 
 
 def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
@@ -248,7 +248,6 @@ def _atom(o: Operation, words: list[str]) -> None:
     read = [f"as<{u}>({o.source(each, type_ if not type_.endswith('x2') else 'b32')})" for each in values]
     given, compared = (read[1], read[0]) if compares else (read[0], read[0])
     lines = [
-        "if (on) {",
         place,
         _misaligned(o, size),
         "const V<u32> lo = lo32(at), hi = hi32(at);",
@@ -258,7 +257,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     ]
     if target != "_":
         lines.append(o.result(target, f"b{8 * size}", "old"))
-    o.guarded(*lines, "}")
+    o.guarded(*lines)
 
 
 def copy_async(o: Operation, words: list[str]) -> None:
@@ -270,7 +269,7 @@ def copy_async(o: Operation, words: list[str]) -> None:
     if more and not more[0].startswith("%"):
         more = []
     source, target = place_of(o, of, "global"), place_of(o, to, "shared")
-    lines = ["if (on) {", f"V<u32> x[{bytes_ // 4}] = {{}};", "{", source]
+    lines = [f"V<u32> x[{bytes_ // 4}] = {{}};", "{", source]
     if more:
         have = o.source(more[0], "u32")
         lines += [
@@ -283,7 +282,7 @@ def copy_async(o: Operation, words: list[str]) -> None:
     else:
         lines.append(f"if (gather_at(c, on, at, {bytes_}, {o.here}, x)) return 1;")
     lines += ["} {", target, f"if (scatter_at(c, on, at, {bytes_}, {o.here}, x)) return 1;", "}"]
-    o.guarded(*lines, "}")
+    o.guarded(*lines)
 
 
 MEMORY: dict[str, Callable[[Operation, list[str]], None]] = {

@@ -322,8 +322,7 @@ class Operation:
             wide = f"{'i' if signed else 'u'}{8 * have}"
             value, c = f"to<{wide}>(V<{c}>({value}))", wide
         if (constant := self.whole.constant(self.function.name, operand)) is not None:
-            when = "if (on) " if self.item.modifiers else ""
-            return f"{when}C({c}, {self.n(constant)}) = V<{c}>({value})[0];"
+            return f"C({c}, {self.n(constant)}) = V<{c}>({value})[0];"
         there = self.register(operand, c)
         return f"put({there}, on, V<{c}>({value}));"
 
@@ -349,8 +348,10 @@ class Operation:
         self.numbers = []
 
     def guarded(self, *lines: str) -> None:
-        """A step for the threads of the guard alone."""
-        self.step("{", f"const Mask on = {self.on};", *lines, "}")
+        """A step for the threads of the guard alone; often these are none."""
+        self.step(
+            "{", f"const Mask on = {self.on};", *(["if (on) {", *lines, "}"] if self.item.modifiers else lines), "}"
+        )
 
 
 _BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f32": 4, "u64": 8, "i64": 8, "f64": 8}

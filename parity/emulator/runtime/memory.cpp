@@ -287,6 +287,8 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
   if (!lanes) return 0;
+  // No other wavefront has the LDS of this one, and no compare-and-swap waits to hear of its load.
+  if (g->waves == 1 && !c->compares && !(mask(bools(at.vector() < c->lds)) & lanes)) return 0;
   const Tracer tracer(c, instruction);
   const V<u64> step = at.vector() - of_lane_before(at.vector());
   const Mask go_on = mask(bools(step == 0) | bools(step == bytes)) & lanes & lanes << 1;
@@ -461,7 +463,7 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
   V<u64> offset = where - c->base;
-  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset, &vary)) {
+  if (__builtin_popcountl(lanes) > LANES / 2 && lanes_at<T, READABLE>(c, lanes, offset, &vary)) {
     const Lanes<u64> each(offset);
     for (u32 i = 0; i < LANES; i++) x[i] = peek<T>(c->data + each[i]);
   } else {
