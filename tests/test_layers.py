@@ -21,7 +21,7 @@ LAYERS = (
     ("knobs",),
     ("mutation",),
     ("engine",),
-    ("runners", "static"),
+    ("runners", "static", "guess"),
     ("hip",),
     ("emulator",),
     ("toolchain",),

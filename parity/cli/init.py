@@ -17,13 +17,14 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
-from parity.cli.probing import Given, Probed, Prober
-from parity.cli.skeleton import Probe, Skeleton, case_file, skeletons
 from parity.cli.terminal import building, errors, output, reporting
 from parity.codeobject import CodeObject, spelled, unqualified
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
+from parity.guess.facts import Given, Probed
+from parity.guess.probing import Prober
+from parity.guess.skeleton import Probe, Skeleton, case_file, skeletons
 from parity.options import CUDA_SIDE
 from parity.suite import Project, Selection, find_project, load_suite, settings_of
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, build, find_modules, nvcc

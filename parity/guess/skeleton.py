@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from pathlib import PurePath
 
-from parity.cli.probing import FREE, Given, Probed
 from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
+from parity.guess.facts import FREE, Given, Probed
 from parity.toolchain.host_launches import HostLaunch
 from parity.toolchain.ptx_dataflow import Flow
 from parity.toolchain.structures import Field, Structures
