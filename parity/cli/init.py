@@ -24,7 +24,8 @@ from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.guess.facts import Given, Probed
 from parity.guess.probing import Prober
-from parity.guess.skeleton import Probe, Skeleton, case_file, skeletons
+from parity.guess.signature import Probe
+from parity.guess.skeleton import Skeleton, case_file, skeletons
 from parity.options import CUDA_SIDE
 from parity.suite import Project, Selection, find_project, load_suite, settings_of
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, build, find_modules, nvcc

@@ -10,74 +10,31 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import PurePath
 
-from parity.codeobject import Argument, Kernel, spelled, unqualified
+from parity.codeobject import Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
 from parity.guess.facts import FREE, Given, Probed
+from parity.guess.signature import ELEMENTS, SUFFIXES, Probe, Signature, Taken, signature_of, variables_of
 from parity.toolchain.host_launches import HostLaunch
 from parity.toolchain.ptx_dataflow import Flow
-from parity.toolchain.structures import Field, Structures
+from parity.toolchain.structures import Structures
 
-__all__ = ["Probe", "Skeleton", "case_file", "skeletons"]
+__all__ = ["Skeleton", "case_file", "skeletons"]
 
-Probe = Callable[[Sequence[Given], Flow | None], Probed | str]
-"""Tells what launches of a kernel show, of its arguments in order and their flow, or why they show nothing."""
-
-C_TYPES: Mapping[str, str] = {
-    "float": "f32",
-    "double": "f64",
-    "__half": "f16",
-    "half": "f16",
-    "_Float16": "f16",
-    "c10::Half": "f16",
-    "c10::BFloat16": "bf16",
-    "__hip_bfloat16": "bf16",
-    "hip_bfloat16": "bf16",
-    "bool": "u8",
-    "signed char": "i8",
-    "unsigned char": "u8",
-    "short": "i16",
-    "int": "i32",
-    "unsigned int": "u32",
-    "long": "i64",
-    "long long": "i64",
-    "unsigned long": "u64",
-    "unsigned long long": "u64",
-}
-"""The dtype of a type of C, as a demangler spells it."""
-VECTORS: Mapping[str, str] = {
-    **C_TYPES, "char": "i8", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",
-}  # fmt: skip
-"""The dtype of the elements of a vector, by its name without their number: ``float4``."""
-
-SUFFIXES: Mapping[str, str] = {**{name: name for name in NUMBERS}, "fp8_e4m3": "f8_e4m3", "half": "f16", **C_TYPES}
-"""The endings that a name may have, and the dtype that each means."""
-
-WRITTEN = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
-COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
-ROWS = re.compile(rf"{COUNT.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
-REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
-_ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
-_TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
-_VECTOR = re.compile(r"(\w+)([234])")
-_INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
-"""The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
-_ELEMENTS: Mapping[str, str] = {
-    "f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "s16": "i16", "u64": "i64",
-    "s64": "i64", "f16": "f16", "f16x2": "f16", "bf16": "bf16", "bf16x2": "bf16",
-}  # fmt: skip
-"""The dtype of elements, by the type as which PTX reads or writes them; of 16 bits there are several."""
-VARIABLES = ("T", "S", "R")
+_WRITTEN = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
+_COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
+_ROWS = re.compile(rf"{_COUNT.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
+_REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
 """A dim that tells the value of a name."""
 _MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
 """A dim that is large for small values of a name."""
-UNEXPLAINED = 3
+_UNEXPLAINED = 3
 """Whole numbers of a kernel that nothing depends on, from which on too little is known of it to guess."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """The choices for an extent that is no dim of a tensor with data."""
@@ -95,47 +52,6 @@ _LAUNCH = "a guess: the host's; say grid= and shapes= if not a thread per elemen
 _FREE = frozenset(FREE.values())
 _OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
 """Names that a declaration gives a meaning of its own."""
-
-
-@dataclass(frozen=True)
-class Taken:
-    """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
-
-    What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
-    accessed at once; ``is_vector`` says that the type is one of so many. ``key`` is the argument's place, and the byte
-    in it for a field of the structure ``inside``.
-    """
-
-    name: str
-    dtype: str
-    size: int
-    is_pointer: bool
-    is_written: bool | None = None
-    is_input: bool | None = None
-    lanes: int = 1
-    is_vector: bool = False
-    is_bool: bool = False
-    key: tuple[int, int] = (0, 0)
-    inside: str = ""
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
-
-    ``shares`` says that threads of a block share memory. ``structs`` are the bytes of arguments whose fields stand
-    among ``args``, ``launches`` what the host does.
-    """
-
-    pattern: str
-    types: tuple[str, ...]
-    args: tuple[Taken, ...]
-    text: str
-    flow: Flow | None = None
-    probe: Probe | None = None
-    shares: bool = False
-    structs: Mapping[str, int] = field(default_factory=dict)
-    launches: tuple[HostLaunch, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,7 +102,7 @@ def skeletons(
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
-        one = replace(_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
+        one = replace(signature_of(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -204,98 +120,6 @@ def skeletons(
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 120, subsequent_indent="#   ", break_long_words=False)
-
-
-def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
-    names = spelled(kernel.name) or (kernel.name,)
-    pattern, types = names[0], list[str]()
-    if match := _TEMPLATE.fullmatch(pattern):
-        if match[2] in C_TYPES:
-            pattern, types = f"{match[1]}<{{T}}>", [match[2]]
-    else:
-        while len(types) < len(VARIABLES) and (match := _ENDING.fullmatch(pattern)):
-            pattern, types = match[1], [match[2], *types]
-        pattern += "".join(f"_{{{variable}}}" for variable in _variables(len(types)))
-    declared = _types_of(names[1]) if len(names) > 1 else []
-    args, structs = list[Taken](), dict[str, int]()
-    for i, argument in enumerate(kernel.args):
-        c_type = declared[i] if len(declared) == len(kernel.args) else ""
-        name, is_pointer = _name(argument, i), argument.kind != "by_value"
-        fields = structures.fields(c_type, argument.size) if structures and not is_pointer else ()
-        if len(fields) > 1:
-            structs[name] = argument.size
-        inside = name if name in structs else ""
-        for each in fields if inside else (Field(name, c_type, 0, argument.size),):
-            is_written = None if not c_type or inside else "const" not in c_type
-            dtype, lanes = _dtype(each.c_type)
-            if not dtype and structures and "*" in each.c_type:  # structures of one type are tensors of that
-                dtype, _ = _dtype(structures.element(_bare(each.c_type)))
-            is_bool = _bare(each.c_type) == "bool"
-            taken = Taken(
-                each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,
-                is_bool, (i, each.offset), inside,
-            )  # fmt: skip
-            args.append(_seen(taken, flow, len(kernel.args), each.c_type))
-    twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
-    twice |= {"x", "y", "z", "w"}  # a vector's
-    args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
-    given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
-    shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
-    shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
-    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
-
-
-def _seen(taken: Taken, flow: Flow | None, count: int, c_type: str) -> Taken:
-    """The argument, of so many, with what PTX shows of it."""
-    if flow is None or len(flow.types) != count or taken.key in flow.escaped:
-        return taken
-    use, bound, of = flow.uses.get(taken.key), flow.bounds.get(taken.key), flow.types[taken.key[0]]
-    if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
-        return replace(
-            taken,
-            is_pointer=False,
-            dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
-        )
-    found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
-    dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
-    lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
-    return replace(
-        taken,
-        is_pointer=True,
-        lanes=taken.lanes if taken.is_vector else max(1, lanes),
-        dtype=dtype,
-        is_written=bool(use and use.writes),
-        is_input=use is None or use.is_input,
-    )
-
-
-def _variables(count: int) -> tuple[str, ...]:
-    """Names of type variables: T alone; S and T where one type goes to another."""
-    return {0: (), 1: ("T",), 2: ("S", "T")}.get(count, ("R", "S", "T"))
-
-
-def _name(argument: Argument, i: int) -> str:
-    name = argument.name.rpartition(".")[0] or argument.name
-    return name if name.isidentifier() else f"argument_{i}"
-
-
-def _types_of(signature: str) -> list[str]:
-    """The types of the arguments in a demangled signature."""
-    inside = signature[signature.rindex("(") + 1 : -1]
-    return [part.strip() for part in inside.split(",")] if "<" not in inside else []
-
-
-def _bare(c_type: str) -> str:
-    """The type that a pointer leads to, or the type of a value."""
-    return " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
-
-
-def _dtype(c_type: str) -> tuple[str, int]:
-    """The dtype of a type of C, or of the elements of a vector, and their number."""
-    bare = _bare(c_type)
-    if (vector := _VECTOR.fullmatch(bare)) and vector[1] in VECTORS:
-        return VECTORS[vector[1]], int(vector[2])
-    return C_TYPES.get(bare, ""), 1
 
 
 def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleton:
@@ -363,7 +187,7 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         ")",
     ]
     question = told if isinstance(told, str) else ""
-    if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= UNEXPLAINED:
+    if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= _UNEXPLAINED:
         question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
@@ -388,7 +212,7 @@ def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
     found, unknown = dict[str, _Table](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
         source = (spelled(symbol) or (symbol,))[0]
-        kinds = {_ELEMENTS.get(each, "") for each in table.types}
+        kinds = {ELEMENTS.get(each, "") for each in table.types}
         dtype = kinds.pop() if len(kinds) == 1 else ""
         if dtype in NUMBERS and NUMBERS[dtype].is_float:
             name = _safe(unqualified(source))
@@ -442,7 +266,7 @@ def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool
             words.append(each.name)
         elif each.name in ("num_dims", "numel"):
             words.append(f"{each.name}:{'u64' if each.size == 8 else 'i32'}")
-        elif COUNT.fullmatch(each.name) and guess in NUMBERS and not NUMBERS[guess].is_float:
+        elif _COUNT.fullmatch(each.name) and guess in NUMBERS and not NUMBERS[guess].is_float:
             words.append(f"{each.name}:{guess}=numel")
         else:
             words.append(each.name)
@@ -495,7 +319,7 @@ def _told(
             words.append(f"numel:{kind}" if each.name == "numel" else f"{name}:{kind}=numel")
         elif name in probed.names:
             words.append(f"{name}:{kind}")
-        elif idle == [each] and len(free) == 1 and ROWS.fullmatch(name):
+        elif idle == [each] and len(free) == 1 and _ROWS.fullmatch(name):
             words.append(f"{name}:{kind}={free[0]}")
         else:
             words.append(name)
@@ -590,7 +414,7 @@ def _is_strided(one: Signature, probed: Probed | None) -> bool:
 def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
     """The type of each argument: a variable if it changes with it from kernel to kernel, else a dtype."""
     types = [[SUFFIXES.get(spelt, spelt) for spelt in each.types] for each in alike]
-    variables = _variables(len(types[0]))
+    variables = variables_of(len(types[0]))
     found = {}
     for i, one in enumerate(alike[0].args):
         dtypes = [each.args[i].dtype for each in alike]
@@ -623,7 +447,7 @@ def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
         return ""
     if one.flow is None:
         return one.probe((), None)
-    types = dict(zip(_variables(len(one.types)), one.types, strict=True))
+    types = dict(zip(variables_of(len(one.types)), one.types, strict=True))
     given = []
     for each in one.args:
         kind = types.get(of[each.name], of[each.name])
@@ -670,13 +494,13 @@ def _written(pointers: list[Taken]) -> set[str]:
     """The pointers that are most likely written: those not to const, or the one that is called so, or the last."""
     if any(each.is_written is not None for each in pointers):
         return {each.name for each in pointers if each.is_written}
-    called = [each.name for each in pointers if WRITTEN.fullmatch(each.name)]
+    called = [each.name for each in pointers if _WRITTEN.fullmatch(each.name)]
     return {*called[:1]} or {each.name for each in pointers[-1:]}
 
 
 def _number(number: Taken, of: Mapping[str, str]) -> str:
     """The type of a number of which only the size is known."""
-    real = REAL.fullmatch(number.name) is not None
+    real = _REAL.fullmatch(number.name) is not None
     if real and of:
         kind, variable = next(iter(of.items()))
         if kind in NUMBERS and NUMBERS[kind].itemsize == number.size:
