@@ -44,7 +44,8 @@ class Diagnostic:
 
     After the place of the error itself come those that instantiate the template it is in; ``included`` are the places
     that include the file it is in, the nearest first. ``host_only`` are files with functions that were meant, but are
-    for the host, ``previous`` is the place of what an error says is there already.
+    for the host, ``previous`` is the place of what an error says is there already, ``candidates`` are the functions
+    that a call may mean.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Diagnostic:
     included: tuple[Place, ...] = ()
     host_only: tuple[str, ...] = ()
     previous: Place | None = None
+    candidates: tuple[Place, ...] = ()
 
     @property
     def missing_header(self) -> str:
@@ -79,6 +81,8 @@ def diagnostics(log: str) -> list[Diagnostic]:
             found[-1] = replace(found[-1], places=(*found[-1].places, place))
         elif found and kind == "note" and text.startswith(_PREVIOUS):
             found[-1] = replace(found[-1], previous=place)
+        elif found and kind == "note" and text == "candidate function":
+            found[-1] = replace(found[-1], candidates=(*found[-1].candidates, place))
         elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
             found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))
     return found

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, replace
 
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
 from parity.toolchain.host_syntax import (
+    DEVICE_ALONE,
+    KERNEL_WORD,
     Instantiation,
     Piece,
     asks_for_a_version,
@@ -71,6 +73,9 @@ _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
+
+_OWN_ATOMIC = re.compile(r"^call to 'atomic\w+' is ambiguous$")
+"""clang's error where a source defines, in a namespace, an atomic that CUDA lacks for old GPUs and HIP has."""
 
 _FAILED = re.compile(r"^static assertion failed")
 _ERROR = re.compile(r"#\s*error\b")
@@ -218,7 +223,8 @@ def repaired(
     are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
     parity asks for the instantiated templates: one that leads to an error goes.
     """
-    device = device_macros(texts.values())
+    device = device_macros(texts.values()) | device_macros(texts.values(), anywhere=True, words=KERNEL_WORD)
+    perhaps = device_macros(texts.values(), anywhere=True, words=DEVICE_ALONE)
     missing = {
         error.missing_header: f"{':'.join(map(str, error.places[0]))}: error: {error.text}"
         for error in errors
@@ -240,7 +246,8 @@ def repaired(
         if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):
             pieces.setdefault((added.file, added.start), added)
             continue
-        for file, line, column in error.places:
+        own = [each for each in error.candidates if each[0] in texts] if _OWN_ATOMIC.search(error.text) else []
+        for file, line, column in own if 0 < len(own) < len(error.candidates) else error.places:
             if file == INSTANTIATIONS:
                 refused.add(line - 1)
                 break
@@ -258,6 +265,8 @@ def repaired(
                 around = words
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
+            elif own:
+                around = function_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
                 around = at(texts[file], line, column) or extern_at(texts[file], line, column)
@@ -267,6 +276,8 @@ def repaired(
                 around = (said,)  # a header that is not there may have made the difference, or CUDA's version does
             else:
                 around = pieces_at(texts[file], line, column, device)
+                if len(around) > 1 and not pieces_at(texts[file], line, column, perhaps):
+                    around = around[-1:]  # no part of a function that may be the device's: it would do something else
             if not around:
                 break  # device code of the user's: the error is his
             open_ones = [piece for piece in (around[-1:] if coarse else around) if not host.covers(file, piece)]
@@ -276,7 +287,7 @@ def repaired(
                 pieces.setdefault((file, piece.start), left_out)
                 break
     if not missing and (without or not (pieces or refused)):
-        pieces = {**_beyond(host, texts, errors, without), **pieces}
+        pieces = {**_beyond(host, texts, errors, device, without), **pieces}
     if not missing and not pieces and not refused:
         return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
@@ -316,7 +327,11 @@ def _named(name: str, texts: Mapping[str, str]) -> Iterator[Place]:
 
 
 def _beyond(
-    host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic], without: Callable[[str], bool] | None
+    host: HostCode,
+    texts: Mapping[str, str],
+    errors: Sequence[Diagnostic],
+    device: frozenset[str],
+    without: Callable[[str], bool] | None,
 ) -> dict[tuple[str, int], LeftOut]:
     """Device code that does what no AMD GPU can, or needs what is not here, and that which uses it."""
     gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
@@ -340,8 +355,8 @@ def _beyond(
             if not any(each.file == file and call.is_within(each) for each in host.left_out):
                 found.setdefault((file, call.start), call)
             continue
-        if not (said or used or lacks):
-            continue
+        if not (said or used or lacks) or pieces_at(texts[file], line, column, device):
+            continue  # no device code
         because = (said[1] or said[2]) if said else f"uses {used[0]}, which is left out" if used else error.text
         for name, piece in definitions_at(texts[file], line, column):
             if not host.covers(file, piece):

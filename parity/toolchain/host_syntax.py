@@ -14,6 +14,8 @@ from parity.toolchain.lexing import code
 
 __all__ = [
     "ANYTHING",
+    "DEVICE_ALONE",
+    "KERNEL_WORD",
     "Instantiation",
     "Piece",
     "asks_for_a_version",
@@ -42,6 +44,10 @@ ANYTHING = "::parity_stub::anything()"
 """The stand-in for a value, see ``include/stubs/parity/anything.h``."""
 
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
+KERNEL_WORD = re.compile(r"\b__global__\b")
+"""Matches what says that a function is a kernel."""
+DEVICE_ALONE = re.compile(r"^(?!.*\b__host__\b).*\b__device__\b", re.DOTALL)
+"""Matches what says that code is the device's, and not the host's as well."""
 # What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
 _DEVICE_BEFORE = re.compile(
     r"\b__(?:device|global|constant|shared|managed|host|launch_bounds)__(?:\s*\([^()]*\))?"
@@ -102,7 +108,8 @@ _BYTE = re.compile(rb"[^\r\n]")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
-_DEFINITIONS = frozenset(("function_definition", "class_specifier", "struct_specifier"))
+_CLASSES = frozenset(("class_specifier", "struct_specifier"))
+_DEFINITIONS = frozenset(("function_definition", *_CLASSES))
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -386,7 +393,15 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         return ()
     if _holds_kernels(unit):  # a macro before a class can make the tree take all that follows as its body
         return ()
-    return (*inner, _piece(unit, ""))
+    return (*inner, _declared(unit))
+
+
+def _declared(unit: tree_sitter.Node) -> Piece:
+    """All of a unit, or of a class what follows its name: device code may name a type that it does not have."""
+    whole = _piece(unit, "")
+    of = next((each for each in unit.children if each.type in _CLASSES), unit)
+    name = of.child_by_field_name("name") if of.type in _CLASSES and of.child_by_field_name("body") else None
+    return replace(whole, start=name.end_byte) if name is not None and name.type == "type_identifier" else whole
 
 
 def _is_whole(piece: str) -> bool:
@@ -506,15 +521,15 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
     return found
 
 
-def device_macros(texts: Iterable[str], *, anywhere: bool = False) -> frozenset[str]:
+def device_macros(texts: Iterable[str], *, anywhere: bool = False, words: re.Pattern[str] = _DEVICE) -> frozenset[str]:
     """Macros whose expansion says that something is device code: the last definition's, or that of one ``anywhere``.
 
     The last is often that for compilers of the host. What it makes of code of both sides is left out if it does not
-    compile, libraries' above all.
+    compile, libraries' above all. Of all ``words`` of the device, those that are looked for may be fewer.
     """
     bodies = [each for text in texts for each in _DEFINE.findall(text)]
     bodies = bodies if anywhere else [*dict(bodies).items()]
-    found = {name for name, body in bodies if _DEVICE.search(body)}
+    found = {name for name, body in bodies if words.search(body)}
     while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)

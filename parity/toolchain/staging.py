@@ -324,6 +324,11 @@ def _errors(error: CompileError, source: Source) -> list[Diagnostic]:
         return (names.get(place[0], place[0]), *place[1:])
 
     return [
-        replace(each, places=tuple(map(named, each.places)), previous=named(each.previous) if each.previous else None)
+        replace(
+            each,
+            places=tuple(map(named, each.places)),
+            previous=named(each.previous) if each.previous else None,
+            candidates=tuple(map(named, each.candidates)),
+        )
         for each in diagnostics(error.log)
     ]

@@ -886,3 +886,55 @@ def test_a_macro_at_the_end_of_a_class_does_not_take_the_brace_of_what_is_around
     text = MACROS_IN_CLASSES[piece.start : piece.end]
     assert (piece.line, piece.line + text.count("\n")) == (line, last)
     assert text.count("{") == text.count("}")
+
+
+BY_MACROS = """#ifdef __CUDACC__
+#define GLOBAL __global__
+#define ON_GPU __device__
+#else
+#define GLOBAL
+#define ON_GPU
+#endif
+#define NAMED(name) name##_gpu
+namespace { BODY }
+template <int N> GLOBAL void NAMED(lowest)(const double* x, double* out
+#ifndef __CUDACC__
+                                           , int thread
+#endif
+) {
+  for (int i = threadIdx.x; i < N; i += blockDim.x)
+    STATEMENT
+}
+void launch(double* x) { NAMED(lowest)<8><<<1, 32>>>(x, x); }
+"""
+
+
+def test_no_statement_of_a_kernel_is_left_out_whatever_its_macros_say_elsewhere(built):
+    (finding,) = built(BY_MACROS.replace("BODY", "").replace("STATEMENT", "nosuch(out[0]);")).error.findings
+    assert (finding.name, finding.line) == ("nosuch", 16)
+
+
+def test_no_statement_of_a_function_that_may_be_the_devices_is_left_out_alone(built):
+    text = BY_MACROS.replace("BODY", "ON_GPU double twice(double x) { nosuch(x); return 2 * x; }")
+    findings = built(text.replace("STATEMENT", "out[0] = twice(out[0]);")).error.findings
+    assert "twice" in {finding.name for finding in findings}
+
+
+def test_an_atomic_of_the_sources_own_that_hip_has_is_hips(tmp_path, cache):
+    own = "__device__ double atomicMin(double* at, double x) { return *at = x < *at ? x : *at; }"
+    text = BY_MACROS.replace("BODY", own).replace("STATEMENT", "{ atomicMin(out, x[i]); }")
+    kernels = program(tmp_path, text, "gfx1100", cache)
+    (kernel,) = kernels.built.code_object.kernels
+    assert kernels.run(kernel, np.full(1, 3.0), np.arange(8.0) - 2, block=8).tolist() == [-2.0]
+
+
+def test_of_a_class_of_the_host_that_is_left_out_the_name_stays(built):
+    one = built("""struct Base { __device__ virtual ~Base() {} };
+struct Owner { ~Owner() {} };
+struct Held final : public Base { Owner owner; };
+struct Own {};
+template <bool b, class T, class F> struct choose { using type = T; };
+using Chosen = choose<true, Own, Held>::type;
+__global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
+""")
+    assert [piece.line for piece in one.translation.left_out] == [3]
