@@ -400,8 +400,10 @@ def _declared(unit: tree_sitter.Node) -> Piece:
     """All of a unit, or of a class what follows its name: device code may name a type that it does not have."""
     whole = _piece(unit, "")
     of = next((each for each in unit.children if each.type in _CLASSES), unit)
-    name = of.child_by_field_name("name") if of.type in _CLASSES and of.child_by_field_name("body") else None
-    return replace(whole, start=name.end_byte) if name is not None and name.type == "type_identifier" else whole
+    name, body = (of.child_by_field_name(part) if of.type in _CLASSES else None for part in ("name", "body"))
+    if name is None or body is None or name.type != "type_identifier":
+        return whole
+    return replace(whole, start=name.end_byte, end=body.end_byte)
 
 
 def _is_whole(piece: str) -> bool:

@@ -932,9 +932,10 @@ def test_of_a_class_of_the_host_that_is_left_out_the_name_stays(built):
     one = built("""struct Base { __device__ virtual ~Base() {} };
 struct Owner { ~Owner() {} };
 struct Held final : public Base { Owner owner; };
+template <class T> class Several : public Base { Owner owners[2]; T last = T().last(); int n = nosuch; };
 struct Own {};
 template <bool b, class T, class F> struct choose { using type = T; };
-using Chosen = choose<true, Own, Held>::type;
+using Chosen = choose<true, choose<true, Own, Held>::type, Several<int>>::type;
 __global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
 """)
-    assert [piece.line for piece in one.translation.left_out] == [3]
+    assert [piece.line for piece in one.translation.left_out] == [3, 4]
