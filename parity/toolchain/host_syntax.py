@@ -201,6 +201,8 @@ def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The function or template of one that is defined at a place, of the host or the device; none if there is none."""
     node = _node_at(text, line, column, "function_definition")
+    while node is not None and (node.type != "function_definition" or _is_in_function(node)):
+        node = node.parent
     if node is None:
         return ()
     above = node.parent
@@ -215,8 +217,9 @@ def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece]
     """
     tree = syntax_tree(text)
     node = tree.root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
-    while node is not None and not (node.type in _DEFINITIONS and node.child_by_field_name("body")):
-        if node.type in _UNITS and _above(node).type in _SCOPES:
+    while node is not None:
+        is_defined = node.type in _DEFINITIONS and node.child_by_field_name("body") and not _is_in_function(node)
+        if is_defined or (node.type in _UNITS and _above(node).type in _SCOPES and not _is_in_function(node)):
             break
         node = node.parent
     if node is None:
@@ -535,6 +538,20 @@ def device_macros(texts: Iterable[str], *, anywhere: bool = False, words: re.Pat
     while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)
+
+
+def _is_in_function(node: tree_sitter.Node) -> bool:
+    """True if a definition stands among the statements of a function, and not in a class there.
+
+    The head of a loop that a macro makes (``LOOP(i, n) { }``) looks like a function. With its body a kernel would lose
+    what it does.
+    """
+    above = node.parent
+    while above is not None and above.type != "field_declaration_list":
+        if above.type in _BODIES:
+            return True
+        above = above.parent
+    return False
 
 
 def _above(node: tree_sitter.Node) -> tree_sitter.Node:

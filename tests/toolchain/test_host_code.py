@@ -281,7 +281,7 @@ def test_what_is_beyond_a_stub_is_named(built):
         "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
         "__global__ void k(int* x) {\n"
         "  hipcub::NoSuchThing a;\n"
-        "  thrust::sort(x, x + 4);\n"
+        "  thrust::set_union(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
         "  nvshmem_int_put(x, x, 4, 1);\n"
         "  Eigen::Vector3f v;\n"
@@ -569,6 +569,21 @@ def test_device_code_whose_header_is_not_here_is_left_out_by_name_and_no_other(b
     assert gone["overloaded"] == (8, "uses of, which is left out")
     assert set(gone) == {"of", "size", "overloaded", "shaped"}
     assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))
+
+
+def test_a_kernel_does_not_lose_the_loop_that_a_macro_makes(built):
+    one = built("""#include "elsewhere/tiles.h"
+#define EACH(i, n) for (elsewhere::index i = threadIdx.x; i < (n); i += blockDim.x)
+template <class T> __global__ void fill(T* x, int n) {
+  EACH(i, n) {
+    x[i] = i;
+  }
+}
+template __global__ void fill<float>(float*, int);
+__global__ void plain(double* x) { x[0] = 1; }
+""")
+    assert has(one, "plain") and len(names(one)) == 1
+    assert {piece.function for piece in one.translation.left_out if piece.function} == {"fill"}
 
 
 def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
