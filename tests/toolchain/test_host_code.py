@@ -723,6 +723,19 @@ def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
     assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
 
+def test_mpi_is_a_library_of_the_host(built):
+    one = built("""#include <mpi.h>
+struct Grid { MPI_Comm comm; int rows; };
+__global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
+void run(float* x, Grid grid) {
+  MPI_Status status;
+  MPI_Recv(x, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
+  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) fill<<<1, 4>>>(x, grid);
+}
+""")
+    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
+
+
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
     one = built(
         """#include <fmt/format.h>
