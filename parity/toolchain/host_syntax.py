@@ -38,6 +38,7 @@ __all__ = [
     "text_of",
     "typedef_at",
     "word_at",
+    "zeros_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -333,6 +334,16 @@ def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     if not left or not right or right.type != "initializer_list":
         return ()
     return (_piece(right, f"__typeof__({_source(left)}){_source(right)}"),)
+
+
+def zeros_at(text: str, line: int, column: int, length: int) -> tuple[Piece, ...]:
+    """The end of the braces at a place, with the zeros that they lack as values for so many components."""
+    node = _node_at(text, line, column, "initializer_list")
+    given = [each for each in node.named_children if each.type != "comment"] if node is not None else []
+    if node is None or node.start_point != (line - 1, column - 1) or not 0 < len(given) < length:
+        return ()
+    zeros = f"{', 0' * (length - len(given))}}}"
+    return (replace(_piece(node, zeros), start=given[-1].end_byte),)
 
 
 def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:

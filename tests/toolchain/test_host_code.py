@@ -780,6 +780,19 @@ extern "C" __global__ void k(__half2* x) {
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
 
 
+def test_vectors_with_fewer_values_than_components(tmp_path, cache):
+    text = """struct Box { uint3 low; int n; };
+__device__ float4 last(float x) { return {x, 2.f}; }
+extern "C" __global__ void k(const float* x, float* y) {
+  Box box = {{7u, 8u}, 9};
+  float4 f = last(x[0]);
+  y[0] = box.low.x + 10 * box.low.y + 100 * box.low.z + 1000 * box.n + f.x + f.y + f.z + f.w;
+}
+"""
+    kernels = program(tmp_path, text, "gfx1100", cache)
+    assert kernels.run("k", np.zeros(1, np.float32), np.full(1, 3, np.float32), block=1).tolist() == [9092.0]
+
+
 def test_custom_operations_of_tensorflow(built):
     source = """#if GOOGLE_CUDA
 #define EIGEN_USE_GPU
