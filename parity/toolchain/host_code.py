@@ -71,7 +71,7 @@ _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
 
 _VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
-"""clang's error for a vector with fewer values than components: HIP's are classes, and CUDA takes zeros for the rest."""
+"""clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
