@@ -37,7 +37,7 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
     r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
@@ -151,7 +151,7 @@ def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
 @functools.cache
 def _written() -> frozenset[str]:
     """Names of these libraries that a header of parity's declares itself."""
-    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
+    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h", "mpi.h")
     texts = [TABLE.with_name("include").joinpath("stubs/parity", name).read_text(encoding="utf-8") for name in headers]
     return frozenset(
         name for text in texts for known in (_LIBRARY_NAME, _CUDA_LIBRARY_NAME) for name in known.findall(text)
