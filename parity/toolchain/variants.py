@@ -154,6 +154,14 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         return
     if source.without and any("file not found" in each.advice for each in error.findings):
         return  # with every other variant it is tried, too
+    if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
+        # It compiles, and nothing but the file that has the names makes a difference.
+        if vendor == "amd":
+            yield Variant("linked", tuple(_elsewhere(error)))
+        yield from _wholes(source)
+        if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
+            yield Variant("without", ())
+        return
     asked = switches_asked(source)
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
     if cudas := tuple(filter(is_for_cuda, asked)):

@@ -607,6 +607,20 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
 
 
+def test_of_several_files_that_define_a_name_the_one_is_linked_that_has_the_nearest_header(tmp_path, cache):
+    (tmp_path / "old.h").write_text("#pragma once\nnamespace n { __device__ int hash(int); }\n")
+    declared = "namespace n { __device__ int hash(int); extern __constant__ int table[2]; }\n"
+    (tmp_path / "new.h").write_text(f'#pragma once\n#include "old.h"\n{declared}')
+    (tmp_path / "old.cu").write_text('#include "old.h"\n__device__ int n::hash(int x) { return x; }\n')
+    defined = "namespace n {\n__device__ int hash(int x) { return x + 1; }\n__constant__ int table[2];\n}\n"
+    (tmp_path / "new.cu").write_text(f'#include "new.h"\n{defined}')
+    (tmp_path / "none.cu").write_text(defined)
+    (tmp_path / "m.cu").write_text('#include "new.h"\n__global__ void k(int* x) { x[0] = n::hash(n::table[x[0]]); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "new.cu"'}
+
+
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
     source = "typedef unsigned long long uint64_t;\ntypedef unsigned int uint32_t;\n"
     source += 'extern "C" __global__ void k(uint64_t* x, uint32_t y) { x[0] += y; }\n'
