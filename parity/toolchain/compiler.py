@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
+from parity.codeobject import unqualified
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.accesses import DUMPED, annotated
 from parity.toolchain.diagnostics import ATTRIBUTES, CRASHED, ELSEWHERE, Diagnostic, diagnostics
@@ -138,9 +139,14 @@ _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by (?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
+_OF_VARIABLE = re.compile(
+    r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n>>> referenced by [^\n]*:\((?P<variable>[^\n]*)\)"
+)
+"""Matches the same of a variable, which has no line: its initial value is a function's address."""
 _OF_ASSEMBLER = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
 _INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"
 _INLINE = re.compile(f"{_INLINE_BEGINS}|{_INLINE_ENDS}")
+_INCLUDED = "what this file includes"
 _LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
 """Matches a line of a listing that has the place of those that follow: file, line and column."""
 _KERNEL = re.compile(
@@ -267,10 +273,14 @@ class Unit:
     def _kernels(self) -> str:
         """The error that the compiler crashes, at the first kernel, with the names of all."""
         text = self.main.read_text(encoding="utf-8", errors="replace")
+        return f"{self.place_of('__global__')}: error: {CRASHED} of {', '.join(parameters(text)) or _INCLUDED}"
+
+    def place_of(self, word: str) -> str:
+        """The file, and the line in it where a word stands first, else the first."""
+        text = self.main.read_text(encoding="utf-8", errors="replace")
         named = _FIRST_LINE.match(text)
-        line = max(1, text.count("\n", 0, max(0, code(text).find("__global__"))) + (not named))
-        names = ", ".join(parameters(text)) or "what this file includes"
-        return f"{json.loads(named[1]) if named else self.main}:{line}:1: error: {CRASHED} of {names}"
+        line = max(1, text.count("\n", 0, max(0, code(text).find(word))) + (not named))
+        return f"{json.loads(named[1]) if named else self.main}:{line}:1"
 
 
 def compile_listing(unit: Unit, output: Path, target: Target) -> None:
@@ -461,9 +471,12 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
 
 
 def refused_assembly(error: CompileError, unit: Unit, listing: Path, target: Target) -> CompileError:
-    """An error of ``assemble``: where inline assembly is at fault that is none of AMD's, at its place in the source."""
+    """An error of ``assemble``, at its place in the source: of inline assembly that is none of AMD's, of a variable."""
     lines = listing.read_text().splitlines()
-    said: list[str] = []
+    said = [
+        _elsewhere(unit.place_of(unqualified(match["variable"])), match["name"])
+        for match in _OF_VARIABLE.finditer(error.log)
+    ]
     for match in _OF_ASSEMBLER.finditer(error.log):
         at = int(match["line"])
         marks = (each for each in reversed(lines[: at - 1]) if _INLINE.search(each))
@@ -483,10 +496,14 @@ def wide(listing: Path) -> tuple[str, ...]:
 
 def _undefined(log: str) -> str:
     """The linker's errors for functions that are defined nowhere, in the form of a compiler's."""
-    return "\n".join(
-        f"{match['file']}:{match['line']}:1: error: '{match['name']}' {ELSEWHERE};"
+    found = _UNDEFINED.finditer(log)
+    return "\n".join(_elsewhere(f"{match['file']}:{match['line']}:1", match["name"]) for match in found)
+
+
+def _elsewhere(place: str, name: str) -> str:
+    return (
+        f"{place}: error: '{name}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
-        for match in _UNDEFINED.finditer(log)
     )
 
 

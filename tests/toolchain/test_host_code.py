@@ -593,6 +593,16 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     assert "#include the file that has it" in finding.advice
 
 
+def test_a_function_of_another_file_whose_address_a_variable_has(tmp_path, cache):
+    source = "__device__ int twice(int);\n__device__ int (*f)(int) = twice;\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = f(x[0]); }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [(each.name, each.line) for each in one.error.findings] == [("twice(int)", 2)]
+    (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [each.flag for each in one.switches] == ['#include "twice.cu"']
+
+
 def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     members = "ON_GPU int hit(int) const; ON_GPU int operator+(int) const;"
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
@@ -647,6 +657,14 @@ def test_restrict_of_what_is_no_pointer(built):
     one = built(f'/* ü */\nextern "C" {source}')
     assert (one.error, one.entries) == (None, ("add",))
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
+def test_template_arguments_behind_the_name_of_a_constructor(built):
+    source = "template <class T> struct S { T x; __device__ S(T y); };\n"
+    source += "template <class T> __device__ S<T>::S<T>(T y) : x(y + 1) {}\n"
+    one = built(source + 'extern "C" __global__ void k(int* x) { x[0] = S<int>(x[0]).x; }\n')
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "<T>")]
 
 
 def test_a_macro_that_says_device_for_nvcc_and_nothing_for_others(built):
