@@ -164,8 +164,9 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     """Places of what a source declares for the device and the project defines elsewhere: the nearest file, and line.
 
     Of several files of the nearest folder that define a name, that is meant which includes the header of the source
-    that has the name, too; the fewer headers lead there, the likelier. A name that no file near the source defines, or
-    several that are as likely, is not in it.
+    that has the name, too; the fewer headers lead there, the likelier. Where no text defines a name, a macro may: then
+    the file that is called like such a header and includes it is meant. A name that no file near the source defines,
+    or several that are as likely, is not in it.
     """
     found: dict[str, tuple[Path, int]] = {}
     steps = _steps(source)
@@ -179,23 +180,29 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
             rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{body}|{variable})"
             + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{body}")
         )
+        word = re.compile(rf"\b{words[0]}")
+        having = {path: step for path, step in steps.items() if word.search(source.files[path])}
+        likely: list[tuple[Path, int]] = []
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
             for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):
                 text = code(_read(path, {})) if path != source.path else ""
                 places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
                 hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
+                if text and any(path.stem == each.stem for each in having.keys() & set(_includes(path, source))):
+                    likely.append((path, 1))
             if len(hits) > 1:
-                word = re.compile(rf"\b{words[0]}")
-                having = {path: step for path, step in steps.items() if word.search(source.files[path])}
                 ranks = [
-                    min((having.get(each, _FAR) for each in _includes(hit[0], source)), default=_FAR) for hit in hits
+                    min((having.get(each, _FAR) for each in _includes(path, source)), default=_FAR) for path, _ in hits
                 ]
                 hits = [hit for hit, rank in zip(hits, ranks, strict=True) if rank == min(ranks) < _FAR]
             if hits:
                 if len(hits) == 1:
                     found[name] = hits[0]
                 break
+        else:
+            if len(likely := list(dict.fromkeys(likely))) == 1:
+                found[name] = likely[0]
     return found
 
 

@@ -631,6 +631,16 @@ def test_of_several_files_that_define_a_name_the_one_is_linked_that_has_the_near
     assert {each.flag for each in one.switches} == {'#include "new.cu"'}
 
 
+def test_the_file_of_a_header_is_linked_where_a_macro_defines_what_it_declares(tmp_path, cache):
+    (tmp_path / "get.h").write_text("#pragma once\n__device__ int get_one();\n")
+    defined = "#define GET(name) __device__ int get_##name() { return name; }\n__constant__ int one;\nGET(one)\n"
+    (tmp_path / "get.cu").write_text(f'#include "get.h"\n{defined}')
+    (tmp_path / "m.cu").write_text('#include "get.h"\n__global__ void k(int* x) { x[0] = get_one(); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "get.cu"'}
+
+
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
     source = "typedef unsigned long long uint64_t;\ntypedef unsigned int uint32_t;\n"
     source += 'extern "C" __global__ void k(uint64_t* x, uint32_t y) { x[0] += y; }\n'
