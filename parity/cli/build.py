@@ -67,7 +67,9 @@ def main(arguments: argparse.Namespace) -> int:
         found = [
             one
             for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
-            for one in build(project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done)
+            for one in build(
+                project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done, trying=done.note
+            )
         ]
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])

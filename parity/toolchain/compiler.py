@@ -113,7 +113,10 @@ _NAMED = "-fno-discard-value-names"
 """Intermediate code keeps the names of variables, which ``annotated`` looks for."""
 _LIBRARY = ("ocml.bc", "ockl.bc")
 
-_PRELUDE = "prelude.pch"
+_PRELUDE, _WORDS = "prelude.pch", "words"
+"""The files of a precompiled header: itself, and the words of the headers in it."""
+_MACRO = re.compile(r"-D([A-Za-z_]\w*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SCANNED = "scanned"
 """The target of the rule that clang writes the list of headers as, in the form of a Makefile."""
 
@@ -419,8 +422,12 @@ def missed_by(run: Callable[..., int], source: Path) -> tuple[str, ...]:
         run("-E", source.name, "-o", output, *(part for word in scan for part in ("-Xclang", word)))
         if not found.is_file():
             return ()
-        names = found.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()
-    return tuple(name for name in names[1:] if not (source.parent / name).exists())
+        return tuple(name for name in _files_of(found) if not (source.parent / name).exists())
+
+
+def _files_of(dependencies: Path) -> list[str]:
+    """The files in a list that clang writes for a Makefile."""
+    return dependencies.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()[1:]
 
 
 def _finish_traps(listing: Path) -> None:
@@ -540,7 +547,7 @@ def _included_first(target: Target, unit: Unit, precompiled: bool) -> Iterator[s
     """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
     start, others = _starting(unit.forced)
     if start and precompiled:
-        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(unit.flags), tuple(start)))
+        yield from ("-Xclang", "-include-pch", "-Xclang", _prelude(target, unit.flags, tuple(start)) / _PRELUDE)
     elif start:
         others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))
@@ -552,22 +559,48 @@ def _of_start(flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(flag for before, flag in pairs if STUBS_AFTER not in (before, flag))
 
 
+def _prelude(target: Target, flags: Sequence[str], start: tuple[str | Path, ...]) -> Path:
+    """The folder with these headers as clang reads them for a target, with those of these flags that matter to them.
+
+    A macro matters if they have its name: the many that only projects ask for share one precompiled header.
+    """
+    flags = _of_start(flags)
+    others = tuple(flag for flag in flags if not _MACRO.match(flag))
+    if others == flags:
+        return _precompiled(target, flags, start)
+    words = _words(_precompiled(target, others, start))
+    kept = (flag for flag in flags if not (macro := _MACRO.match(flag)) or macro[1] in words)
+    return _precompiled(target, tuple(kept), start)
+
+
+@functools.cache
+def _words(folder: Path) -> frozenset[str]:
+    return frozenset((folder / _WORDS).read_text(encoding="utf-8").split())
+
+
 @functools.cache
 def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...]) -> Path:
     """These headers as clang reads them for a target, with these flags: once, because it takes a second."""
-    key = digest("prelude", fingerprint(target), *flags, *map(str, start), *_stamps())
+    key = digest("prelude", _WORDS, fingerprint(target), *flags, *map(str, start), *_stamps())
     folder, _ = Cache(default_root() / "prelude").get(key, functools.partial(_precompile, target, flags, start))
-    return folder / _PRELUDE
+    return folder
 
 
 def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], folder: Path) -> None:
     included = (part for header in start for part in ("-include", header))
+    read = folder / "read"
     # Device code alone has no precompiled form for clang's driver, hence the options of the front end.
-    output = ("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _PRELUDE)
-    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target, flags), *included, *output, EMPTY)
+    output = ("-emit-pch", "-o", folder / _PRELUDE, "-dependency-file", read, "-MT", _SCANNED, "-sys-header-deps")
+    options = ("-fsyntax-only", *(part for word in output for part in ("-Xclang", word)))
+    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target, flags), *included, *options, EMPTY)
     result = zig.run(["clang", *arguments], cwd=folder)
     if result.returncode:
         raise CompileError("AMD's headers", target.name, result.stderr)
+    words: set[str] = set()
+    for name in _files_of(read):
+        words.update(_WORD.findall(Path(folder, name).read_text(encoding="utf-8", errors="replace")))
+    (folder / _WORDS).write_text("\n".join(sorted(words)), encoding="utf-8")
+    read.unlink()
 
 
 def _stamps() -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
+import sys
+
 import numpy as np
 import pytest
 from execution import program
@@ -981,3 +983,16 @@ using Chosen = choose<true, choose<true, Own, Held>::type, Several<int>>::type;
 __global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
 """)
     assert [piece.line for piece in one.translation.left_out] == [3, 4]
+
+
+def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, monkeypatch):
+    source = "#ifdef WITH_GPU\n__device__ int one() { return 1; }\n#endif\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
+    (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
+    told = []
+    monkeypatch.setattr(sys.modules["parity.toolchain.build"], "_MOST_COMPILATIONS", 1)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error.findings[0].name, told) == ("one", [])
+    monkeypatch.undo()
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error, told) == (None, ["m gfx1100, compilation 2"])
