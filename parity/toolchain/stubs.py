@@ -44,6 +44,8 @@ _CUDA_LIBRARY_NAME = re.compile(
 )
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
+_DECLARED_HANDLE = re.compile(r"\btypedef\s+struct\s+\w+\s*\*\s*(\w+)\s*;")
+"""A handle that a source declares itself, so that its header needs none of the library's."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 _OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
@@ -100,7 +102,7 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
     names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
-    names -= _written()
+    names -= _written().union(*map(_DECLARED_HANDLE.findall, texts))
     lines = [
         f"template <class... Arguments> ::parity_stub::Anything {name}(Arguments&&...);"
         for name in sorted(set().union(*map(_TORCH_NAME.findall, texts)))

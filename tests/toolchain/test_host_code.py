@@ -745,6 +745,17 @@ __global__ void fill(int* x, Rows rows) { x[threadIdx.x] = rows.of(1); }
     assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
 
 
+def test_a_handle_that_a_source_declares_itself(built):
+    one = built("""typedef struct curandGenerator_st* curandGenerator_t;
+struct Numbers { curandGenerator_t* generator; };
+#include <curand.h>
+#include <curand_kernel.h>
+void draw(Numbers numbers, float* x) { curandGenerateUniform(*numbers.generator, x, 4); }
+__global__ void fill(int* x) { x[threadIdx.x] = 1; }
+""")
+    assert has(one, "fill") and not one.translation.left_out
+
+
 def test_mpi_is_a_library_of_the_host(built):
     one = built("""#include <mpi.h>
 struct Grid { MPI_Comm comm; int rows; };
