@@ -29,6 +29,7 @@ from parity.toolchain.host_syntax import (
     KERNEL_WORD,
     Instantiation,
     Piece,
+    arguments_at,
     asks_for_a_version,
     attributes_at,
     braces_at,
@@ -63,6 +64,9 @@ _TWO_LINKAGES = re.compile(r"^cannot combine with previous 'extern' declaration 
 
 _RESTRICTED = re.compile(r"^restrict requires a pointer or reference")
 """clang's error for ``float __restrict__* x``, which nvcc takes: it says nothing of what is no pointer."""
+
+_TEMPLATE_ID = re.compile(r"^out-of-line constructor for '.*' cannot have template arguments")
+"""clang's error for ``A<T>::A<T>()``, which nvcc takes: the arguments are those of the class."""
 
 _NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a constant expression")
 """clang's error for a constant that is made of a static member of ``*this``, which nvcc evaluates."""
@@ -265,6 +269,8 @@ def repaired(
                 around = linkage_at(texts[file], line, column)
             elif _RESTRICTED.search(error.text):
                 around = word_at(texts[file], line, column)
+            elif _TEMPLATE_ID.search(error.text):
+                around = arguments_at(texts[file], line, column)
             elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
                 around = words
             elif vector := _VECTOR.search(error.text):

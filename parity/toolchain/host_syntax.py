@@ -18,6 +18,7 @@ __all__ = [
     "KERNEL_WORD",
     "Instantiation",
     "Piece",
+    "arguments_at",
     "asks_for_a_version",
     "attributes_at",
     "braces_at",
@@ -67,6 +68,7 @@ _LAMBDA = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()")
 """The words between the brackets and the parameters of a lambda, which the parser does not know."""
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
@@ -286,11 +288,22 @@ def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The word at a place; none if there is none."""
+    return _matched_at(_WORD_BYTES, text, line, column)
+
+
+def arguments_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The template arguments behind the name at a place; none if there are none."""
+    return _matched_at(_ARGUMENTS_BYTES, text, line, column)
+
+
+def _matched_at(pattern: re.Pattern[bytes], text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The last group of a pattern that matches at a place in a line, or all it matches."""
     data = text.split("\n", line)[line - 1].encode("utf-8", "surrogateescape")
-    if not (word := _WORD_BYTES.match(data, column - 1)):
+    if not (match := pattern.match(data, column - 1)):
         return ()
     start = sum(len(each.encode("utf-8", "surrogateescape")) + 1 for each in text.split("\n", line - 1)[: line - 1])
-    return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
+    first, last = match.span(match.lastindex or 0)
+    return (Piece(start + first, start + last, line, data[first:last].decode("utf-8", "replace")),)
 
 
 def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:

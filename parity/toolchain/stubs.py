@@ -47,6 +47,15 @@ _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:
 _DECLARED_HANDLE = re.compile(r"\btypedef\s+struct\s+\w+\s*\*\s*(\w+)\s*;")
 """A handle that a source declares itself, so that its header needs none of the library's."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
+_HEADERS = {
+    "cublas": "cublas_v2.h",
+    "cudnn": "cudnn.h",
+    "cufft": "cufft.h",
+    "cusolver": "cusolverDn.h",
+    "cusparse": "cusparse.h",
+    "nccl": "nccl.h",
+}
+"""The headers of NVIDIA's libraries, by how their names begin."""
 _OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
@@ -90,8 +99,10 @@ def cuda_library(header: str) -> str:
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 
-def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
+def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
     """Declarations of what host code in these HIP texts uses of AMD's libraries, or in CUDA texts of NVIDIA's.
+
+    ``cuda`` is the folder of CUDA's headers. A library whose header is there is included in place of its names.
 
     What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
     types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
@@ -103,7 +114,10 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
     names -= _written().union(*map(_DECLARED_HANDLE.findall, texts))
-    lines = [
+    here = {} if cuda is None else {name: each for name, each in _HEADERS.items() if (cuda / each).is_file()}
+    names = {name for name in names if not name.lower().startswith(tuple(here))}
+    lines = [f"#include <{header}>" for header in here.values()]
+    lines += [
         f"template <class... Arguments> ::parity_stub::Anything {name}(Arguments&&...);"
         for name in sorted(set().union(*map(_TORCH_NAME.findall, texts)))
     ]

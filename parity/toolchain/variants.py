@@ -162,7 +162,15 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
-    if source.without and any("file not found" in each.advice for each in error.findings):
+    if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
+        # It compiles, and nothing but the file that has the names makes a difference.
+        if vendor == "amd":
+            yield Variant("linked", tuple(_elsewhere(error)))
+        yield from _wholes(source)
+        if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
+            yield Variant("without", ())
+        return
+    if source.without:
         return  # with every other variant it is tried, too
     asked = switches_asked(source)
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
@@ -190,7 +198,7 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
-    if vendor == "amd" and not source.parts and not source.without:
+    if vendor == "amd" and not source.parts:
         yield Variant("without", ())
 
 

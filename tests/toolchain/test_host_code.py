@@ -1,5 +1,7 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
+import sys
+
 import numpy as np
 import pytest
 from execution import program
@@ -608,6 +610,16 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     assert "#include the file that has it" in finding.advice
 
 
+def test_a_function_of_another_file_whose_address_a_variable_has(tmp_path, cache):
+    source = "__device__ int twice(int);\n__device__ int (*f)(int) = twice;\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = f(x[0]); }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [(each.name, each.line) for each in one.error.findings] == [("twice(int)", 2)]
+    (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [each.flag for each in one.switches] == ['#include "twice.cu"']
+
+
 def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     members = "ON_GPU int hit(int) const; ON_GPU int operator+(int) const;"
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
@@ -620,6 +632,30 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
     assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
+
+
+def test_of_several_files_that_define_a_name_the_one_is_linked_that_has_the_nearest_header(tmp_path, cache):
+    (tmp_path / "old.h").write_text("#pragma once\nnamespace n { __device__ int hash(int); }\n")
+    declared = "namespace n { __device__ int hash(int); extern __constant__ int table[2]; }\n"
+    (tmp_path / "new.h").write_text(f'#pragma once\n#include "old.h"\n{declared}')
+    (tmp_path / "old.cu").write_text('#include "old.h"\n__device__ int n::hash(int x) { return x; }\n')
+    defined = "namespace n {\n__device__ int hash(int x) { return x + 1; }\n__constant__ int table[2];\n}\n"
+    (tmp_path / "new.cu").write_text(f'#include "new.h"\n{defined}')
+    (tmp_path / "none.cu").write_text(defined)
+    (tmp_path / "m.cu").write_text('#include "new.h"\n__global__ void k(int* x) { x[0] = n::hash(n::table[x[0]]); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "new.cu"'}
+
+
+def test_the_file_of_a_header_is_linked_where_a_macro_defines_what_it_declares(tmp_path, cache):
+    (tmp_path / "get.h").write_text("#pragma once\n__device__ int get_one();\n")
+    defined = "#define GET(name) __device__ int get_##name() { return name; }\n__constant__ int one;\nGET(one)\n"
+    (tmp_path / "get.cu").write_text(f'#include "get.h"\n{defined}')
+    (tmp_path / "m.cu").write_text('#include "get.h"\n__global__ void k(int* x) { x[0] = get_one(); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "get.cu"'}
 
 
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
@@ -648,6 +684,14 @@ def test_restrict_of_what_is_no_pointer(built):
     one = built(f'/* ü */\nextern "C" {source}')
     assert (one.error, one.entries) == (None, ("add",))
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
+def test_template_arguments_behind_the_name_of_a_constructor(built):
+    source = "template <class T> struct S { T x; __device__ S(T y); };\n"
+    source += "template <class T> __device__ S<T>::S<T>(T y) : x(y + 1) {}\n"
+    one = built(source + 'extern "C" __global__ void k(int* x) { x[0] = S<int>(x[0]).x; }\n')
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "<T>")]
 
 
 def test_a_macro_that_says_device_for_nvcc_and_nothing_for_others(built):
@@ -1013,3 +1057,16 @@ using Chosen = choose<true, choose<true, Own, Held>::type, Several<int>>::type;
 __global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
 """)
     assert [piece.line for piece in one.translation.left_out] == [3, 4]
+
+
+def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, monkeypatch):
+    source = "#ifdef WITH_GPU\n__device__ int one() { return 1; }\n#endif\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
+    (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
+    told = []
+    monkeypatch.setattr(sys.modules["parity.toolchain.build"], "_MOST_COMPILATIONS", 1)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error.findings[0].name, told) == ("one", [])
+    monkeypatch.undo()
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error, told) == (None, ["m gfx1100, compilation 2"])
