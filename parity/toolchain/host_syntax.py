@@ -113,6 +113,8 @@ _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
 _CLASSES = frozenset(("class_specifier", "struct_specifier"))
 _DEFINITIONS = frozenset(("function_definition", *_CLASSES))
+_TEXTS = 256
+"""Texts that are kept parsed: errors of one compilation are in many files, and go from one to the other."""
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -167,7 +169,7 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     return tuple(each for each in found if _is_whole(text_of(text, each))) or found or _alone_at(text, line, device)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=_TEXTS)
 def _first_branches(text: str) -> str:
     """The text without its conditionals and all but the first branch of each; every byte keeps its place."""
     first: list[bool] = []
@@ -187,7 +189,7 @@ def _first_branches(text: str) -> str:
     return "\n".join(lines)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=_TEXTS)
 def _without(text: str, macros: re.Pattern[str]) -> str:
     return macros.sub(lambda match: " " * len(match[0]), text)
 
@@ -651,7 +653,7 @@ def _says_device(text: str, device: frozenset[str]) -> bool:
     return bool(_DEVICE.search(text) or _DEVICE_MACRO.search(text) or device & set(_WORD.findall(text)))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=_TEXTS)
 def syntax_tree(text: str) -> tree_sitter.Tree:
     """The syntax tree of a source, in which macros of several lines are blank; places are those of its bytes.
 

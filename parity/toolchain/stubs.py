@@ -44,6 +44,8 @@ _CUDA_LIBRARY_NAME = re.compile(
 )
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
+_DECLARED_HANDLE = re.compile(r"\btypedef\s+struct\s+\w+\s*\*\s*(\w+)\s*;")
+"""A handle that a source declares itself, so that its header needs none of the library's."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 _HEADERS = {
     "cublas": "cublas_v2.h",
@@ -111,7 +113,7 @@ def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
     names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
-    names -= _written()
+    names -= _written().union(*map(_DECLARED_HANDLE.findall, texts))
     here = {} if cuda is None else {name: each for name, each in _HEADERS.items() if (cuda / each).is_file()}
     names = {name for name in names if not name.lower().startswith(tuple(here))}
     lines = [f"#include <{header}>" for header in here.values()]

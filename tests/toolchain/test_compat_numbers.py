@@ -623,6 +623,31 @@ extern "C" __global__ void own(const int* x, int* out) {
 )
 
 
+CONSTANTS = {
+    "INF": 0x7C00,
+    "NAN": 0x7FFF,
+    "MIN_DENORM": 0x0001,
+    "MAX_NORMAL": 0x7BFF,
+    "NEG_ZERO": 0x8000,
+    "ZERO": 0x0000,
+    "ONE": 0x3C00,
+}
+
+
+def test_constants_of_half(tmp_path, cache):
+    lines = (f"put(y + {i}, CUDART_{name}_FP16);\n" for i, name in enumerate(CONSTANTS))
+    text = f"""{INCLUDES}template <typename T> const T most = T();
+template <> const __half most<__half>{{CUDART_MAX_NORMAL_FP16}};
+__device__ void put(unsigned short* y, __half x) {{ *y = *(const unsigned short*)&x; }}
+extern "C" __global__ void k(const int* x, unsigned short* y) {{
+{"".join(lines)}
+}}
+"""
+    kernels = program(tmp_path, text, "gfx1100", cache)
+    found = kernels.run("k", np.zeros(len(CONSTANTS), np.uint16), np.zeros(1, np.int32), block=1)
+    assert found.tolist() == list(CONSTANTS.values())
+
+
 def test_functions_of_the_source_itself_come_first(target, cache, tmp_path):
     code = program(tmp_path, OWN, target, cache)
     got = code.run("own", np.zeros(11, np.int32), np.full(THREADS, 20, np.int32))

@@ -767,6 +767,39 @@ def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
     assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
 
+def test_spdlog_is_a_library_of_the_host(built):
+    one = built("""#include "spdlog/sinks/basic_file_sink.h"
+#include "spdlog/spdlog.h"
+#define SAY(...) Log::get()->warn(__VA_ARGS__)
+struct Log {
+  static void init(spdlog::level::level_enum level = spdlog::level::trace) {
+    std::vector<spdlog::sink_ptr> sinks{std::make_shared<spdlog::sinks::basic_file_sink_mt>("a.log", true)};
+    logger = std::make_shared<spdlog::logger>("mine", begin(sinks), end(sinks));
+    logger->set_level(level);
+    spdlog::register_logger(logger);
+    spdlog::set_default_logger(spdlog::basic_logger_mt("a", "b"));
+    SPDLOG_INFO("{} of {}", 1, 2);
+  }
+  static std::shared_ptr<spdlog::logger>& get() { return logger; }
+  inline static std::shared_ptr<spdlog::logger> logger;
+};
+struct Rows { int n; __host__ __device__ int of(int i) const { return n * i; } void say() const { SAY("{}", n); } };
+__global__ void fill(int* x, Rows rows) { x[threadIdx.x] = rows.of(1); }
+""")
+    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
+
+
+def test_a_handle_that_a_source_declares_itself(built):
+    one = built("""typedef struct curandGenerator_st* curandGenerator_t;
+struct Numbers { curandGenerator_t* generator; };
+#include <curand.h>
+#include <curand_kernel.h>
+void draw(Numbers numbers, float* x) { curandGenerateUniform(*numbers.generator, x, 4); }
+__global__ void fill(int* x) { x[threadIdx.x] = 1; }
+""")
+    assert has(one, "fill") and not one.translation.left_out
+
+
 def test_mpi_is_a_library_of_the_host(built):
     one = built("""#include <mpi.h>
 struct Grid { MPI_Comm comm; int rows; };
