@@ -336,11 +336,12 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
     """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
+        amd = target(one.target).vendor == "amd"
         for kind, findings in (
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
-            ("your port needs this, parity supplies it", one.needs),
+            (f"{'your port needs this' if amd else 'this CUDA has it no more'}, parity supplies it", one.needs),
             ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:

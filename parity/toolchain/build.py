@@ -639,11 +639,13 @@ def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: P
         attempts.begin()
         made[:] = [cuda.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
 
-    staged = without_host_code(compile_it, source, folder / "cuda")
+    staged = without_host_code(compile_it, source, target, folder / "cuda")
     translation = None
-    if (host := staged.host) != HostCode():
+    if (host := staged.host) != HostCode() or staged.needs:
         empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
-        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=staged.stubs)
+        translation = Translation(
+            left_out=host.left_out, empty_headers=empty, stubs=staged.stubs, needs=staged.needs
+        )  # fmt: skip
     names = [source.name(path) for path in source.files]
     _write_record(folder, _with_names(made[0], source), ptx, cubin, sources=names, translation=translation)
 

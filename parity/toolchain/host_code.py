@@ -46,6 +46,7 @@ from parity.toolchain.host_syntax import (
     pieces_at,
     typedef_at,
     word_at,
+    zeros_at,
 )
 from parity.toolchain.lexing import Lines, code
 
@@ -72,6 +73,9 @@ _NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a 
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
+
+_VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
+"""clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
@@ -269,6 +273,8 @@ def repaired(
                 around = arguments_at(texts[file], line, column)
             elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
                 around = words
+            elif vector := _VECTOR.search(error.text):
+                around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:

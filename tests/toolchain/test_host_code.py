@@ -283,7 +283,7 @@ def test_what_is_beyond_a_stub_is_named(built):
         "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
         "__global__ void k(int* x) {\n"
         "  hipcub::NoSuchThing a;\n"
-        "  thrust::sort(x, x + 4);\n"
+        "  thrust::set_union(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
         "  nvshmem_int_put(x, x, 4, 1);\n"
         "  Eigen::Vector3f v;\n"
@@ -576,6 +576,21 @@ def test_device_code_whose_header_is_not_here_is_left_out_by_name_and_no_other(b
     assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))
 
 
+def test_a_kernel_does_not_lose_the_loop_that_a_macro_makes(built):
+    one = built("""#include "elsewhere/tiles.h"
+#define EACH(i, n) for (elsewhere::index i = threadIdx.x; i < (n); i += blockDim.x)
+template <class T> __global__ void fill(T* x, int n) {
+  EACH(i, n) {
+    x[i] = i;
+  }
+}
+template __global__ void fill<float>(float*, int);
+__global__ void plain(double* x) { x[0] = 1; }
+""")
+    assert has(one, "plain") and len(names(one)) == 1
+    assert {piece.function for piece in one.translation.left_out if piece.function} == {"fill"}
+
+
 def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
     one = built(WITHOUT.replace("__global__ void plain(double* x) { x[0] = of(x[0]); }", ""))
     assert one.error.findings[0].name == "elsewhere/tiles.h"
@@ -755,6 +770,19 @@ def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
     assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
 
+def test_mpi_is_a_library_of_the_host(built):
+    one = built("""#include <mpi.h>
+struct Grid { MPI_Comm comm; int rows; };
+__global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
+void run(float* x, Grid grid) {
+  MPI_Status status;
+  MPI_Recv(x, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
+  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) fill<<<1, 4>>>(x, grid);
+}
+""")
+    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
+
+
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
     one = built(
         """#include <fmt/format.h>
@@ -797,6 +825,19 @@ extern "C" __global__ void k(__half2* x) {
     )
     assert has(one, "k")
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
+
+
+def test_vectors_with_fewer_values_than_components(tmp_path, cache):
+    text = """struct Box { uint3 low; int n; };
+__device__ float4 last(float x) { return {x, 2.f}; }
+extern "C" __global__ void k(const float* x, float* y) {
+  Box box = {{7u, 8u}, 9};
+  float4 f = last(x[0]);
+  y[0] = box.low.x + 10 * box.low.y + 100 * box.low.z + 1000 * box.n + f.x + f.y + f.z + f.w;
+}
+"""
+    kernels = program(tmp_path, text, "gfx1100", cache)
+    assert kernels.run("k", np.zeros(1, np.float32), np.full(1, 3, np.float32), block=1).tolist() == [9092.0]
 
 
 def test_custom_operations_of_tensorflow(built):
