@@ -18,7 +18,7 @@ from parity.launch import Buffer
 from parity.layout import contiguous
 from parity.reference import Bounds, Expected
 from parity.reference.sort import argsort_ascending
-from parity.toolchain import compiler, cuda, rocm
+from parity.toolchain import compiler, rocm
 
 PROGRAM = """
 static const long long shape[] = {{{shape}}}, strides[] = {{{strides}}};
