@@ -34,7 +34,7 @@ _TYPE = r"(?P<type>(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[
 _HEAD = r"(?:(?:static|inline|constexpr|__inline__|__forceinline__|__host__|__device__|[A-Z][A-Z0-9_]*)\s+)+"
 _OPERATOR = re.compile(
     rf"^[ \t]*{_HEAD}(?:(?:\w+::)*(?P<type>(?!void\b)\w+)|void)\s*&?\s*operator\s*(?P<operator>[-+*/]=?)\s*"
-    r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}",
+    r"\((?P<parameters>[^()]*)\)\s*(?:noexcept\s*)?\{(?P<body>[^{}]*)\}",
     re.MULTILINE,
 )
 _ALIAS = re.compile(
@@ -47,7 +47,7 @@ _MACRO = re.compile(
 )
 _COMPOUND = re.compile(
     rf"{_HEAD}(?P<type>\w+)\s*&\s*operator\s*(?P<operator>\w+)\s*"
-    r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}"
+    r"\((?P<parameters>[^()]*)\)\s*(?:noexcept\s*)?\{(?P<body>[^{}]*)\}"
 )
 _PARAMETER = re.compile(r"\s*(?:const\s+)?(?:\w+::)*(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 _VECTOR = re.compile(rf"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?{_VECTORS}")

@@ -320,6 +320,9 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert not one.error and "operator* of float2" in one.translation.left_out[0].name
     one = built(own % "a.x * b.x, a.y * b.x" + kernel)
     assert "ambiguous" in str(one.error) and not one.translation.left_out
+    own = "inline __host__ __device__ void operator+=(float2& a, float2 b) noexcept { a.x += b.x; a.y += b.y; }\n"
+    one = built(own + "__global__ void k(float2* x) { x[0] += x[1]; }\n")
+    assert not one.error and "operator+= of float2" in one.translation.left_out[0].name
 
 
 @pytest.mark.parametrize(

@@ -96,55 +96,55 @@ __device__ T by_words(const T& value, Shuffle shuffle) {
   __builtin_memcpy(&result, bits, sizeof(T));
   return result;
 }
-template <int WIDTH, typename T>
+template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T down(const T& value, int lanes) {
-  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_down(static_cast<int>(word), lanes, WIDTH)); });
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_down(static_cast<int>(word), lanes, LOGICAL_WARP_THREADS)); });
 }
-template <int WIDTH, typename T>
+template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T up(const T& value, int lanes) {
-  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_up(static_cast<int>(word), lanes, WIDTH)); });
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_up(static_cast<int>(word), lanes, LOGICAL_WARP_THREADS)); });
 }
-template <int WIDTH, typename T>
+template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T at(const T& value, int lane) {
-  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl(static_cast<int>(word), lane, WIDTH)); });
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl(static_cast<int>(word), lane, LOGICAL_WARP_THREADS)); });
 }
 // Thread 0 sums the items of a thread in order before threads are combined.
-template <typename T, int ITEMS, typename Op>
-__device__ T reduced(const T (&items)[ITEMS], Op op) {
+template <typename T, int ITEMS_PER_THREAD, typename Op>
+__device__ T reduced(const T (&items)[ITEMS_PER_THREAD], Op op) {
   T total = items[0];
-  for (int i = 1; i < ITEMS; ++i) total = op(total, items[i]);
+  for (int i = 1; i < ITEMS_PER_THREAD; ++i) total = op(total, items[i]);
   return total;
 }
 }  // namespace parity_stub
 
-template <int WIDTH, typename T>
+template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T ShuffleDown(T value, int lanes, int last, unsigned int) {
-  const T other = parity_stub::down<WIDTH>(value, lanes);
-  return (__lane_id() % WIDTH) + lanes <= last ? other : value;
+  const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
+  return (__lane_id() % LOGICAL_WARP_THREADS) + lanes <= last ? other : value;
 }
-template <int WIDTH, typename T>
+template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T ShuffleUp(T value, int lanes, int first, unsigned int) {
-  const T other = parity_stub::up<WIDTH>(value, lanes);
-  return static_cast<int>(__lane_id() % WIDTH) - lanes >= first ? other : value;
+  const T other = parity_stub::up<LOGICAL_WARP_THREADS>(value, lanes);
+  return static_cast<int>(__lane_id() % LOGICAL_WARP_THREADS) - lanes >= first ? other : value;
 }
-template <int WIDTH, typename T>
-__device__ T ShuffleIndex(T value, int lane, unsigned int) { return parity_stub::at<WIDTH>(value, lane); }
+template <int LOGICAL_WARP_THREADS, typename T>
+__device__ T ShuffleIndex(T value, int lane, unsigned int) { return parity_stub::at<LOGICAL_WARP_THREADS>(value, lane); }
 
-template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
 class WarpReduce {
  public:
   struct TempStorage {};
   __device__ explicit WarpReduce(TempStorage&) {}
   template <typename Op>
-  __device__ T Reduce(T value, Op op, int valid = WIDTH) {
-    const int lane = __lane_id() % WIDTH;
-    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
-      const T other = parity_stub::down<WIDTH>(value, lanes);
+  __device__ T Reduce(T value, Op op, int valid = LOGICAL_WARP_THREADS) {
+    const int lane = __lane_id() % LOGICAL_WARP_THREADS;
+    for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
+      const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
       if (lane + lanes < valid) value = op(value, other);
     }
     return value;
   }
-  __device__ T Sum(T value, int valid = WIDTH) { return Reduce(value, hipcub::Sum(), valid); }
+  __device__ T Sum(T value, int valid = LOGICAL_WARP_THREADS) { return Reduce(value, hipcub::Sum(), valid); }
   // A segment ends before the next head, or with the next tail.
   template <typename Flag, typename Op>
   __device__ T HeadSegmentedReduce(T value, Flag head, Op op) { return segmented(value, ended(head, 1), op); }
@@ -159,32 +159,32 @@ class WarpReduce {
   // Where the segment of a lane ends: at the first flag that is at least so many lanes on, or at the end of the warp.
   template <typename Flag>
   static __device__ int ended(Flag flag, int distance) {
-    const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / WIDTH * WIDTH);
-    int lane = __lane_id() % WIDTH + 1;
-    while (lane < WIDTH && !(flags >> (lane - 1 + distance) & 1)) ++lane;
+    const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / LOGICAL_WARP_THREADS * LOGICAL_WARP_THREADS);
+    int lane = __lane_id() % LOGICAL_WARP_THREADS + 1;
+    while (lane < LOGICAL_WARP_THREADS && !(flags >> (lane - 1 + distance) & 1)) ++lane;
     return lane;
   }
   template <typename Op>
   static __device__ T segmented(T value, int end, Op op) {
-    const int lane = __lane_id() % WIDTH;
-    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
-      const T other = parity_stub::down<WIDTH>(value, lanes);
+    const int lane = __lane_id() % LOGICAL_WARP_THREADS;
+    for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
+      const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
       if (lane + lanes < end) value = op(value, other);
     }
     return value;
   }
 };
 
-template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
 class WarpScan {
  public:
   struct TempStorage {};
   __device__ explicit WarpScan(TempStorage&) {}
   template <typename Op>
   __device__ void InclusiveScan(T value, T& result, Op op) {
-    const int lane = __lane_id() % WIDTH;
-    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
-      const T other = parity_stub::up<WIDTH>(value, lanes);
+    const int lane = __lane_id() % LOGICAL_WARP_THREADS;
+    for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
+      const T other = parity_stub::up<LOGICAL_WARP_THREADS>(value, lanes);
       if (lane >= lanes) value = op(other, value);
     }
     result = value;
@@ -192,21 +192,21 @@ class WarpScan {
   template <typename Op>
   __device__ void InclusiveScan(T value, T& result, Op op, T& total) {
     InclusiveScan(value, result, op);
-    total = parity_stub::at<WIDTH>(result, WIDTH - 1);
+    total = parity_stub::at<LOGICAL_WARP_THREADS>(result, LOGICAL_WARP_THREADS - 1);
   }
   template <typename Op>
   __device__ void ExclusiveScan(T value, T& result, T initial, Op op) {
     T inclusive;
     InclusiveScan(value, inclusive, op);
-    const T before = parity_stub::up<WIDTH>(inclusive, 1);
-    result = __lane_id() % WIDTH == 0 ? initial : op(initial, before);
+    const T before = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
+    result = __lane_id() % LOGICAL_WARP_THREADS == 0 ? initial : op(initial, before);
   }
   template <typename Op>
   __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) {
     T inclusive;
     InclusiveScan(value, inclusive, op, total);
-    const T before = parity_stub::up<WIDTH>(inclusive, 1);
-    result = __lane_id() % WIDTH == 0 ? initial : op(initial, before);
+    const T before = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
+    result = __lane_id() % LOGICAL_WARP_THREADS == 0 ? initial : op(initial, before);
   }
   __device__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, hipcub::Sum()); }
   __device__ void InclusiveSum(T value, T& result, T& total) { InclusiveScan(value, result, hipcub::Sum(), total); }
@@ -216,7 +216,7 @@ class WarpScan {
   template <typename Op>
   __device__ void ExclusiveScan(T value, T& result, Op op) {
     InclusiveScan(value, result, op);
-    result = parity_stub::up<WIDTH>(result, 1);
+    result = parity_stub::up<LOGICAL_WARP_THREADS>(result, 1);
   }
   // The initial value counts for both results of all three, as for those of one.
   template <typename Op>
@@ -227,9 +227,9 @@ class WarpScan {
   template <typename Op>
   __device__ void Scan(T value, T& inclusive, T& exclusive, Op op) {
     InclusiveScan(value, inclusive, op);
-    exclusive = parity_stub::up<WIDTH>(inclusive, 1);
+    exclusive = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
   }
-  __device__ T Broadcast(T value, unsigned int lane) { return parity_stub::at<WIDTH>(value, lane); }
+  __device__ T Broadcast(T value, unsigned int lane) { return parity_stub::at<LOGICAL_WARP_THREADS>(value, lane); }
 };
 
 // The first of so many sorted values that is not below one, and the first that is above it.
@@ -278,11 +278,11 @@ class BlockReduce {
     }
     return values_[thread];
   }
-  template <int ITEMS, typename Op>
-  __device__ T Reduce(T (&items)[ITEMS], Op op) { return Reduce(parity_stub::reduced(items, op), op); }
+  template <int ITEMS_PER_THREAD, typename Op>
+  __device__ T Reduce(T (&items)[ITEMS_PER_THREAD], Op op) { return Reduce(parity_stub::reduced(items, op), op); }
   __device__ T Sum(T value, int valid = X * Y * Z) { return Reduce(value, hipcub::Sum(), valid); }
-  template <int ITEMS>
-  __device__ T Sum(T (&items)[ITEMS]) { return Reduce(items, hipcub::Sum()); }
+  template <int ITEMS_PER_THREAD>
+  __device__ T Sum(T (&items)[ITEMS_PER_THREAD]) { return Reduce(items, hipcub::Sum()); }
 
  private:
   static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
@@ -320,22 +320,22 @@ class BlockScan {
   __device__ void ExclusiveSum(T value, T& result, Prefix& prefix) { ExclusiveScan(value, result, hipcub::Sum(), prefix); }
 
 #define PARITY_ITEMS(Kind, start)                                                                        \
-  template <int ITEMS, typename Op, class... More>                                                       \
-  __device__ void Kind##Scan(T (&items)[ITEMS], T (&results)[ITEMS], Op op, More&&... more) {            \
+  template <int ITEMS_PER_THREAD, typename Op, class... More>                                                       \
+  __device__ void Kind##Scan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], Op op, More&&... more) {            \
     items_##Kind(items, results, op, more...);                                                           \
   }                                                                                                      \
-  template <int ITEMS, class... More>                                                                    \
-  __device__ void Kind##Sum(T (&items)[ITEMS], T (&results)[ITEMS], More&&... more) {                    \
+  template <int ITEMS_PER_THREAD, class... More>                                                                    \
+  __device__ void Kind##Sum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) {                    \
     items_##Kind(items, results, hipcub::Sum(), start more...);                                          \
   }
 #define PARITY_NOTHING
   PARITY_ITEMS(Inclusive, PARITY_NOTHING)
-  template <int ITEMS, typename Op, class... More>
-  __device__ void ExclusiveScan(T (&items)[ITEMS], T (&results)[ITEMS], T initial, Op op, More&&... more) {
+  template <int ITEMS_PER_THREAD, typename Op, class... More>
+  __device__ void ExclusiveScan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], T initial, Op op, More&&... more) {
     items_Exclusive(items, results, op, initial, more...);
   }
-  template <int ITEMS, class... More>
-  __device__ void ExclusiveSum(T (&items)[ITEMS], T (&results)[ITEMS], More&&... more) {
+  template <int ITEMS_PER_THREAD, class... More>
+  __device__ void ExclusiveSum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) {
     items_Exclusive(items, results, hipcub::Sum(), T(), more...);
   }
 #undef PARITY_ITEMS
@@ -374,180 +374,180 @@ class BlockScan {
     __builtin_memcpy(&result, first, sizeof(T));
     return result;
   }
-  template <int ITEMS, typename Op, class... More>
-  __device__ void items_Inclusive(T (&items)[ITEMS], T (&results)[ITEMS], Op op, More&... more) {
-    T local[ITEMS];
+  template <int ITEMS_PER_THREAD, typename Op, class... More>
+  __device__ void items_Inclusive(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], Op op, More&... more) {
+    T local[ITEMS_PER_THREAD];
     local[0] = items[0];
-    for (int i = 1; i < ITEMS; ++i) local[i] = op(local[i - 1], items[i]);
-    scanned(local[ITEMS - 1], op);
+    for (int i = 1; i < ITEMS_PER_THREAD; ++i) local[i] = op(local[i - 1], items[i]);
+    scanned(local[ITEMS_PER_THREAD - 1], op);
     const int thread = RowMajorTid(X, Y, Z);
     const T earlier = thread ? values_[thread - 1] : T();
-    for (int i = 0; i < ITEMS; ++i) results[i] = thread ? op(earlier, local[i]) : local[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = thread ? op(earlier, local[i]) : local[i];
     after(results, op, more...);
   }
-  template <int ITEMS, typename Op, class... More>
-  __device__ void items_Exclusive(T (&items)[ITEMS], T (&results)[ITEMS], Op op, T initial, More&... more) {
+  template <int ITEMS_PER_THREAD, typename Op, class... More>
+  __device__ void items_Exclusive(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], Op op, T initial, More&... more) {
     scanned(parity_stub::reduced(items, op), op);
     T running = before(initial, op);
-    for (int i = 0; i < ITEMS; ++i) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
       const T item = items[i];
       results[i] = running;
       running = op(running, item);
     }
     after(results, op, more...);
   }
-  template <int ITEMS, typename Op>
-  __device__ void after(T (&)[ITEMS], Op) {}
-  template <int ITEMS, typename Op, typename More>
-  __device__ void after(T (&results)[ITEMS], Op op, More& more) {
+  template <int ITEMS_PER_THREAD, typename Op>
+  __device__ void after(T (&)[ITEMS_PER_THREAD], Op) {}
+  template <int ITEMS_PER_THREAD, typename Op, typename More>
+  __device__ void after(T (&results)[ITEMS_PER_THREAD], Op op, More& more) {
     if constexpr (std::is_same_v<std::remove_const_t<More>, T>) {
       more = values_[X * Y * Z - 1];
     } else {
       const T first = prefixed(more);
-      for (int i = 0; i < ITEMS; ++i) results[i] = op(first, results[i]);
+      for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = op(first, results[i]);
     }
   }
   T* values_;
 };
 
 // A thread's items lie side by side (blocked) but for the algorithms called striped.
-template <typename T, int X, int ITEMS, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
+template <typename T, int X, int ITEMS_PER_THREAD, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
 class BlockLoad {
  public:
   struct TempStorage {};
   __device__ BlockLoad() {}
   __device__ explicit BlockLoad(TempStorage&) {}
   template <typename Iterator>
-  __device__ void Load(Iterator from, T (&items)[ITEMS]) {
-    for (int i = 0; i < ITEMS; ++i) items[i] = from[place(i)];
+  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD]) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) items[i] = from[place(i)];
   }
   template <typename Iterator>
-  __device__ void Load(Iterator from, T (&items)[ITEMS], int valid) {
-    for (int i = 0; i < ITEMS; ++i) if (place(i) < valid) items[i] = from[place(i)];
+  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], int valid) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (place(i) < valid) items[i] = from[place(i)];
   }
   template <typename Iterator, typename Default>
-  __device__ void Load(Iterator from, T (&items)[ITEMS], int valid, Default otherwise) {
-    for (int i = 0; i < ITEMS; ++i) items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
+  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], int valid, Default otherwise) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
   }
 
  private:
   static __device__ int place(int i) {
     const int thread = RowMajorTid(X, Y, Z);
-    return ALGORITHM == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * ITEMS + i;
+    return ALGORITHM == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
   }
 };
 
 // What each thread moves by itself. Striped: a distance of a block apart, or of a wavefront within its part of the tile.
 namespace parity_places {
 struct Blocked { static __device__ int at(int thread, int i, int items) { return thread * items + i; } };
-template <int THREADS>
-struct Striped { static __device__ int at(int thread, int i, int) { return i * THREADS + thread; } };
+template <int BLOCK_DIM_X>
+struct Striped { static __device__ int at(int thread, int i, int) { return i * BLOCK_DIM_X + thread; } };
 struct WarpStriped {
   static __device__ int at(int thread, int i, int items) {
     return thread / warpSize * warpSize * items + i * warpSize + thread % warpSize;
   }
 };
-template <class Place, typename Iterator, typename T, int ITEMS>
-__device__ void load(int thread, Iterator from, T (&items)[ITEMS], int valid = std::numeric_limits<int>::max()) {
-  for (int i = 0; i < ITEMS; ++i) if (Place::at(thread, i, ITEMS) < valid) items[i] = from[Place::at(thread, i, ITEMS)];
+template <class Place, typename Iterator, typename T, int ITEMS_PER_THREAD>
+__device__ void load(int thread, Iterator from, T (&items)[ITEMS_PER_THREAD], int valid = std::numeric_limits<int>::max()) {
+  for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (Place::at(thread, i, ITEMS_PER_THREAD) < valid) items[i] = from[Place::at(thread, i, ITEMS_PER_THREAD)];
 }
-template <class Place, typename Iterator, typename T, int ITEMS, typename Default>
-__device__ void load(int thread, Iterator from, T (&items)[ITEMS], int valid, Default otherwise) {
-  for (int i = 0; i < ITEMS; ++i) items[i] = static_cast<T>(otherwise);
+template <class Place, typename Iterator, typename T, int ITEMS_PER_THREAD, typename Default>
+__device__ void load(int thread, Iterator from, T (&items)[ITEMS_PER_THREAD], int valid, Default otherwise) {
+  for (int i = 0; i < ITEMS_PER_THREAD; ++i) items[i] = static_cast<T>(otherwise);
   load<Place>(thread, from, items, valid);
 }
-template <class Place, typename Iterator, typename T, int ITEMS>
-__device__ void store(int thread, Iterator to, T (&items)[ITEMS], int valid = std::numeric_limits<int>::max()) {
-  for (int i = 0; i < ITEMS; ++i) if (Place::at(thread, i, ITEMS) < valid) to[Place::at(thread, i, ITEMS)] = items[i];
+template <class Place, typename Iterator, typename T, int ITEMS_PER_THREAD>
+__device__ void store(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], int valid = std::numeric_limits<int>::max()) {
+  for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (Place::at(thread, i, ITEMS_PER_THREAD) < valid) to[Place::at(thread, i, ITEMS_PER_THREAD)] = items[i];
 }
 }  // namespace parity_places
 
-template <typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void LoadDirectBlocked(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::Blocked>(thread, from, items, valid...); }
-template <typename T, int ITEMS>
-__device__ void LoadDirectBlockedVectorized(int thread, const T* from, T (&items)[ITEMS]) { LoadDirectBlocked(thread, from, items); }
-template <int THREADS, typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void LoadDirectStriped(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::Striped<THREADS>>(thread, from, items, valid...); }
-template <typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void LoadDirectWarpStriped(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::WarpStriped>(thread, from, items, valid...); }
-template <typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void StoreDirectBlocked(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::Blocked>(thread, to, items, valid...); }
-template <typename T, int ITEMS>
-__device__ void StoreDirectBlockedVectorized(int thread, T* to, T (&items)[ITEMS]) { StoreDirectBlocked(thread, to, items); }
-template <int THREADS, typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::Striped<THREADS>>(thread, to, items, valid...); }
-template <typename T, int ITEMS, typename Iterator, typename... Valid>
-__device__ void StoreDirectWarpStriped(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::WarpStriped>(thread, to, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void LoadDirectBlocked(int thread, Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<parity_places::Blocked>(thread, from, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD>
+__device__ void LoadDirectBlockedVectorized(int thread, const T* from, T (&items)[ITEMS_PER_THREAD]) { LoadDirectBlocked(thread, from, items); }
+template <int BLOCK_DIM_X, typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void LoadDirectStriped(int thread, Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<parity_places::Striped<BLOCK_DIM_X>>(thread, from, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void LoadDirectWarpStriped(int thread, Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<parity_places::WarpStriped>(thread, from, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void StoreDirectBlocked(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<parity_places::Blocked>(thread, to, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD>
+__device__ void StoreDirectBlockedVectorized(int thread, T* to, T (&items)[ITEMS_PER_THREAD]) { StoreDirectBlocked(thread, to, items); }
+template <int BLOCK_DIM_X, typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<parity_places::Striped<BLOCK_DIM_X>>(thread, to, items, valid...); }
+template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
+__device__ void StoreDirectWarpStriped(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<parity_places::WarpStriped>(thread, to, items, valid...); }
 
-template <typename T, int X, int ITEMS, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
+template <typename T, int X, int ITEMS_PER_THREAD, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
 class BlockStore {
  public:
   struct TempStorage {};
   __device__ BlockStore() {}
   __device__ explicit BlockStore(TempStorage&) {}
   template <typename Iterator>
-  __device__ void Store(Iterator to, T (&items)[ITEMS]) {
-    for (int i = 0; i < ITEMS; ++i) to[place(i)] = items[i];
+  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD]) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) to[place(i)] = items[i];
   }
   template <typename Iterator>
-  __device__ void Store(Iterator to, T (&items)[ITEMS], int valid) {
-    for (int i = 0; i < ITEMS; ++i) if (place(i) < valid) to[place(i)] = items[i];
+  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], int valid) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (place(i) < valid) to[place(i)] = items[i];
   }
 
  private:
   static __device__ int place(int i) {
     const int thread = RowMajorTid(X, Y, Z);
-    return ALGORITHM == BLOCK_STORE_STRIPED ? i * X * Y * Z + thread : thread * ITEMS + i;
+    return ALGORITHM == BLOCK_STORE_STRIPED ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
   }
 };
 
-template <typename T, int X, int ITEMS, bool = false, int Y = 1, int Z = 1, int = 1>
+template <typename T, int X, int ITEMS_PER_THREAD, bool = false, int Y = 1, int Z = 1, int = 1>
 class BlockExchange {
  public:
-  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS]; };
+  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS_PER_THREAD]; };
   __device__ explicit BlockExchange(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
-  __device__ void BlockedToStriped(const T (&items)[ITEMS], T (&results)[ITEMS]) { move(items, results, true); }
-  __device__ void StripedToBlocked(const T (&items)[ITEMS], T (&results)[ITEMS]) { move(items, results, false); }
-  __device__ void BlockedToStriped(T (&items)[ITEMS]) { move(items, items, true); }
-  __device__ void StripedToBlocked(T (&items)[ITEMS]) { move(items, items, false); }
+  __device__ void BlockedToStriped(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD]) { move(items, results, true); }
+  __device__ void StripedToBlocked(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD]) { move(items, results, false); }
+  __device__ void BlockedToStriped(T (&items)[ITEMS_PER_THREAD]) { move(items, items, true); }
+  __device__ void StripedToBlocked(T (&items)[ITEMS_PER_THREAD]) { move(items, items, false); }
 
  private:
-  __device__ void move(const T (&items)[ITEMS], T (&results)[ITEMS], bool to_striped) {
+  __device__ void move(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], bool to_striped) {
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS; ++i) values_[to_striped ? thread * ITEMS + i : i * X * Y * Z + thread] = items[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[to_striped ? thread * ITEMS_PER_THREAD + i : i * X * Y * Z + thread] = items[i];
     __syncthreads();
-    for (int i = 0; i < ITEMS; ++i) results[i] = values_[to_striped ? i * X * Y * Z + thread : thread * ITEMS + i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = values_[to_striped ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i];
   }
   T* values_;
 };
 
 // Sorted by counting, for every key, those that come before it: stable, and the same for all types.
-template <typename Key, int X, int ITEMS, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
+template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
 class BlockRadixSort {
  public:
   struct TempStorage {
-    alignas(alignof(Key)) unsigned char keys[sizeof(Key) * X * Y * Z * ITEMS];
-    alignas(alignof(Value)) unsigned char values[sizeof(Value) * X * Y * Z * ITEMS];
+    alignas(alignof(Key)) unsigned char keys[sizeof(Key) * X * Y * Z * ITEMS_PER_THREAD];
+    alignas(alignof(Value)) unsigned char values[sizeof(Value) * X * Y * Z * ITEMS_PER_THREAD];
   };
   __device__ explicit BlockRadixSort(TempStorage& storage) : keys_(reinterpret_cast<Key*>(storage.keys)), values_(reinterpret_cast<Value*>(storage.values)) {}
-  __device__ void Sort(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, false, false); }
-  __device__ void Sort(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, false, false); }
-  __device__ void SortDescending(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, true, false); }
-  __device__ void SortDescending(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, true, false); }
-  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, false, true); }
-  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, false, true); }
-  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, true, true); }
-  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, true, true); }
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, false, false); }
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, false, false); }
+  __device__ void SortDescending(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, true, false); }
+  __device__ void SortDescending(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, true, false); }
+  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, false, true); }
+  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, false, true); }
+  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, true, true); }
+  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, true, true); }
 
  private:
-  __device__ void sort(Key (&keys)[ITEMS], Value (&values)[ITEMS], bool descending, bool striped) {
-    constexpr int all = X * Y * Z * ITEMS;
+  __device__ void sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], bool descending, bool striped) {
+    constexpr int all = X * Y * Z * ITEMS_PER_THREAD;
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS; ++i) keys_[thread * ITEMS + i] = keys[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) keys_[thread * ITEMS_PER_THREAD + i] = keys[i];
     __syncthreads();
-    int places[ITEMS];
-    for (int i = 0; i < ITEMS; ++i) {
-      const int mine = thread * ITEMS + i;
+    int places[ITEMS_PER_THREAD];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+      const int mine = thread * ITEMS_PER_THREAD + i;
       int before = 0;
       for (int j = 0; j < all; ++j) {
         const bool less = descending ? keys_[j] > keys[i] : keys_[j] < keys[i];
@@ -556,13 +556,13 @@ class BlockRadixSort {
       places[i] = before;
     }
     __syncthreads();
-    for (int i = 0; i < ITEMS; ++i) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
       keys_[places[i]] = keys[i];
       values_[places[i]] = values[i];
     }
     __syncthreads();
-    for (int i = 0; i < ITEMS; ++i) {
-      const int place = striped ? i * X * Y * Z + thread : thread * ITEMS + i;
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+      const int place = striped ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
       keys[i] = keys_[place];
       values[i] = values_[place];
     }
@@ -571,7 +571,7 @@ class BlockRadixSort {
   Value* values_;
 };
 
-template <typename T, int X, int ITEMS, int BINS>
+template <typename T, int X, int ITEMS_PER_THREAD, int BINS>
 class BlockHistogram;
 template <typename T, int X>
 class BlockDiscontinuity;
