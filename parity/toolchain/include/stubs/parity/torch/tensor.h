@@ -98,6 +98,7 @@ using IndexError = Error; using ValueError = Error; using TypeError = Error; usi
 
 using DeviceIndex = int8_t;
 enum class DeviceType : int8_t { CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA, Vulkan, Metal, XPU, MPS, Meta, COMPILE_TIME_MAX_DEVICE_TYPES };
+std::string DeviceTypeName(DeviceType, bool lower_case = false);
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kHIP = DeviceType::HIP, kMeta = DeviceType::Meta;
 struct Device {
   Device(DeviceType, DeviceIndex = -1);
@@ -127,6 +128,7 @@ class Scalar {
 };
 
 struct SymInt { SymInt(int64_t = 0); operator int64_t() const; int64_t expect_int() const; };
+using SymIntArrayRef = ArrayRef<SymInt>;
 
 class TensorOptions;
 struct TypeMeta {
