@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Trapped,
         UnknownInstruction,
         WarpMask,
+        WarpRace,
         place,
     )
     from parity.emulator.memory import Allocation
@@ -56,6 +57,7 @@ __all__ = [
     "Trapped",
     "UnknownInstruction",
     "WarpMask",
+    "WarpRace",
     "class_of",
     "pack",
     "place",
@@ -70,7 +72,7 @@ __getattr__ = later(
         "classes": "CLASSES class_of",
         "device": "Device LaunchStats pack together",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
-        "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask place",
+        "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask WarpRace place",
         "memory": "Allocation",
         "shadow": "MORE MOVED NARROWED UNFLUSHED shadow_seed",
     },

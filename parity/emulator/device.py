@@ -36,6 +36,7 @@ from parity.emulator.faults import (
     Thread,
     Trapped,
     WarpMask,
+    WarpRace,
     quoted,
 )
 from parity.emulator.image import Image, image_of
@@ -66,7 +67,8 @@ __all__ = ["DISPATCH_AT", "KERNARG_AT", "Device", "LaunchStats", "pack", "togeth
     _MISALIGNED,
     _ABSENT,
     _UNNAMED,
-) = range(14)
+    _WARP_RACE,
+) = range(15)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
@@ -174,6 +176,8 @@ class Device:
     """
 
     _language: Language = Amdgpu()
+    _warps = False
+    """Whether the threads of a wavefront have no order of their own: races between them are found, too."""
 
     def __init__(
         self,
@@ -482,6 +486,7 @@ class Device:
         if context.ordinal > _ORDINALS:
             self._forget()
         self._earlier = context.ordinal
+        context.used = max(context.used, self._memory.used)
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program
@@ -541,6 +546,11 @@ class Device:
             size = context.trace_bytes + _VARIABLES + _LDS
             self._traces = [_pages(size // bytes_ * _CELL) for bytes_ in _CELLS]
             context.trace[:] = [pages.ctypes.data for pages in self._traces]
+            if self._warps:
+                self._threads = [[_pages(size // unit * bytes_) for unit in (4, 1)] for bytes_ in (4, 2, 2)]
+                for pointers, several in zip((context.who, context.wrote, context.loaded), self._threads, strict=True):
+                    pointers[:] = [pages.ctypes.data for pages in several]
+                context.phases = 0
 
     def _load(self, code: CodeObject, name: str) -> Loaded:
         key = (code.digest, name)
@@ -628,10 +638,11 @@ class Device:
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
             return Refused(kernel, [*_REFUSED.values()][which], instruction)
         near = self._private(instruction, lane, _where(code).wavefront) or self._nearest(c.address)
-        if fault == _RACE:
+        if fault in (_RACE, _WARP_RACE):
+            race = WarpRace if fault == _WARP_RACE else DataRace
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
-            return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, memory=memory)
+            return race(kernel, instruction, other, lane=lane, workgroup=workgroup, memory=memory)
         found = MisalignedAccess if fault == _MISALIGNED else MemoryFault
         return found(
             _KINDS[fault],

@@ -26,6 +26,7 @@ __all__ = [
     "Trapped",
     "UnknownInstruction",
     "WarpMask",
+    "WarpRace",
     "place",
     "quoted",
 ]
@@ -159,6 +160,7 @@ class DataRace(KernelFault):
     """
 
     kind = "data race"
+    parties = "two wavefronts, one of them writes, no barrier between them"
 
     def __init__(
         self,
@@ -173,12 +175,18 @@ class DataRace(KernelFault):
         self.other, self.lane, self.workgroup = other.text, lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         said = (
-            f"data race in kernel {_named(kernel)} at {memory}: two wavefronts, one of them writes, no barrier "
-            "between them\n"
+            f"{self.kind} in kernel {_named(kernel)} at {memory}: {self.parties}\n"
             f"  first:  {other.text} at {place(other)}\n"
             f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
         )
         super().__init__(said, kernel, instruction)
+
+
+class WarpRace(DataRace):
+    """The same of two threads of one warp, which have no order of their own in CUDA."""
+
+    kind = "data race in a warp"
+    parties = "two threads of one warp, one of them writes, no __syncwarp between them"
 
 
 class DivergentBarrier(KernelFault):

@@ -86,6 +86,11 @@ class DeviceMemory:
         self.allocations.remove(allocation)
         self._freed.setdefault(allocation.size, []).append(span.start)
 
+    @property
+    def used(self) -> int:
+        """The bytes from the first one on that allocations have."""
+        return self._top
+
     def span(self, allocation: Allocation) -> slice:
         """The bytes of an allocation, or of a variable, in ``data`` and ``state``.
 

@@ -11,6 +11,7 @@ __all__ = ["structure"]
 
 _RUNTIME = Path(__file__).with_name("runtime")
 _NUMBERS: dict[str, Any] = {
+    "u16": ctypes.c_uint16,
     "u32": ctypes.c_uint32,
     "i64": ctypes.c_int64,
     "u64": ctypes.c_uint64,

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from parity.dtypes import dtype
 from parity.errors import MissingTool
+from parity.launch import Buffer, Launch, Pointer
 from parity.runners import Choosing, Counting, Drawing, Explaining, runner
 from parity.runners import ptx as module
 from parity.toolchain import build
@@ -77,3 +79,44 @@ def test_what_a_kernel_does_wrong_is_a_fault_with_its_place_in_the_source(suite,
     assert fault.kind == "out-of-bounds read"
     for word in ("affine_f32", "elementwise.cuh", "lane 4", "'x'", "ld.global"):
         assert word in fault.message
+
+
+WARP_SUM = """
+__device__ float in_warp(float* part, int lane) {
+    for (int other = 16; other; other /= 2) {
+        if (lane < other) part[lane] += part[lane + other];
+        __syncwarp();
+    }
+    return part[0];
+}
+extern "C" __global__ void sums(const float* x, float* out) {
+    __shared__ float part[2][32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    part[warp][lane] = x[threadIdx.x];
+    __syncwarp();
+    const float sum = in_warp(part[warp], lane);
+    if (lane == 0) out[warp] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("missing", [None, 0, 1])
+def test_a_missing_barrier_of_a_warp_is_named(session, tmp_path, missing):
+    if not HAS_NVCC:
+        pytest.skip("there is no nvcc")
+    parts = WARP_SUM.split("__syncwarp();")
+    source = "".join(part + ("__syncwarp();" if i != missing and i < 2 else "") for i, part in enumerate(parts))
+    (tmp_path / "sums.cu").write_text(source)
+    (built,) = build(tmp_path, ["sums"], ["sm_90"])
+    assert built.error is None, built.error
+    x, out = np.arange(64, dtype=np.float32), np.zeros(2, np.float32)
+    buffers = {"x": Buffer(dtype("f32"), x), "out": Buffer(dtype("f32"), out, np.zeros(2, bool), writable=True)}
+    launch = Launch("sums", (1, 1, 1), (64, 1, 1), (Pointer("x"), Pointer("out")))
+    after = session.execute(built.code_object, launch, buffers)
+    if missing is None:
+        assert after.fault is None
+        assert after.buffers["out"].tolist() == [x[:32].sum(), x[32:].sum()]
+    else:
+        assert after.fault.kind == "data race in a warp"
+        assert "two threads of one warp, one of them writes, no __syncwarp between them" in after.fault.message
+        assert after.fault.message.count("sums.cu:4") + after.fault.message.count("sums.cu:12") == 2

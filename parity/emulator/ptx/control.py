@@ -142,7 +142,7 @@ def _bar(o: Operation, words: list[str]) -> None:
     """Barriers of the block, and of threads of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
-        synchronised(o, members, "")
+        synchronised(o, members, "ordered(c);")
         return
     if "cluster" in words:
         raise Missing("clusters of blocks")

@@ -140,6 +140,7 @@ class PtxDevice(Device):
     """
 
     _language: Language = Ptx()
+    _warps = True
 
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:

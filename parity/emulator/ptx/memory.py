@@ -250,6 +250,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     lines = [
         place,
         _misaligned(o, size),
+        f"if (atomics_of_warp(c, on, at, {size}, {o.here}, {'true' if compares else 'false'})) return 1;",
         "const V<u32> lo = lo32(at), hi = hi32(at);",
         f"typedef {t} T; V<{u}> old;",
         f"if (atomic<T, {'true' if compares else 'false'}>(c, on, 0ul, lo, hi, {o.here}, V<{u}>({given}), "
@@ -257,6 +258,8 @@ def _atom(o: Operation, words: list[str]) -> None:
     ]
     if target != "_":
         lines.append(o.result(target, f"b{8 * size}", "old"))
+        if o.is_used(target):  # what a thread does with it may come after what another one did before
+            lines.append("ordered(c);")
     o.guarded(*lines)
 
 

@@ -12,7 +12,7 @@ from parity.coverage import Point
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
-from parity.emulator.ptx.slots import Slots, allocated, unwritten
+from parity.emulator.ptx.slots import Slots, accesses, allocated, unwritten
 from parity.emulator.writer import NOTE, Missing, Unknown
 
 __all__ = [
@@ -95,7 +95,8 @@ class Translation:
     of its operation and its place among the numbers of that. ``constants`` are places for the registers that threads of
     a warp share and, behind these, for those that are constants, each with the name of its function; then the values of
     literals. ``formals`` are the slots of parameters and results by function and name, ``returns`` those of the
-    operation at which each thread goes on behind a call. ``unwritten`` are the slots that may be read before they are
+    operation at which each thread goes on behind a call. ``used`` are the registers of each function that it reads,
+    ``unwritten`` are the slots that may be read before they are
     written, ``unwritten_shared`` the places of such registers among the constants.
     """
 
@@ -142,6 +143,7 @@ class Translation:
                 place, width = slots.places[name], slots.widths[name]
                 found.update(range(place, place + width) if width else [(self._masks + place) // 32])
         self.unwritten = sorted(found)
+        self.used = {each.name: frozenset(_read(each)) for each in functions}
         early = {each.name: unwritten(each) for each in functions}
         self.unwritten_shared = [self._constants[of, name] for of, name in shared if name in early[of]]
 
@@ -244,6 +246,10 @@ class Operation:
     def is_shared(self, name: str) -> bool:
         """Whether a register is one number for all threads of a warp, or of a block."""
         return self.whole.constant(self.function.name, name) is not None
+
+    def is_used(self, name: str) -> bool:
+        """Whether an instruction of the function reads a register."""
+        return name in self.whole.used[self.function.name]
 
     def register(self, name: str, type_: str) -> str:
         """A register as a variable of a C++ type."""
@@ -423,6 +429,12 @@ _HOST_WORDS = {"vprintf": 4, "__assertfail": 10, "": 16}
 
 def _host_function(name: str) -> str:
     return name if name in _HOST_WORDS else ""
+
+
+def _read(function: Function) -> Iterator[str]:
+    for item in function.items:
+        if isinstance(item, Instruction):
+            yield from accesses(function, item)[1]
 
 
 def _callees(functions: Sequence[Function]) -> Iterator[str]:

@@ -121,7 +121,7 @@ void granted(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes)
 // It may see another wavefront's write, and one of 16 bits takes the 32-bit word around it, which may reach beyond the
 // buffer or into bytes that nothing wrote. So what is wrong with a load is told at the end, unless it fed a
 // compare-and-swap by then: in this wavefront or, if the loop ended early here, in another one.
-static u32 doubtful(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction, u32 load) {
+u32 doubtful(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction, u32 load) {
   Group *g = c->running;
   load &= ~COHERENT;
   load = load < INSTRUCTIONS ? load : INSTRUCTIONS - 1;
@@ -287,6 +287,11 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
   if (!lanes) return 0;
+#if LANES == 32
+  if (c->who[0] && (!w.unseen || (!WRITES && instruction & COHERENT)) && (WRITES ? stores_of_warp(c, exec, at, bytes, instruction, same)
+                           : loads_of_warp(c, exec, lanes, at, bytes, instruction)))
+    return 1;
+#endif
   // No other wavefront has the LDS of this one, and no compare-and-swap waits to hear of its load.
   if (g->waves == 1 && !c->compares && !(mask(bools(at.vector() < c->lds)) & lanes)) return 0;
   const Tracer tracer(c, instruction);
@@ -325,7 +330,7 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   c->changes += changed != 0;
   if (compares) // without a trace this is all that is known of a load
     for (u32 i = 0; i < c->running->doubts; i++)
-      if (Doubt &d = c->running->doubt[i]; d.at == at && d.kind != RACE) c->running->feeds[d.load] = 1;
+      if (Doubt &d = c->running->doubt[i]; d.at == at && d.kind != RACE && d.kind != WARP_RACE) c->running->feeds[d.load] = 1;
   if (c->trace[0] && at - c->mailbox >= MAILBOX) {
     Wave &w = c->running->wave[c->running->current];
     w.busy = 1;
@@ -334,6 +339,14 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
     if (at < c->lds) w.synchronised = 1;
   }
   return 0;
+}
+// Whether threads of a warp may write to one place: each finds then what the one before it wrote.
+static inline bool meet(Context *c, const Lanes<u64> &at, Mask exec, u32 bytes) {
+#if LANES == 32
+  return c->who[0] && exec && !c->running->wave[c->running->current].unseen && !in_order(lo32(at.vector()), exec, bytes);
+#else
+  return false;
+#endif
 }
 static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out, Mask *vary = nullptr) {
   u32 n = bytes < 4 ? 1 : bytes / 4;
@@ -367,7 +380,14 @@ u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction,
     if (!may_access_some<WRITABLE>(c, at[i], bytes))
       if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
   }
-  if (c->trace[0] && trace<true>(c, exec, exec, at, bytes, instruction, 0)) return 1;
+  Mask kept = 0;
+  for (Mask m = meet(c, at, exec, bytes) ? exec : 0; m; m &= m - 1) {
+    u32 i = first(m), w[4] = {};
+    for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
+    if (same(c->data + (at[i] - c->base), (u8 *)w, bytes)) kept |= m & -m;
+    else copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes), c->changes++;
+  }
+  if (c->trace[0] && trace<true>(c, exec, exec, at, bytes, instruction, kept)) return 1;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
@@ -527,8 +547,17 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
       if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
     same |= (Mask)(peek<T>(c->data + (at[i] - c->base)) == value[i]) << i;
   }
-  if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
   c->changes += same != exec;
+  if (meet(c, at, exec, sizeof(T))) {
+    same = 0;
+    for (Mask m = exec; m; m &= m - 1) {
+      const u32 i = first(m);
+      u8 *const to = c->data + (at[i] - c->base);
+      if (peek<T>(to) == value[i]) same |= m & -m;
+      poke(to, value[i]);
+    }
+  }
+  if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
     poke(c->data + (at[i] - c->base), value[i]);

@@ -4,7 +4,7 @@
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED, WARP_RACE };
 // A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
 struct Cell;
@@ -49,6 +49,10 @@ struct Context {
   u32 random;                // of the order in which threads of a warp run that diverged; 0 is the natural order (ptx.cpp)
   u32 turns;                 // how often threads were chosen from those that diverged
   u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup
+  u32 *who[2];               // of words and of bytes, as `trace` has them, which threads of a warp accessed them; or null (warps.cpp)
+  u16 *wrote[2], *loaded[2]; // and by which instruction
+  u64 used;                  // bytes that were ever allocated, from the base on
+  u32 phases, begun;         // the number of the last phase of a warp; how many of them there were in this launch
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
@@ -122,6 +126,8 @@ template <class T> using Atom = T;
 template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a number beats a NaN
 template <class T> INLINE T larger(T a, T b) { return b > a || a != a ? b : a; }
 // Checks an atomic that changes these bits of memory.
+RUNTIME u32 atomics_of_warp(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, bool compares); // before them
+RUNTIME void ordered(Context *); // what threads of the warp that runs did so far comes before what they do from now on
 RUNTIME u32 atomic_done(Context *, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares);
 template <class T, bool COMPARES, class U, class F>
 INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {

@@ -22,6 +22,7 @@ struct Wave {
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
   u32 ordinal, epoch, instruction, done, busy, synchronised;
   Mask stuck; // the lanes that wait for something to change, at `instruction`
+  u32 phase, whole, unseen, logged; // of a warp (warps.cpp)
 };
 // Something wrong with a load unless what it loads goes into a compare-and-swap, which shows later.
 struct Doubt {
@@ -29,6 +30,13 @@ struct Doubt {
   u32 kind, bytes, lane, load, instruction, other, group[3];
 };
 constexpr u32 DOUBTS = 32, INSTRUCTIONS = 1 << 15;
+struct Logged { // what threads of a warp accessed by one instruction
+  V<u32> place;
+  u64 from;
+  Mask exec, lanes, same;
+  u32 low, high, instruction, bytes, writes;
+};
+constexpr u32 LOGGED = LANES == 32 ? 16 : 1;
 struct Group {
   Wave wave[32];
   void *main;
@@ -41,6 +49,7 @@ struct Group {
     u64 at;
     u32 bytes, lane, instruction;
   } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
+  Logged log[32][LOGGED]; // of each warp
   Doubt doubt[DOUBTS]; // one for a load
   u32 doubts;
   u8 feeds[INSTRUCTIONS]; // whether an instruction loaded what was compared by a compare-and-swap
@@ -50,6 +59,7 @@ RUNTIME void *memset(void *to, int value, u64 n);
 RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n);
 RUNTIME bool same(const u8 *a, const u8 *b, u64 n);
 RUNTIME u32 stuck(Context *, Mask exec, u32 instruction); // lets others run; 1 if none of them changes anything
+RUNTIME u32 doubtful(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction, u32 load);
 RUNTIME u32 settle_doubts(Context *); // at the end of a launch
 RUNTIME u32 report(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction);
 RUNTIME u32 fault(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction); // 0: go on nevertheless
@@ -71,6 +81,10 @@ template <class T> struct Lanes {
   T operator[](u32 i) const { return lane[i]; }
   V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
 };
+// Races between threads of one warp (warps.cpp).
+RUNTIME void next_phase(Context *, Wave &);
+RUNTIME u32 loads_of_warp(Context *, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction);
+RUNTIME u32 stores_of_warp(Context *, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same);
 // That of the lane before; of lane 0 its own.
 INLINE V<u64> of_lane_before(V<u64> x) {
 #if LANES == 64
@@ -94,3 +108,12 @@ INLINE V<u32> taken_from(In<u32> x, In<u32> lanes) {
   return out.vector();
 #endif
 }
+#if LANES == 32
+// Whether threads are at places that go up, or down, by so many bytes at least. Those between them that do not execute
+// count, too: these have addresses nearly always.
+INLINE bool in_order(V<u32> place, Mask on, u32 bytes) {
+  const Mask inner = (~(Mask)0 >> (LANES - 1 - last(on))) & (~(Mask)1 << first(on)); // behind the first, up to the last
+  const V<i32> step = as<i32>(place - taken_from(place, (IOTA - 1) & (LANES - 1)));
+  return !(inner & ~mask(bools(step >= (i32)bytes))) || !(inner & ~mask(bools(step <= -(i32)bytes)));
+}
+#endif

@@ -156,6 +156,9 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
   w.missed |= w.start & ~exec;
   w.instruction = instruction;
   w.epoch++, w.busy = 0;
+#if LANES == 32
+  if (c->who[0]) ordered(c);
+#endif
   if (g->waves > 1) give_way(c, w);
   return c->fault;
 }
@@ -185,6 +188,9 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
   Group &g = *c->running;
   u32 order[32], alive = g.waves;
   for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
+#if LANES == 32
+  for (u32 i = 0; c->who[0] && i < g.waves; i++) next_phase(c, g.wave[i]);
+#endif
   g.round = ++c->ordinal;
   if (!barriers || g.waves == 1) {
     shuffle(order, g.waves, random);
@@ -248,7 +254,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
   group.doubts = group.atomics = 0, group.scratched = 1;
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
-  c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
+  c->running = &group, c->fault = NONE, c->crossed = 0, c->begun = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
   u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;

@@ -46,6 +46,7 @@ def text_of(shape, factors, sums, rows, columns, a, b, c, more="", guard=""):
     wmma.load.c.sync.aligned.col.{shape}.global.{sums} {lists["c"]}, [%b2], {m};
     {guard} wmma.mma.sync.aligned.{rows}.{columns}.{shape}.{types}.{sums}{rounding}{more}
         {lists["c"]}, {lists["a"]}, {lists["b"]}, {lists["c"]};
+    bar.warp.sync -1; // d is stored over c, by rows
     wmma.store.d.sync.aligned.row.{shape}.global.{sums} [%b2], {lists["c"]}, {n};
 """
     return module(kernel(body, params=3)), (m, n, k)

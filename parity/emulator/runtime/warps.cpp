@@ -1,0 +1,282 @@
+// Races between threads of one warp, which have no order of their own in CUDA (PTX ISA, memory consistency model).
+//
+// What threads did before a barrier of the warp or of the block comes before what they do behind it. So of each word it
+// is kept which threads of a warp wrote and read it since the last one: in a phase, which has a number of its own, so
+// that what is left of earlier ones counts no more. A barrier of some threads, and an atomic whose result is used (a
+// lock, a ticket), begin a phase for all: what others did goes unseen then, but nothing that is in order is a race.
+#include "wavefronts.h"
+#if LANES == 32
+
+// Who accessed a unit, a word or one byte: the phase, then who read it, then who wrote it. Of a word of which a part was
+// accessed, the units of its bytes say so.
+constexpr u32 CODE = 6, CODES = 63, PHASE = 2 * CODE;
+// Thread n is n + 1. SEVERAL wrote the same value, or read; MIXED are values that one instruction wrote, or atomics.
+enum { NOBODY, SEVERAL = LANES + 1, MIXED, APART = CODES };
+constexpr u32 WORDS = 0, BYTES = 1, PARTED = APART << CODE | APART;
+
+static void forget(Context *c) {
+  const u64 parts[][2] = {{0, c->used < c->trace_bytes ? c->used : c->trace_bytes}, {c->trace_bytes, c->size - (c->variables - c->base)}};
+  for (const auto &[from, bytes] : parts) {
+    memset(c->who[WORDS] + from / 4, 0, bytes);
+    memset(c->who[BYTES] + from, 0, 4 * bytes);
+  }
+}
+// Of the phases of a launch the first ones are looked at, and then some, of one warp as of another.
+constexpr u32 SEEN = 256, OF_WHICH = 7;
+void next_phase(Context *c, Wave &w) {
+  const u32 before = c->begun++;
+  w.unseen = before >= SEEN && before % OF_WHICH;
+  if (c->phases + 1 >= 1u << (32 - PHASE)) {
+    forget(c);
+    c->phases = 0;
+    for (u32 i = 0; i < c->running->waves; i++) c->running->wave[i].phase = ++c->phases;
+  }
+  w.phase = ++c->phases, w.logged = 0;
+}
+void ordered(Context *c) { next_phase(c, c->running->wave[c->running->current]); }
+
+namespace {
+struct Accesses { // of an instruction
+  Context *const c;
+  const u32 now; // the phase of its warp, where an entry has it
+  const u16 number; // of the instruction, ATOMIC if it is one
+  const bool atomic;
+  Accesses(Context *c, u32 instruction, bool atomic)
+      : c(c), now(c->running->wave[c->running->current].phase << PHASE), number((u16)((instruction & (ATOMIC - 1)) | (atomic ? ATOMIC : 0))), atomic(atomic) {}
+  u64 place(u64 at) const { return at < c->variables ? at - c->base : at - c->variables + c->trace_bytes; }
+  bool kept(u64 at, u64 n) const { return at >= c->variables || (at + n <= c->scratch && at - c->base + n <= c->trace_bytes); }
+  // What is known of a unit in this phase.
+  u32 known(u32 kind, u64 unit) const {
+    const u32 e = c->who[kind][unit];
+    return (e ^ now) >> PHASE ? 0 : e & ((1u << PHASE) - 1);
+  }
+  void part(u64 word) const { // its bytes have what it has
+    const u32 codes = known(WORDS, word);
+    if (codes == PARTED) return;
+    for (u64 k = 4 * word; codes && k < 4 * word + 4; k++)
+      c->who[BYTES][k] = now | codes, c->wrote[BYTES][k] = c->wrote[WORDS][word], c->loaded[BYTES][k] = c->loaded[WORDS][word];
+    c->who[WORDS][word] = now | PARTED;
+  }
+  // The number of the instruction that an access of one unit conflicts with, beyond which is ATOMIC's bit; or none.
+  template <bool WRITES, bool NOTES = true> u32 other(u32 kind, u64 unit, u32 thread, bool same, bool &reads) const {
+    const u32 codes = known(kind, unit), me = thread + 1;
+    u32 writer = codes & CODES, reader = codes >> CODE;
+    const u32 wrote = c->wrote[kind][unit], loaded = c->loaded[kind][unit];
+    u32 found = ~0u, mine = me;
+    if (writer != NOBODY && writer != me) {
+      const bool both = atomic && wrote & ATOMIC;
+      if (WRITES && both) mine = MIXED;
+      else if (WRITES && same) mine = writer == MIXED ? MIXED : SEVERAL;
+      else if (WRITES && wrote == number) mine = MIXED; // one of the values remains (CUDA's programming guide)
+      else if (!both && (WRITES || writer != SEVERAL)) found = wrote, reads = !WRITES;
+    }
+    if (WRITES && reader != NOBODY && reader != me && !(atomic && loaded & ATOMIC)) found = loaded, reads = true;
+    if (!NOTES) return found;
+    if (WRITES) writer = mine, c->wrote[kind][unit] = number;
+    else reader = reader == NOBODY || reader == me ? me : SEVERAL, c->loaded[kind][unit] = number;
+    c->who[kind][unit] = now | reader << CODE | writer;
+    return found;
+  }
+  // The same of the bytes from a place on; `thread` is LANES if it is several.
+  template <bool WRITES, bool NOTES = true> u32 others(u64 from, u32 bytes, u32 thread, bool same, bool &reads) const {
+    u32 found = ~0u;
+    for (u64 at = from, next; found == ~0u && at < from + bytes; at = next) {
+      const u64 word = at / 4;
+      const bool whole = at % 4 == 0 && at + 4 <= from + bytes;
+      next = at + (whole ? 4 : 1);
+      if (whole && known(WORDS, word) != PARTED) found = other<WRITES, NOTES>(WORDS, word, thread, same, reads);
+      else {
+        part(word);
+        for (u64 k = at; found == ~0u && k < next; k++) found = other<WRITES, NOTES>(BYTES, k, thread, same, reads);
+      }
+    }
+    return found;
+  }
+  // What entries become by the accesses of these threads; false if these are not simply in order.
+  template <bool WRITES> bool follows(V<u32> &entries, V<u32> thread, Mask on) const {
+    const V<u32> me = thread + 1;
+    const V<u32> codes = sel(bools((entries ^ now) >> PHASE == 0), entries & ((1u << PHASE) - 1), all(0u)), writer = codes & CODES, reader = codes >> CODE;
+    const B own = bools(reader == 0) | bools(reader == me);
+    const B fine = bools(writer == 0) | bools(writer == me) | bools(writer == (WRITES ? 0u : (u32)SEVERAL));
+    if (on & ~mask(WRITES ? B(fine & own) : fine)) return false;
+    const V<u32> to = WRITES ? (codes & CODES << CODE) | me : sel(own, me, all((u32)SEVERAL)) << CODE | writer;
+    entries = sel(unmask(on), to | now, entries);
+    return true;
+  }
+  // Threads one behind the other, each with N units.
+  template <bool WRITES, u32 KIND, u32 N> bool follow(u64 unit, Mask exec) const {
+    u32 *const who = c->who[KIND] + unit;
+    u16 *const what = (WRITES ? c->wrote : c->loaded)[KIND] + unit;
+    V<u32> entries[N];
+    Mask on[N];
+    for (u32 j = 0; j < N; j++) {
+      const V<u32> thread = (j * LANES + IOTA) / N;
+      on[j] = N == 1 ? exec : mask(bools((all((u32)exec) >> thread & 1) != 0));
+      entries[j] = peek<V<u32>>((u8 *)(who + j * LANES));
+      if (!follows<WRITES>(entries[j], thread, on[j])) return false;
+    }
+    for (u32 j = 0; j < N; j++) {
+      poke((u8 *)(who + j * LANES), entries[j]);
+      u8 *const there = (u8 *)(what + j * LANES);
+      poke(there, on[j] == ALL ? all(number) : sel(unmask(on[j]), all(number), peek<V<u16>>(there)));
+    }
+    return true;
+  }
+  // Threads at any words of their own, N each.
+  template <bool WRITES, u32 N> bool apart(const Lanes<u64> &at, Mask exec) const {
+    u32 *const who = c->who[WORDS];
+    u16 *const what = (WRITES ? c->wrote : c->loaded)[WORDS];
+    const u64 one = at[first(exec)];
+    Lanes<u32> word(to<u32>(at.vector() - (one - place(one))) >> 2), entries[N];
+    word = Lanes<u32>(sel(unmask(exec), word.vector(), all(word[first(exec)])));
+    for (u32 j = 0; j < N; j++) {
+      for (u32 i = 0; i < LANES; i++) entries[j][i] = who[word[i] + j];
+      V<u32> to = entries[j].vector();
+      if (!follows<WRITES>(to, IOTA, exec)) return false;
+      entries[j] = Lanes<u32>(to);
+    }
+    for (Mask m = exec; m; m &= m - 1) {
+      const u32 i = first(m);
+      for (u32 j = 0; j < N; j++) who[word[i] + j] = entries[j][i], what[word[i] + j] = number;
+    }
+    return true;
+  }
+  template <bool WRITES> bool apart(const Lanes<u64> &at, u32 bytes, Mask exec) const {
+    const u32 end = last(exec);
+    if (mask(bools(at.vector() % 4 != 0)) & exec || !in_order(to<u32>(at.vector()), exec, bytes)) return false;
+    const u64 low = at[first(exec)] < at[end] ? at[first(exec)] : at[end], high = at[first(exec)] + at[end] - low;
+    if (!kept(low, high - low + bytes) || (low < c->variables && high >= c->variables)) return false;
+    switch (bytes) {
+    case 4: return apart<WRITES, 1>(at, exec);
+    case 8: return apart<WRITES, 2>(at, exec);
+    case 16: return apart<WRITES, 4>(at, exec);
+    default: return false;
+    }
+  }
+  // Whether the bytes of words are looked at from now on, and nothing else is known of them in this phase.
+  bool parted(u64 word, u32 n) const {
+    for (u32 i = 0; i < n; i++)
+      if (const u32 codes = known(WORDS, word + i); codes && codes != PARTED) return false;
+    for (u32 i = 0; i < n; i++) c->who[WORDS][word + i] = now | PARTED;
+    return true;
+  }
+  template <bool WRITES> bool follow(u64 from, u32 bytes, Mask exec) const {
+    if (from % (bytes < 4 ? 4 : bytes)) return false;
+    switch (bytes) {
+    case 1: return parted(from / 4, LANES / 4) && follow<WRITES, BYTES, 1>(from, exec);
+    case 2: return parted(from / 4, LANES / 2) && follow<WRITES, BYTES, 2>(from, exec);
+    case 4: return follow<WRITES, WORDS, 1>(from / 4, exec);
+    case 8: return follow<WRITES, WORDS, 2>(from / 4, exec);
+    default: return follow<WRITES, WORDS, 4>(from / 4, exec);
+    }
+  }
+  bool fails(u32 found, bool reads, u64 at, u32 bytes, u32 thread, u32 instruction, bool writes) const {
+    c->other = found & (ATOMIC - 1);
+    if (reads && c->compares) return doubtful(c, WARP_RACE, at, bytes, thread, instruction, writes ? c->other : instruction);
+    return report(c, WARP_RACE, at, bytes, thread, instruction);
+  }
+};
+}
+
+// `lanes` of those that execute count: where all are at one place, from which they load, the first alone.
+template <bool WRITES> static u32 check(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
+  const Accesses a(c, instruction, (instruction & COHERENT) != 0);
+  instruction &= ~COHERENT;
+  const u32 i = first(lanes);
+  const u64 begin = at[i] - i * bytes;
+  bool reads = false;
+  if (!WRITES && lanes == (Mask)1 << i && last(exec) != i && at[last(exec)] == at[i]) {
+    if (!a.kept(at[i], bytes)) return 0;
+    if (const u32 found = a.others<false>(a.place(at[i]), bytes, SEVERAL - 1, false, reads); found != ~0u) {
+      const u32 writer = a.known(WORDS, a.place(at[i]) / 4) & CODES;
+      const u32 thread = first(writer && writer < SEVERAL ? exec & ~((Mask)1 << (writer - 1)) : exec);
+      if (a.fails(found, reads, at[i], bytes, thread, instruction, false)) return 1;
+    }
+  } else if (!(a.kept(begin, bytes * LANES) && begin >= c->base && !(mask(bools(at.vector() - to<u64>(IOTA * bytes) != begin)) & lanes) &&
+               a.follow<WRITES>(a.place(begin), bytes, lanes)) && !a.apart<WRITES>(at, bytes, lanes))
+    for (Mask m = lanes; m; m &= m - 1) {
+      const u32 k = first(m);
+      if (!a.kept(at[k], bytes)) continue;
+      const u32 found = a.others<WRITES>(a.place(at[k]), bytes, k, same >> k & 1, reads);
+      if (found != ~0u && a.fails(found, reads, at[k], bytes, k, instruction, WRITES)) return 1;
+    }
+  return 0;
+}
+
+// Mostly what a phase has in it is few instructions, whose places are apart or the threads' own: a log of these shows it
+// at once. If one of them may conflict with another, or they are many, all are looked at, unit by unit.
+static u32 look_at_all(Context *c) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  const u32 n = w.logged;
+  w.whole = w.phase, w.logged = 0;
+  for (u32 k = 0; k < n; k++) {
+    const Logged &e = g->log[g->current][k];
+    const Lanes<u64> at(to<u64>(e.place) + e.from);
+    if (e.writes ? check<true>(c, e.exec, e.lanes, at, e.bytes, e.instruction, e.same) : check<false>(c, e.exec, e.lanes, at, e.bytes, e.instruction, 0)) return 1;
+  }
+  return 0;
+}
+// Whether what two instructions access of a thread's, and what is between that, is apart from what is another thread's.
+static bool own(V<u32> place, Mask on, u32 bytes, const Logged &e) {
+  const B here = unmask(on), there = unmask(e.exec), both = here & there;
+  const V<u32> end = place + bytes, end_there = e.place + e.bytes;
+  const V<u32> low = sel(both, sel(bools(place < e.place), place, e.place), sel(there, e.place, place));
+  const V<u32> high = sel(both, sel(bools(end > end_there), end, end_there), sel(there, end_there, end));
+  return in_order(low, on | e.exec, __builtin_reduce_max(sel(here | there, high - low, all(0u))));
+}
+template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  const u64 one = at[first(lanes)];
+  if (one - c->scratch < c->variables - c->scratch) // each has its own
+    return mask(bools(at.vector() - c->scratch >= c->variables - c->scratch)) & lanes ? check<WRITES>(c, exec, lanes, at, bytes, instruction, same) : 0;
+  const u64 from = one < c->variables ? c->base : c->variables;
+  const u64 size = one >= c->variables ? c->size - (from - c->base) : c->trace_bytes < c->scratch - c->base ? c->trace_bytes : c->scratch - c->base;
+  const V<u64> offset = at.vector() - from;
+  const V<u32> place = lo32(offset), places = sel(unmask(lanes), place, all((u32)(one - from)));
+  const u32 low = __builtin_reduce_min(places), high = __builtin_reduce_max(places) + bytes;
+  const bool logs = w.whole != w.phase && w.logged < LOGGED && !(instruction & COHERENT) && !(mask(bools(hi32(offset) != 0)) & lanes) && high <= size;
+  if (logs) {
+    bool known = false, apart = true;
+    for (u32 k = 0; apart && !known && k < w.logged; k++) {
+      const Logged &e = g->log[g->current][k];
+      if (e.from != from || high <= e.low || e.high <= low) continue;
+      known = e.writes == WRITES && e.exec == exec && e.lanes == lanes && e.bytes == bytes && !(mask(bools(place != e.place)) & exec);
+      if (WRITES | e.writes) apart = own(place, exec, bytes, e);
+    }
+    if (apart) {
+      if (!known) g->log[g->current][w.logged++] = {place, from, exec, lanes, same, low, high, instruction, bytes, WRITES};
+      return 0;
+    }
+  }
+  return (w.whole != w.phase && look_at_all(c)) || check<WRITES>(c, exec, lanes, at, bytes, instruction, same);
+}
+u32 loads_of_warp(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction) {
+  if (!c->running->wave[c->running->current].unseen && accessed<false>(c, exec, lanes, at, bytes, instruction, 0)) return 1;
+  if (instruction & COHERENT) ordered(c); // what was loaded may come from a thread that released it
+  return 0;
+}
+u32 stores_of_warp(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
+  return accessed<true>(c, exec, exec, at, bytes, instruction, same);
+}
+u32 atomics_of_warp(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, bool compares) {
+  Wave &w = c->running->wave[c->running->current];
+  if (w.unseen) return 0;
+  if (w.whole != w.phase && look_at_all(c)) return 1;
+  const Accesses a(c, instruction, true);
+  const Lanes<u64> at(where);
+  // What one thread wrote is another one's fault, even if the first of them is the same thread.
+  for (u32 notes = 0; notes < 2; notes++)
+    for (Mask m = exec; m; m &= m - 1) {
+      const u32 k = first(m);
+      if (at[k] - c->base > c->size - bytes || !a.kept(at[k], bytes)) continue;
+      bool reads = false;
+      const u64 from = a.place(at[k]);
+      const u32 found = notes ? a.others<true>(from, bytes, k, false, reads) : a.others<true, false>(from, bytes, k, false, reads);
+      // The load before a compare-and-swap is verified by it.
+      if (!notes && found != ~0u && !(reads && compares) && a.fails(found, reads, at[k], bytes, k, instruction, true)) return 1;
+    }
+  return 0;
+}
+#endif

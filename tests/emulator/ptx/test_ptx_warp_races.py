@@ -1,0 +1,259 @@
+"""Races between threads of one warp: CUDA gives them no order without ``__syncwarp``."""
+
+import re
+
+import numpy as np
+import pytest
+from ptx_runs import kernel, module, run, u32
+
+from parity.emulator import DataRace, WarpRace
+
+X = np.arange(32, dtype=np.uint32)
+SHARED = ".shared .align 16 .b8 tile[1024];"
+PLACES = """
+    mov.u32 %r1, tile; mad.lo.u32 %r2, %t, 4, %r1;
+    xor.b32 %r3, %t, 1; mad.lo.u32 %r4, %r3, 4, %r1;
+    ld.global.u32 %r5, [%x];
+"""
+"""%r2 is the place of the thread, %r4 that of its neighbour, %r5 what it is given."""
+
+
+def launched(body, cache, *arrays, **options):
+    """The arrays after the launch of a kernel with shared memory, and with a place for each thread."""
+    arrays = arrays or (X.copy(), np.zeros(32, np.uint32))
+    found, _ = run(module(SHARED, kernel(PLACES + body, len(arrays))), cache, *arrays, **options)
+    return found
+
+
+def told(body, cache, *arrays, **options):
+    """The race of such a launch."""
+    with pytest.raises(WarpRace) as caught:
+        launched(body, cache, *arrays, **options)
+    return caught.value
+
+
+EXCHANGE = "st.shared.u32 [%r2], %r5; {between} ld.shared.u32 %r6, [%r4]; st.global.u32 [%y], %r6;"
+
+
+@pytest.mark.parametrize("block", [32, 96])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_another_thread_wrote_is_read_after_a_barrier_of_the_warp(cache, seed, block):
+    x = np.arange(block, dtype=np.uint32)
+    for between in ("bar.warp.sync -1;", "bar.sync 0;", "barrier.sync 0;"):
+        _, found = launched(EXCHANGE.format(between=between), cache, x.copy(), 0 * x, block=block, seed=seed)
+        assert found.tolist() == (x ^ 1).tolist()
+    race = told(EXCHANGE.format(between=""), cache, x.copy(), 0 * x, block=block, seed=seed)
+    assert (race.kind, race.other[:9], race.instruction[:9]) == ("data race in a warp", "st.shared", "ld.shared")
+    assert "two threads of one warp, one of them writes, no __syncwarp between them" in str(race)
+    assert re.search(r"byte (\d+) of LDS", str(race))[1] in [str(128 * warp + 4) for warp in range(block // 32)]
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["shfl.sync.bfly.b32 %r7, %r5, 1, 31, -1;", "vote.sync.ballot.b32 %r7, 1, -1;", "membar.cta;", "fence.sc.cta;"],
+)
+def test_exchanges_votes_and_fences_alone_order_nothing(cache, between):
+    told(EXCHANGE.format(between=between), cache)
+
+
+def test_halves_of_a_warp_have_barriers_of_their_own(cache):
+    between = "shr.u32 %r7, %t, 4; setp.eq.u32 %p1, %r7, 0; selp.b32 %r8, 0xffff, 0xffff0000, %p1; bar.warp.sync %r8;"
+    _, found = launched(EXCHANGE.format(between=between), cache)
+    assert found.tolist() == (X ^ 1).tolist()
+
+
+def test_a_value_that_was_read_is_written_by_another_thread(cache):
+    race = told(
+        "st.shared.u32 [%r2], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r4]; st.shared.u32 [%r2], %r6;"
+        "st.global.u32 [%y], %r6;",
+        cache,
+    )
+    assert (race.other[:9], race.instruction[:9]) == ("ld.shared", "st.shared")
+    launched(
+        "st.shared.u32 [%r2], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r4]; bar.warp.sync -1;"
+        "st.shared.u32 [%r2], %r6; st.global.u32 [%y], %r6;",
+        cache,
+    )
+
+
+def test_a_value_that_several_threads_read_is_written_by_one_of_them(cache):
+    both = "st.shared.u32 [%r2], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r4]; ld.shared.u32 %r7, [%r2]; {}"
+    told(both.format("st.shared.u32 [%r2], %r6;"), cache)
+    launched(both.format("bar.warp.sync -1; st.shared.u32 [%r2], %r6;"), cache)
+
+
+def test_one_thread_writes_for_all(cache):
+    first = "setp.ne.u32 %p1, %t, 5; @%p1 bra L; st.shared.u32 [tile], %t; L: {} ld.shared.u32 %r6, [tile];"
+    race = told(first.format(""), cache)
+    assert race.lane == 0
+    assert told(first.format("").replace("%t, 5", "%t, 0"), cache).lane == 1
+    launched(first.format("bar.warp.sync -1;"), cache)
+
+
+def test_memory_of_the_device(cache):
+    body = "st.global.u32 [%y], %r5; {} xor.b32 %r6, %i, 1; mad.wide.u32 %d1, %r6, 4, %b1; ld.global.u32 %r7, [%d1];"
+    assert "buffer 'buffer 1'" in str(told(body.format(""), cache))
+    launched(body.format("bar.warp.sync -1;"), cache)
+
+
+def test_what_is_a_threads_own_needs_no_barrier(cache):
+    """Whatever the sizes of its accesses, and in whatever order."""
+    _, found = launched(
+        """
+    mul.lo.u32 %r6, %t, 16; add.u32 %r6, %r6, %r1;
+    st.shared.v4.u32 [%r6], {%r5, %r5, %r5, %r5}; ld.shared.u8 %h1, [%r6+1]; ld.shared.u16 %h2, [%r6+2];
+    st.shared.u16 [%r6+6], %h1; ld.shared.v2.u32 {%r7, %r8}, [%r6]; st.shared.v2.u32 [%r6+8], {%r7, %r8};
+    st.shared.u8 [%r6+15], %h2; ld.shared.v4.u32 {%r7, %r8, %r9, %r10}, [%r6];
+    st.global.u32 [%y], %r9;
+""",
+        cache,
+    )
+    assert found.tolist() == X.tolist()
+
+
+def test_accesses_of_different_sizes_that_overlap(cache):
+    wide = "mul.lo.u32 %r6, %t, 8; add.u32 %r6, %r6, %r1;"
+    half = "setp.ge.u32 %p2, %t, 16; @%p2 bra L;"
+    one = f"{wide} st.shared.u32 [%r2], %r5; {{}} {half} ld.shared.u32 %r7, [%r6]; L:"
+    assert told(one.format(""), cache).lane == 1  # thread 0 reads what it wrote
+    launched(one.format("bar.warp.sync -1;"), cache)
+    first = f"setp.ne.u32 %p1, %t, 0; @%p1 bra L; {wide} st.shared.u32 [%r2], %r5; ld.shared.u16 %h1, [%r6+2]; L:"
+    launched(first, cache)
+
+
+def test_reads_of_different_sizes_before_a_write(cache):
+    """Bytes that one thread alone read, in words that several read."""
+    body = """
+    st.shared.u32 [%r2], %r5; bar.warp.sync -1;
+    ld.shared.u32 %r6, [%r2]; mul.lo.u32 %r7, %t, 2; mad.lo.u32 %r7, %r7, 1, %r1; ld.shared.u16 %h1, [%r7];
+    setp.ne.u32 %p1, %t, {thread}; @%p1 bra L; st.shared.{type} [tile], {value}; L:
+"""
+    launched(body.format(thread=0, type="u16", value="%h1"), cache)
+    told(body.format(thread=0, type="u32", value="%r6"), cache)
+    told(body.format(thread=1, type="u16", value="%h1"), cache)
+
+
+def test_several_threads_write_one_place(cache):
+    """By one instruction, of which CUDA promises that one of the values remains; or the same value."""
+    launched("st.shared.u32 [tile], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
+    launched("st.shared.u32 [tile], 7; st.shared.u32 [tile], 7; ld.shared.u32 %r6, [tile];", cache)
+    told("st.shared.u32 [tile], %r5; ld.shared.u32 %r6, [tile];", cache)
+    parts = "setp.lt.u32 %p1, %t, 16; @%p1 bra L; st.shared.u32 [tile], {}; bra.uni M; L: st.shared.u32 [tile], {}; M:"
+    launched(parts.format(7, 7), cache)
+    told(parts.format(7, 8), cache)
+
+
+def test_one_instruction_that_threads_execute_apart(cache):
+    """As they do when they come to it over ways of different lengths."""
+    body = """
+    and.b32 %r7, %t, 3; mov.u32 %r8, 0;
+LOOP:
+    add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, %r7; @%p1 bra LOOP;
+    st.shared.u32 [tile], %t; bar.warp.sync -1; ld.shared.u32 %r6, [tile]; st.global.u32 [%y], %r6;
+"""
+    for seed in range(8):
+        _, found = launched(body, cache, seed=seed)
+        assert len({*found.tolist()}) == 1
+
+
+def test_volatile_accesses_are_atomic(cache):
+    """Code from before ``__syncwarp``: what one of them reads is left open, but it is no race (PTX ISA)."""
+    launched(EXCHANGE.format(between="").replace(".shared", ".volatile.shared"), cache)
+    told("st.shared.u32 [%r2], %r5; ld.volatile.shared.u32 %r6, [%r4];", cache)
+
+
+def test_atomics(cache):
+    zero = "setp.ne.u32 %p1, %t, 3; @%p1 bra L; st.shared.u32 [tile], 0; L: {} red.shared.add.u32 [tile], 1;"
+    race = told(zero.format(""), cache)
+    assert (race.other[:9], race.instruction[:10]) == ("st.shared", "red.shared")
+    launched(zero.format("bar.warp.sync -1;"), cache)
+    told(zero.format("bar.warp.sync -1;") + "ld.shared.u32 %r6, [tile];", cache)
+    unused = zero.format("bar.warp.sync -1;").replace("red.shared.add.u32", "atom.shared.add.u32 %r7,")
+    told(unused + "ld.shared.u32 %r6, [tile];", cache)
+    launched(unused + "bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_lock_guards_is_no_race(cache, seed):
+    text = module(
+        kernel(
+            """
+SPIN:
+    atom.global.cas.b32 %r1, [%b1], 0, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra SPIN;
+    ld.global.u32 %r2, [%b0]; add.u32 %r2, %r2, 1; st.global.u32 [%b0], %r2;
+    membar.gl; atom.global.exch.b32 %r3, [%b1], 0;
+"""
+        )
+    )
+    (found, _), _ = run(text, cache, u32(0), u32(0), seed=seed, budget=2_000_000)
+    assert found.tolist() == [32]
+
+
+def test_a_compare_and_swap_loop(cache):
+    """Its first load is verified by the compare-and-swap."""
+    text = module(
+        kernel(
+            """
+    ld.global.u32 %r1, [%b0];
+AGAIN:
+    add.u32 %r2, %r1, 1; mov.u32 %r3, %r1;
+    atom.global.cas.b32 %r1, [%b0], %r3, %r2;
+    setp.ne.u32 %p1, %r1, %r3;
+    @%p1 bra AGAIN;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, u32(0), budget=2_000_000)
+    assert found.tolist() == [32]
+
+
+def test_a_race_between_warps_is_one_of_warps(cache):
+    with pytest.raises(DataRace, match="two wavefronts") as caught:
+        launched(
+            "xor.b32 %r3, %t, 32; mad.lo.u32 %r4, %r3, 4, %r1;" + EXCHANGE.format(between="bar.warp.sync -1;"),
+            cache, np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32), block=64, seed=1,
+        )  # fmt: skip
+    assert caught.value.kind == "data race"
+
+
+REDUCTION = """
+    st.shared.u32 [%r2], %r5; bar.warp.sync -1;
+    {16}{8}{4}{2}{1}
+    ld.shared.u32 %r9, [tile]; st.global.u32 [%y], %r9;
+"""
+
+
+def test_a_reduction_that_lacks_one_barrier(cache):
+    def step(distance, barrier):
+        guard = f"setp.ge.u32 %p1, %t, {distance}; @%p1 bra L{distance};"
+        sum_ = f"ld.shared.u32 %r6, [%r2]; ld.shared.u32 %r7, [%r2+{4 * distance}]; add.u32 %r6, %r6, %r7;"
+        return f"{guard} {sum_} st.shared.u32 [%r2], %r6; L{distance}: {'bar.warp.sync -1;' if barrier else ''}\n"
+
+    for lacks in (None, 16, 8, 4, 2, 1):
+        body = REDUCTION
+        for distance in (16, 8, 4, 2, 1):
+            body = body.replace(f"{{{distance}}}", step(distance, distance != lacks))
+        if lacks:
+            told(body, cache)
+        else:
+            _, found = launched(body, cache)
+            assert found.tolist() == [496] * 32
+
+
+def test_more_barriers_than_there_are_numbers_of_phases(cache):
+    """What was accessed before the numbers began anew is forgotten; of so many phases every seventh is looked at."""
+    rounds = 7 * 150_000
+    assert rounds > 1 << 20
+    body = f"""
+    st.shared.u32 [%r2], %r5; mov.u32 %r8, 0;
+LOOP:
+    bar.warp.sync -1; add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, {rounds}; @%p1 bra LOOP;
+    ld.shared.u32 %r6, [%r4]; {{}} st.shared.u32 [%r2], %r6; st.global.u32 [%y], %r6;
+"""
+    _, found = launched(body.format("bar.warp.sync -1;"), cache, budget=10 * rounds)
+    assert found.tolist() == (X ^ 1).tolist()
+    told(body.format(""), cache, budget=10 * rounds)
+    launched(body.replace(str(rounds), str(rounds + 1)).format(""), cache, budget=10 * rounds)
