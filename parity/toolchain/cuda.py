@@ -45,6 +45,7 @@ HEADERS_ALIAS = "cuda-include"
 """The name of the folder of CUDA's headers in PTX."""
 
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+_PROPOSED = re.compile(r"--(?:expt-relaxed-constexpr|extended-lambda)\b")
 _SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables from which nvcc takes more flags, and the host compiler."""
 
@@ -154,7 +155,13 @@ def compile_module(
         return _run(source.stem, target, ptx.parent, *host, *arguments)
 
     def compiled(main: Path) -> CodeObject:
-        run("-ptx", "-x", "cu", *_FLAGS, *unit.flags, *folders, str(main), "-o", str(ptx))
+        try:
+            run("-ptx", "-x", "cu", *_FLAGS, *unit.flags, *folders, str(main), "-o", str(ptx))
+        except CompileError as error:
+            # With what nvcc proposes itself a source means the same as for AMD's compiler, which needs no flag for it.
+            if not (proposed := {*_PROPOSED.findall(error.log)} - {*unit.flags}):
+                raise
+            run("-ptx", "-x", "cu", *_FLAGS, *sorted(proposed), *unit.flags, *folders, str(main), "-o", str(ptx))
         _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
         log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
