@@ -11,7 +11,7 @@ import argparse
 import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -65,9 +65,7 @@ def main(arguments: argparse.Namespace) -> int:
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
-    if has_own:
-        written, declared = _skeletons(Project(kernels, cases))
-    else:
+    if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
@@ -75,6 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
         config.write_text(before + "\n" * bool(before) + table)
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
+    if has_own:  # behind the settings: with them, parity init goes on with what an interrupted one left
+        written, declared = _skeletons(Project(kernels, cases))
     console = output()
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
@@ -147,8 +147,8 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
         return [], 0
     cuda, texts = _cuda(project, modules), HostTexts(kernels)
-    written, guessed = [], dict[Path, tuple[PurePath, list[Skeleton]]]()
-    for one in built:
+    written, guessed = list[Path](), dict[Path, tuple[PurePath, list[Skeleton]]]()
+    for one in _guessing(built, written):
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
         if one.error or not one.code_object:
             errors().print(
@@ -186,6 +186,23 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
             style="yellow",
         )
     return written, len(ops) - len(left)
+
+
+def _guessing(built: Sequence[Built], written: Collection[Path]) -> Iterator[Built]:
+    """The modules, with a display of which one it is; an interruption says what becomes of what is ``written``."""
+    i = 0
+    try:
+        with reporting() as (report, note):
+            for i, one in enumerate(built):
+                report("guessing", i, len(built))
+                note(one.module)
+                yield one
+            i = len(built)
+    finally:
+        if i < len(built):
+            errors().print(
+                f"parity: {len(written)} case files are written and not tried yet; parity init goes on with the others"
+            )
 
 
 def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
