@@ -11,6 +11,7 @@ import argparse
 import functools
 import os
 import re
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -41,6 +42,8 @@ CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git is to ignore in a project."""
+_SOON = 30
+"""Seconds after which the guesses that there are are tried."""
 NEXT = (
     "next: {do} {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
@@ -148,6 +151,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
         return [], 0
     cuda, texts = _cuda(project, modules), HostTexts(kernels)
     written, guessed = list[Path](), dict[Path, tuple[PurePath, list[Skeleton]]]()
+    asked, untried, since = dict[str, str](), list[Path](), time.monotonic()
     for one in _guessing(built, written):
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
         if one.error or not one.code_object:
@@ -170,13 +174,15 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
                 ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches, structures)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
+            untried += [path] * (cuda is not None)
+            if time.monotonic() - since > _SOON:  # so that an interruption leaves little that was not tried
+                asked |= _settled(project, guessed, untried, shown=False)
+                untried, since = [], time.monotonic()
         elif "__global__" in texts.whole(modules[one.module]):
             errors().print(
                 f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
             )
-    asked = _tried(project, written) if cuda and written else {}
-    for path, (file, ops) in guessed.items():
-        _write(path, case_file(file, ops, asked))
+    asked |= _settled(project, guessed, untried)
     ops = [each for _, several in guessed.values() for each in several if each.name]
     left = [each.name for each in ops if each.question or each.name in asked]
     if left:
@@ -201,11 +207,24 @@ def _guessing(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
     finally:
         if i < len(built):
             errors().print(
-                f"parity: {len(written)} case files are written and not tried yet; parity init goes on with the others"
+                f"parity: {len(written)} case files are written; the same command goes on with the other modules"
             )
 
 
-def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
+def _settled(
+    project: Project,
+    guessed: Mapping[Path, tuple[PurePath, list[Skeleton]]],
+    untried: Sequence[Path],
+    shown: bool = True,
+) -> dict[str, str]:
+    """Make comments of the guesses that CUDA's side fails with; these, with the reason."""
+    asked = _tried(project, untried, shown) if untried else {}
+    for path in untried:
+        _write(path, case_file(*guessed[path], asked))
+    return asked
+
+
+def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, str]:
     """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
@@ -217,7 +236,7 @@ def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
-    with reporting() as (report, _):
+    with reporting(shown) as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from parity.cli import init
+
 KERNELS = """
 template <int TILE> __global__ void product(const float* a, const float* b, float* c, int M, int N, int K) {
     __shared__ float as[TILE][TILE], bs[TILE][TILE];
@@ -407,3 +409,28 @@ def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, 
     assert "FAIL  prefix on gfx90a (emulated): value" in result.out
     assert "FAIL  product on gfx90a (emulated): unwritten" in result.out
     assert result.out.count("correct only at width 32") == 2 and "on gfx1100 (emulated)" not in result.out, result.out
+
+
+def test_an_interruption_leaves_what_is_written_and_the_same_command_goes_on(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    for name in "abc":
+        (tmp_path / "src" / f"{name}.cu").write_text(
+            f"__global__ void {name}(const float* x, float* y, int n) {{\n"
+            "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2 * x[i];\n}\n"
+        )
+    monkeypatch.chdir(tmp_path)
+    of_a_module, begun = init._skeletons_of, list[str]()
+
+    def interrupted(source, *rest):
+        begun.append(source.name)
+        if begun == ["a.cu", "b.cu"]:
+            raise KeyboardInterrupt
+        return of_a_module(source, *rest)
+
+    monkeypatch.setattr(init, "_skeletons_of", interrupted)
+    monkeypatch.setattr(init, "_SOON", 0)
+    first = parity("init", "--kernels", "src")
+    assert first.code == 130 and "1 case files are written; the same command goes on" in first.err, first.err
+    again = parity("init", "--kernels", "src")
+    assert (again.code, begun) == (0, ["a.cu", "b.cu", "b.cu", "c.cu"]), again.err
+    assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]
