@@ -19,6 +19,7 @@ from parity.suite import Suite
 from parity.toolchain import Built, stage, target
 from parity.toolchain.build import source_as_built
 from parity.toolchain.compiler import COMPAT, HEADERS, STUBS
+from parity.toolchain.cuda import FLAGS as CUDA_FLAGS
 from parity.toolchain.cuda import compile_module
 from parity.toolchain.cuda_staging import HIP_ON_CUDA, StagedCuda
 from parity.toolchain.cuda_staging import compiled as staged_cuda
@@ -27,10 +28,7 @@ from parity.toolchain.host_syntax import Instantiation
 from parity.toolchain.rocm import SUPPLEMENT
 from parity.toolchain.sources import found_in, included
 
-__all__ = ["CUDA_FLAGS", "Sources", "cuda_sources", "hip_sources"]
-
-CUDA_FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-"""The flags of every compilation for CUDA's targets."""
+__all__ = ["Sources", "cuda_sources", "hip_sources"]
 
 NO_SOURCE = "module {!r} is given as a code object, and there is no source"
 
@@ -79,14 +77,15 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
     source = source_as_built(suite, built.module, built.target)
     if source is None:
         raise UsageError(NO_SOURCE.format(built.module))
+    cuda = target(built.target)
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         place = Path(scratch).resolve()
 
         def compile_it(staged: StagedCuda) -> None:
             if built.translation is not None:  # as it is, it does not compile: the host code in the way is found anew
-                compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", target(built.target))
+                compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", cuda)
 
-        unit = staged_cuda(compile_it, source, place / "staged" / "cuda").unit
+        unit = staged_cuda(compile_it, source, cuda, place / "staged" / "cuda").unit
         if unit.main == source.path:
             tree = _Tree("cuda", Path(source.root), (STUBS, HIP_ON_CUDA))
             files = {path: text.encode("utf-8", "surrogateescape") for path, text in source.files.items()}

@@ -47,7 +47,7 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="a module, or its file; default: all")
     add_target(
         parser, f"{' '.join(DEFAULT_TARGETS)}; and {CUDA_TARGET} where nvcc is there, as a check of the CUDA side"
     )
@@ -59,7 +59,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Build, and print the table; 1 if something does not compile, other than a CUDA side that nobody asked for."""
-    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
+    project = _project(arguments)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     cuda = {} if arguments.target else _cuda_sides(modules)
@@ -67,7 +67,9 @@ def main(arguments: argparse.Namespace) -> int:
         found = [
             one
             for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
-            for one in build(project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done)
+            for one in build(
+                project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done, trying=done.note
+            )
         ]
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])
@@ -92,6 +94,16 @@ def main(arguments: argparse.Namespace) -> int:
     return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
 
 
+def _project(arguments: argparse.Namespace) -> Project:
+    """The project; of files that are named and that it does not have, the kernels are those of their folder."""
+    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
+    files = (Path(name) for name in arguments.modules if name.endswith((*CUDA_SUFFIXES, ".hip")))
+    folders = [file.resolve().parent for file in files if file.is_file()]
+    if arguments.kernels_dir or all(each.is_relative_to(project.kernels.resolve()) for each in folders):
+        return project
+    return find_project(kernels=Path(os.path.commonpath(folders)), cases=arguments.cases_dir, hip=arguments.hip_dir)
+
+
 def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
     """The modules that have a CUDA source; none where there is no nvcc."""
     try:
@@ -108,6 +120,8 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
         suite = load_suite(project.kernels, project.cases)
         declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
         found = {declared.get(path, name): path for name, path in found.items()}
+    files = {path.resolve(): name for name, path in found.items()}
+    wanted = [files.get(Path(name).resolve(), name) for name in wanted]
     for name in wanted:
         if name not in found:
             raise UsageError(f"no module {name!r} in {project.kernels}; it has {' '.join(found)}{nearest(name, found)}")
@@ -322,11 +336,12 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
     """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
+        amd = target(one.target).vendor == "amd"
         for kind, findings in (
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
-            ("your port needs this, parity supplies it", one.needs),
+            (f"{'your port needs this' if amd else 'this CUDA has it no more'}, parity supplies it", one.needs),
             ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:

@@ -6,10 +6,19 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from parity.documents import json_text
@@ -82,12 +91,26 @@ def progress(shown: bool = True) -> Progress:
     )
 
 
+@dataclass(frozen=True)
+class Building:
+    """A progress display of builds, to be called with each module that is built for a target."""
+
+    bars: Progress
+    bar: TaskID
+
+    def __call__(self, built: Built) -> None:
+        self.bars.update(self.bar, advance=1, note=f"{built.module} {built.target}")
+
+    def note(self, text: str) -> None:
+        """Show what is done now."""
+        self.bars.update(self.bar, note=text)
+
+
 @contextmanager
-def building(total: int) -> Iterator[Callable[[Built], None]]:
-    """A progress display of ``total`` modules and targets; yields a function to call with each that is built."""
+def building(total: int) -> Iterator[Building]:
+    """A progress display of ``total`` modules and targets."""
     with progress() as bars:
-        bar = bars.add_task("building", total=total, note="")
-        yield lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}")
+        yield Building(bars, bars.add_task("building", total=total, note=""))
 
 
 @contextmanager

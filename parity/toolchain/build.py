@@ -54,6 +54,8 @@ _VARIANT = "variant.json"
 """The file in a folder of the cache that names the variant a source is built as."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
+_MOST_COMPILATIONS = 32
+"""Compilations of a module for a target after which no other way to build it is tried."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,25 @@ class Built:
         return max((int(getattr(k, what)) for k in kernels), default=0)
 
 
+@dataclass
+class _Attempts:
+    """The compilations of a module for a target so far; ``told`` is called with each that follows the first."""
+
+    module: str
+    target: str
+    told: Callable[[str], None] | None
+    count: int = 0
+
+    @property
+    def is_enough(self) -> bool:
+        return self.count >= _MOST_COMPILATIONS
+
+    def begin(self) -> None:
+        self.count += 1
+        if self.told and self.count > 1:
+            self.told(f"{self.module} {self.target}, compilation {self.count}")
+
+
 @dataclass(frozen=True)
 class HelpfulPort:
     """A module as the helpful style translates it, and ``how`` that differs from the literal port."""
@@ -179,15 +200,17 @@ def build(
     hipifier: str | None = None,
     kernels: Mapping[str, Sequence[str]] | None = None,
     done: Callable[[Built], None] | None = None,
+    trying: Callable[[str], None] | None = None,
 ) -> list[Built]:
     """Compile modules of ``folder`` (all by default) for targets (all AMD targets by default), hipified for AMD's.
 
     ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
     are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``kernels`` are templates with
     their arguments, by module, that are there whether host code launches them or not; ``jobs`` limits how many
-    compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, from the
-    thread that made it. The result is ordered by module, then target. A module that does not compile is a result with
-    an error; the others go on.
+    compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, and
+    ``trying`` with what is compiled again because it does not compile as it stands, from the thread that does it. The
+    result is ordered by module, then target. A module that does not compile is a result with an error; the others go
+    on.
 
     Raises:
         UsageError: no such folder, module or target, or the cache folder cannot be written.
@@ -211,8 +234,9 @@ def build(
         elif source.prebuilt:
             built = _read_one(source, t, store)
         else:
-            built = _build_one(source, t, fingerprints[t.name], store)
-            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, built)):
+            attempts = _Attempts(module, t.name, trying)
+            built = _build_one(source, t, fingerprints[t.name], store, attempts)
+            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, attempts, built)):
                 built = replace(built, error=built.error.after(hint))
         if done:
             done(built)
@@ -351,7 +375,12 @@ def _without_source(module: str, target: Target, path: Path, sides: Sides) -> co
 
 
 def _build_one(
-    source: Source, target: Target, fingerprint: str, cache: Cache, known_errors: Sequence[Finding] = ()
+    source: Source,
+    target: Target,
+    fingerprint: str,
+    cache: Cache,
+    attempts: _Attempts,
+    known_errors: Sequence[Finding] = (),
 ) -> Built:
     """The module of a source, or of the first variant of it that compiles and has kernels where it does not.
 
@@ -362,12 +391,12 @@ def _build_one(
     chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
     known = cache.noted(chosen, _VARIANT)
     if known is not None:
-        built = _build_as(read_json(known, Variant, _VARIANT), source, target, fingerprint, cache)
+        built = _build_as(read_json(known, Variant, _VARIANT), source, target, fingerprint, cache, attempts)
         if built and built.entries:
             return built
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
-        folder, cached = cache.get(key, functools.partial(fill, source, target))
+        folder, cached = cache.get(key, functools.partial(fill, source, target, attempts))
         built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
         others = () if built.entries or source.kernels else with_kernels(source)
     except compiler.CompileError as error:
@@ -387,10 +416,12 @@ def _build_one(
     errors = _errors_of(built)
     is_done = False
     for variant in others:
+        if attempts.is_enough:
+            break
         if is_done and variant.kind in OF_FLAGS:
             continue
         known_errors = () if variant.kind == "optimized" else errors  # a crash has one, and other levels
-        other = _build_as(variant, source, target, fingerprint, cache, known_errors)
+        other = _build_as(variant, source, target, fingerprint, cache, attempts, known_errors)
         # One that changes something had the others as its own variants: all would be all of their combinations.
         is_done = is_done or (variant.kind in OF_FLAGS and other is not None and _errors_of(other) != errors)
         if other and other.error and not built.error and variant.kind in ("switches", "cuda"):
@@ -423,11 +454,12 @@ def _build_as(
     target: Target,
     fingerprint: str,
     cache: Cache,
+    attempts: _Attempts,
     known_errors: Sequence[Finding] = (),
 ) -> Built | None:
     """The module of a variant of the source; None if there is none."""
     other = variant.of(source)
-    return _build_one(other, target, fingerprint, cache, known_errors) if other else None
+    return _build_one(other, target, fingerprint, cache, attempts, known_errors) if other else None
 
 
 def _errors_of(built: Built) -> tuple[Finding, ...]:
@@ -441,14 +473,15 @@ def _is_better(other: Built, built: Built) -> bool:
     return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
-def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, failed: Built) -> str:
+def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, attempts: _Attempts, failed: Built) -> str:
     """The advice for a port that does not compile, and would if it were translated in the helpful style."""
     translation = failed.translation
     if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
-    if failed.error and any(each.missing_header for each in diagnostics(failed.error.log)):
+    if attempts.is_enough or (failed.error and any(each.missing_header for each in diagnostics(failed.error.log))):
         return ""  # which no translation brings
-    built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
+    helpful = replace(source, hipifier=HELPFUL, repairs=Repairs())
+    built = _build_one(helpful, target, fingerprint, cache, attempts)
     whole = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not whole else f"it compiles {_how(translation.spelled_out)}"
 
@@ -554,11 +587,12 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
-def _compile_amd(source: Source, target: Target, folder: Path) -> None:
+def _compile_amd(source: Source, target: Target, attempts: _Attempts, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
 
     def compile_it(unit: compiler.Unit) -> None:
+        attempts.begin()
         (installed.compile if installed else compiler.compile_listing)(unit, listing, target)
         try:
             (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
@@ -597,18 +631,21 @@ def _nothing_left(source: Source, target: Target, translation: Translation) -> c
     return error
 
 
-def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
+def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: Path) -> None:
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
     made: list[CodeObject] = []
 
     def compile_it(staged: StagedCuda) -> None:
+        attempts.begin()
         made[:] = [cuda.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
 
-    staged = without_host_code(compile_it, source, folder / "cuda")
+    staged = without_host_code(compile_it, source, target, folder / "cuda")
     translation = None
-    if (host := staged.host) != HostCode():
+    if (host := staged.host) != HostCode() or staged.needs:
         empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
-        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=staged.stubs)
+        translation = Translation(
+            left_out=host.left_out, empty_headers=empty, stubs=staged.stubs, needs=staged.needs
+        )  # fmt: skip
     names = [source.name(path) for path in source.files]
     _write_record(folder, _with_names(made[0], source), ptx, cubin, sources=names, translation=translation)
 

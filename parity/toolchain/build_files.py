@@ -232,7 +232,8 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
 
     def define(match: re.Match[str]) -> str:
         name, value = match["name"], insert(match["rest"])
-        is_on = _is_on(name, cmake) or (value.strip() not in ("", "0") and value != match["rest"])
+        is_set = value.strip() not in ("", "0") and value != match["rest"] and not _may_be_off(name, cmake)
+        is_on = _is_on(name, cmake) or is_set
         on.extend([name] if is_on and not value.strip() else [])
         if match["number"]:
             return f"#define {name} {int(is_on)}"
@@ -284,6 +285,20 @@ def _is_on(name: str, cmake: str) -> bool:
         return True
     option = re.search(rf"""\boption\s*\(\s*{name}\s+"[^"]*"\s+(\w+)""", cmake, re.IGNORECASE)
     return option is not None and option[1].upper() in _ON
+
+
+def _may_be_off(name: str, cmake: str) -> bool:
+    """True if CMake switches a macro on, and only under a condition."""
+    depth = 0
+    on = False
+    for match in re.finditer(rf"\b(?:(if|endif)|set\s*\(\s*{name}\s+(\w+))\s*[()]", cmake, re.IGNORECASE):
+        if match[1]:
+            depth = max(depth + (1 if match[1].lower() == "if" else -1), 0)
+        elif match[2].upper() in _ON:
+            if not depth:
+                return False
+            on = True
+    return on
 
 
 def _set(name: str, cmake: str) -> str | None:

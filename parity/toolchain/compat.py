@@ -133,8 +133,13 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    # What a condition asks is no use of it: a name that is not there is 0 in one.
-    for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), code(text))):
+    # What a condition asks is no use of it: a name that is not there is 0 in one. A guard is nowhere else.
+    plain = code(text)
+    for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), plain)):
         yield match[0], match.start()
+    for condition in _CONDITION.finditer(plain):
+        for match in _NAME.finditer(plain, *condition.span()):
+            if any(row.header == _GUARDS for row in table().get(match[0], ())):
+                yield match[0], match.start()
     for match in INCLUDE.finditer(text):
         yield match[2], match.start(2)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
+from parity.codeobject import unqualified
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.accesses import DUMPED, annotated
 from parity.toolchain.diagnostics import ATTRIBUTES, CRASHED, ELSEWHERE, Diagnostic, diagnostics
@@ -112,7 +113,10 @@ _NAMED = "-fno-discard-value-names"
 """Intermediate code keeps the names of variables, which ``annotated`` looks for."""
 _LIBRARY = ("ocml.bc", "ockl.bc")
 
-_PRELUDE = "prelude.pch"
+_PRELUDE, _WORDS = "prelude.pch", "words"
+"""The files of a precompiled header: itself, and the words of the headers in it."""
+_MACRO = re.compile(r"-D([A-Za-z_]\w*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SCANNED = "scanned"
 """The target of the rule that clang writes the list of headers as, in the form of a Makefile."""
 
@@ -138,9 +142,14 @@ _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by (?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
+_OF_VARIABLE = re.compile(
+    r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n>>> referenced by [^\n]*:\((?P<variable>[^\n]*)\)"
+)
+"""Matches the same of a variable, which has no line: its initial value is a function's address."""
 _OF_ASSEMBLER = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
 _INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"
 _INLINE = re.compile(f"{_INLINE_BEGINS}|{_INLINE_ENDS}")
+_INCLUDED = "what this file includes"
 _LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
 """Matches a line of a listing that has the place of those that follow: file, line and column."""
 _KERNEL = re.compile(
@@ -267,10 +276,14 @@ class Unit:
     def _kernels(self) -> str:
         """The error that the compiler crashes, at the first kernel, with the names of all."""
         text = self.main.read_text(encoding="utf-8", errors="replace")
+        return f"{self.place_of('__global__')}: error: {CRASHED} of {', '.join(parameters(text)) or _INCLUDED}"
+
+    def place_of(self, word: str) -> str:
+        """The file, and the line in it where a word stands first, else the first."""
+        text = self.main.read_text(encoding="utf-8", errors="replace")
         named = _FIRST_LINE.match(text)
-        line = max(1, text.count("\n", 0, max(0, code(text).find("__global__"))) + (not named))
-        names = ", ".join(parameters(text)) or "what this file includes"
-        return f"{json.loads(named[1]) if named else self.main}:{line}:1: error: {CRASHED} of {names}"
+        line = max(1, text.count("\n", 0, max(0, code(text).find(word))) + (not named))
+        return f"{json.loads(named[1]) if named else self.main}:{line}:1"
 
 
 def compile_listing(unit: Unit, output: Path, target: Target) -> None:
@@ -409,8 +422,12 @@ def missed_by(run: Callable[..., int], source: Path) -> tuple[str, ...]:
         run("-E", source.name, "-o", output, *(part for word in scan for part in ("-Xclang", word)))
         if not found.is_file():
             return ()
-        names = found.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()
-    return tuple(name for name in names[1:] if not (source.parent / name).exists())
+        return tuple(name for name in _files_of(found) if not (source.parent / name).exists())
+
+
+def _files_of(dependencies: Path) -> list[str]:
+    """The files in a list that clang writes for a Makefile."""
+    return dependencies.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()[1:]
 
 
 def _finish_traps(listing: Path) -> None:
@@ -461,9 +478,12 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
 
 
 def refused_assembly(error: CompileError, unit: Unit, listing: Path, target: Target) -> CompileError:
-    """An error of ``assemble``: where inline assembly is at fault that is none of AMD's, at its place in the source."""
+    """An error of ``assemble``, at its place in the source: of inline assembly that is none of AMD's, of a variable."""
     lines = listing.read_text().splitlines()
-    said: list[str] = []
+    said = [
+        _elsewhere(unit.place_of(unqualified(match["variable"])), match["name"])
+        for match in _OF_VARIABLE.finditer(error.log)
+    ]
     for match in _OF_ASSEMBLER.finditer(error.log):
         at = int(match["line"])
         marks = (each for each in reversed(lines[: at - 1]) if _INLINE.search(each))
@@ -483,10 +503,14 @@ def wide(listing: Path) -> tuple[str, ...]:
 
 def _undefined(log: str) -> str:
     """The linker's errors for functions that are defined nowhere, in the form of a compiler's."""
-    return "\n".join(
-        f"{match['file']}:{match['line']}:1: error: '{match['name']}' {ELSEWHERE};"
+    found = _UNDEFINED.finditer(log)
+    return "\n".join(_elsewhere(f"{match['file']}:{match['line']}:1", match["name"]) for match in found)
+
+
+def _elsewhere(place: str, name: str) -> str:
+    return (
+        f"{place}: error: '{name}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
-        for match in _UNDEFINED.finditer(log)
     )
 
 
@@ -523,7 +547,7 @@ def _included_first(target: Target, unit: Unit, precompiled: bool) -> Iterator[s
     """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
     start, others = _starting(unit.forced)
     if start and precompiled:
-        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(unit.flags), tuple(start)))
+        yield from ("-Xclang", "-include-pch", "-Xclang", _prelude(target, unit.flags, tuple(start)) / _PRELUDE)
     elif start:
         others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))
@@ -535,22 +559,48 @@ def _of_start(flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(flag for before, flag in pairs if STUBS_AFTER not in (before, flag))
 
 
+def _prelude(target: Target, flags: Sequence[str], start: tuple[str | Path, ...]) -> Path:
+    """The folder with these headers as clang reads them for a target, with those of these flags that matter to them.
+
+    A macro matters if they have its name: the many that only projects ask for share one precompiled header.
+    """
+    flags = _of_start(flags)
+    others = tuple(flag for flag in flags if not _MACRO.match(flag))
+    if others == flags:
+        return _precompiled(target, flags, start)
+    words = _words(_precompiled(target, others, start))
+    kept = (flag for flag in flags if not (macro := _MACRO.match(flag)) or macro[1] in words)
+    return _precompiled(target, tuple(kept), start)
+
+
+@functools.cache
+def _words(folder: Path) -> frozenset[str]:
+    return frozenset((folder / _WORDS).read_text(encoding="utf-8").split())
+
+
 @functools.cache
 def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...]) -> Path:
     """These headers as clang reads them for a target, with these flags: once, because it takes a second."""
-    key = digest("prelude", fingerprint(target), *flags, *map(str, start), *_stamps())
+    key = digest("prelude", _WORDS, fingerprint(target), *flags, *map(str, start), *_stamps())
     folder, _ = Cache(default_root() / "prelude").get(key, functools.partial(_precompile, target, flags, start))
-    return folder / _PRELUDE
+    return folder
 
 
 def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], folder: Path) -> None:
     included = (part for header in start for part in ("-include", header))
+    read = folder / "read"
     # Device code alone has no precompiled form for clang's driver, hence the options of the front end.
-    output = ("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _PRELUDE)
-    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target, flags), *included, *output, EMPTY)
+    output = ("-emit-pch", "-o", folder / _PRELUDE, "-dependency-file", read, "-MT", _SCANNED, "-sys-header-deps")
+    options = ("-fsyntax-only", *(part for word in output for part in ("-Xclang", word)))
+    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target, flags), *included, *options, EMPTY)
     result = zig.run(["clang", *arguments], cwd=folder)
     if result.returncode:
         raise CompileError("AMD's headers", target.name, result.stderr)
+    words: set[str] = set()
+    for name in _files_of(read):
+        words.update(_WORD.findall(Path(folder, name).read_text(encoding="utf-8", errors="replace")))
+    (folder / _WORDS).write_text("\n".join(sorted(words)), encoding="utf-8")
+    read.unlink()
 
 
 def _stamps() -> Iterator[str]:

@@ -34,8 +34,8 @@ from parity.toolchain.rocm import VARIABLE, WHEELS
 from parity.toolchain.targets import Target
 
 __all__ = [
-    "HEADERS_ALIAS", "INSTALL", "compile_module", "described", "fingerprint", "headers", "located", "nvcc",
-    "nvcc_version", "parse_ptx",
+    "FLAGS", "HEADERS_ALIAS", "INSTALL", "compile_module", "described", "fingerprint", "headers", "headers_missed",
+    "located", "nvcc", "nvcc_version", "parse_ptx",
 ]  # fmt: skip
 
 INSTALL = "python -m pip install 'parity-harness[nvcc]'"
@@ -44,8 +44,12 @@ INSTALL = "python -m pip install 'parity-harness[nvcc]'"
 HEADERS_ALIAS = "cuda-include"
 """The name of the folder of CUDA's headers in PTX."""
 
-_FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-_PROPOSED = re.compile(r"--(?:expt-relaxed-constexpr|extended-lambda)\b")
+FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "--extended-lambda")
+"""The flags of every compilation. The last two permit what AMD's compiler does anyway; most builds have them."""
+
+_ALL_ERRORS = ("-Xcicc", "--error_limit=10000")
+"""What host code is in the way is found in fewer compilations than by a hundred errors at once."""
+
 _SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables from which nvcc takes more flags, and the host compiler."""
 
@@ -147,21 +151,13 @@ def compile_module(
         CompileError: the compiler refused it.
         MissingTool: there is no compiler.
     """
-    source, host = unit.main, _host_compiler(unit.flags)
-    folders = [part for folder in unit.include for part in ("-I", str(folder))]
-    folders += [part for header in unit.forced for part in ("-include", str(header))]
+    source, options = unit.main, _options(unit)
 
     def run(*arguments: str) -> str:
-        return _run(source.stem, target, ptx.parent, *host, *arguments)
+        return _run(source.stem, target, ptx.parent, *_host_compiler(unit.flags), *arguments)
 
     def compiled(main: Path) -> CodeObject:
-        try:
-            run("-ptx", "-x", "cu", *_FLAGS, *unit.flags, *folders, str(main), "-o", str(ptx))
-        except CompileError as error:
-            # With what nvcc proposes itself a source means the same as for AMD's compiler, which needs no flag for it.
-            if not (proposed := {*_PROPOSED.findall(error.log)} - {*unit.flags}):
-                raise
-            run("-ptx", "-x", "cu", *_FLAGS, *sorted(proposed), *unit.flags, *folders, str(main), "-o", str(ptx))
+        run("-ptx", *_ALL_ERRORS, *options, str(main), "-o", str(ptx))
         _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
         log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
@@ -181,6 +177,29 @@ def compile_module(
         finally:
             main.unlink()
     return code
+
+
+def headers_missed(unit: Unit, target: Target, scratch: Path) -> tuple[str, ...]:
+    """The headers that a file includes and that are nowhere, all at once: a compilation stops at the first.
+
+    Temporary files are in ``scratch``.
+    """
+    # -MG: a header that is not there is one that somebody makes later, and no error.
+    scan = (part for word in ("-M", "-MG") for part in ("-Xcompiler", word))
+    options = (*_host_compiler(unit.flags), "-E", *scan, *_options(unit))
+    try:
+        rule = _run(unit.main.stem, target, scratch, *options, str(unit.main))
+    except CompileError:
+        return ()
+    _, _, names = rule.replace("\\\n", " ").partition(": ")
+    return tuple(name for name in names.split() if not Path(name).is_absolute() and not Path(name).exists())
+
+
+def _options(unit: Unit) -> tuple[str, ...]:
+    """The flags for a CUDA file, its folders of headers and the headers that are included first."""
+    folders = (part for folder in unit.include for part in ("-I", str(folder)))
+    forced = (part for header in unit.forced for part in ("-include", str(header)))
+    return ("-x", "cu", *FLAGS, *unit.flags, *folders, *forced)
 
 
 def parse_ptx(ptx: str, module: str, target: Target, usage: str = "", *, binary: Path | None = None) -> CodeObject:
@@ -225,7 +244,7 @@ def fingerprint(target: Target) -> str:
     """
     settings = (os.environ.get(name, "") for name in _SETTINGS)
     own = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
-    return digest(target.name, *_FLAGS, _version(nvcc()), _versions_of_wheels(), _host(), *settings, *own)
+    return digest(target.name, *FLAGS, _version(nvcc()), _versions_of_wheels(), _host(), *settings, *own)
 
 
 def described() -> str:

@@ -1,8 +1,9 @@
 """The CUDA side of a module whose host code wants what is not here: without it, as AMD's side has it (``staging.py``).
 
-A source is compiled as it is first. Only where that fails it is written elsewhere, with an empty header for each that
-is not here (one of cuBLAS and the like has the names that are used) and without the host code that then does not
-compile; device code is never touched.
+A source is compiled as it is first. What it uses of former versions of CUDA comes from headers of parity's
+(``former.py``). Only where that does not do it is written elsewhere, with an empty header for each that is not here
+(one of cuBLAS and the like has the names that are used) and without the host code that then does not compile; device
+code is never touched.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from parity.toolchain import cuda
 from parity.toolchain.compiler import HEADERS, STUBS, CompileError, Unit
-from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
+from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics, warnings
+from parity.toolchain.former import missed
 from parity.toolchain.headers import curand_headers
 from parity.toolchain.hints import hints
+from parity.toolchain.hipify import Finding
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
-from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER
+from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, not_found
 from parity.toolchain.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, library_names
+from parity.toolchain.targets import Target
 
 __all__ = ["StagedCuda", "compiled"]
 
@@ -34,27 +39,30 @@ class StagedCuda:
     """A module as it is compiled, and what was done.
 
     ``originals`` are the names of the source's files, by the paths that nvcc knows them by; ``stubs`` are those of the
-    headers that are not here that small ones of parity's answer.
+    headers that are not here that small ones of parity's answer, ``former`` those that supply what nvcc has no more,
+    and ``needs`` what that is.
     """
 
     unit: Unit
     originals: dict[Path, str]
     host: HostCode = field(default_factory=HostCode)
     stubs: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
+    needs: tuple[Finding, ...] = ()
 
     def named(self, path: Path) -> str:
         """The name of a file that is the same wherever the source is."""
         return self.originals.get(path, str(path))
 
 
-def compiled(compile_it: Callable[[StagedCuda], None], source: Source, folder: Path) -> StagedCuda:
+def compiled(compile_it: Callable[[StagedCuda], None], source: Source, target: Target, folder: Path) -> StagedCuda:
     """Compile a module as it is, or without host code that does not compile here, below ``folder``; what compiled.
 
     Raises:
         CompileError: device code does not compile.
     """
     try:
-        return _compiled(compile_it, source, folder, cuda_stub)
+        return _compiled(compile_it, source, target, folder, cuda_stub)
     except CompileError as error:
         # A stub is not the library. Kernels that need nothing of it compile without, which is tried where it was used.
         if not any(
@@ -62,16 +70,19 @@ def compiled(compile_it: Callable[[StagedCuda], None], source: Source, folder: P
         ):
             raise
         try:
-            return _compiled(compile_it, source, folder.with_name(f"{folder.name}-plain"), cuda_library)
+            return _compiled(compile_it, source, target, folder.with_name(f"{folder.name}-plain"), cuda_library)
         except CompileError:
             raise error from None
 
 
 def _compiled(
-    compile_it: Callable[[StagedCuda], None], source: Source, folder: Path, stub_of: Callable[[str], str]
+    compile_it: Callable[[StagedCuda], None],
+    source: Source,
+    target: Target,
+    folder: Path,
+    stub_of: Callable[[str], str],
 ) -> StagedCuda:
-    originals = {path: source.name(path) for path in source.files}
-    staged = StagedCuda(Unit(source.path, source.folders, source.side.forced, source.side.flags), originals)
+    staged = _as_it_is(source)
     rounds = 0
     while True:
         try:
@@ -81,12 +92,33 @@ def _compiled(
             names = staged.originals
             texts = {source.name(path): text for path, text in source.files.items()}
             errors = [_named(each, names, texts) for each in diagnostics(error.log)]
-            host = repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
+            if any(each.missing_header for each in errors):
+                errors += not_found(cuda.headers_missed(staged.unit, target, folder.parent), texts)
+            refused = [_named(each, names, texts) for each in warnings(error.log)]
+            supplied = [each for each in missed((*errors, *refused)) if each[0] not in staged.former]
+            host = staged.host if supplied else repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
             if host is None or rounds == ROUNDS:
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.
-            rounds += len(host.empty_headers) == len(staged.host.empty_headers)
-            staged = _staged(source, host, folder, stub_of)
+            rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
+            former = tuple(dict.fromkeys((*staged.former, *(header for header, _ in supplied))))
+            needs = {each.name: each for each in staged.needs}
+            for _, each in supplied:
+                needs.setdefault(each.name, each)
+            staged = _as_it_is(source) if host == HostCode() else _staged(source, host, folder, stub_of)
+            staged = _with_former(staged, former, tuple(needs.values()))
+
+
+def _as_it_is(source: Source) -> StagedCuda:
+    unit = Unit(source.path, source.folders, source.side.forced, source.side.flags)
+    return StagedCuda(unit, {path: source.name(path) for path in source.files})
+
+
+def _with_former(staged: StagedCuda, former: tuple[str, ...], needs: tuple[Finding, ...]) -> StagedCuda:
+    if not former:
+        return staged
+    forced = (*(str(HIP_ON_CUDA / header) for header in former), *staged.unit.forced)
+    return replace(staged, unit=replace(staged.unit, forced=forced), former=former, needs=needs)
 
 
 def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
@@ -103,16 +135,17 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)
     curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None
+    ready = (*((curand,) if curand else ()), HIP_ON_CUDA)
     for header in host.empty_headers:
-        if curand and (curand / header).is_file():
+        if any((place / header).is_file() for place in ready):
             continue
         stub = stub_of(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
-    stubs = tuple(filter(stub_of, host.empty_headers))
+    stubs = tuple(each for each in host.empty_headers if stub_of(each) or (HIP_ON_CUDA / each).is_file())
     if stubs:
         (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
-        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=True))
+        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=cuda.headers()))
     forced = {path: str(place_of(Path(path))) for path in source.side.forced if Path(path) in source.files}
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     unit = Unit(

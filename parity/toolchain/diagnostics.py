@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["ATTRIBUTES", "CRASHED", "ELSEWHERE", "Diagnostic", "Place", "diagnostics"]
+__all__ = ["ATTRIBUTES", "CRASHED", "ELSEWHERE", "Diagnostic", "Place", "diagnostics", "warnings"]
 
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
@@ -23,10 +23,10 @@ CRASHED = "clang itself crashes while it makes code"
 Place = tuple[str, int, int]
 """A file, a line and a column, both from 1."""
 
-# clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT
+# clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT, FILE(LINE): warning #NUMBER-D: TEXT
 _LINE = re.compile(
     r"^(?:(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+):(?P<column>\d+)|\((?P<nvcc>\d+)\)): "
-    r"(?P<kind>fatal error|error|note|warning): (?P<text>.*)"
+    r"(?P<kind>fatal error|error|note|warning)(?: #\d+(?:-D)?)?: (?P<text>.*)"
     r"|In file included from (?P<includer>[^:\n]+):(?P<at>\d+):.*)$",
     re.MULTILINE,
 )
@@ -86,6 +86,11 @@ def diagnostics(log: str) -> list[Diagnostic]:
         elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
             found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))
     return found
+
+
+def warnings(log: str) -> list[Diagnostic]:
+    """The warnings in what a compiler said, in its order."""
+    return [Diagnostic(text, (place,)) for place, kind, text, _ in _messages(log) if kind == "warning"]
 
 
 def _messages(log: str) -> Iterator[tuple[Place, str, str, tuple[Place, ...]]]:

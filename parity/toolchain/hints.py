@@ -11,10 +11,10 @@ from pathlib import Path
 
 from parity.toolchain.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.toolchain.diagnostics import Diagnostic
-from parity.toolchain.hipify import defined_macros
+from parity.toolchain.hipify import Finding, defined_macros
 from parity.toolchain.sources import INCLUDE, Source, found_in, project_of, searched
 
-__all__ = ["Hint", "hints", "say_so", "switches_asked", "switches_of_kernels"]
+__all__ = ["Hint", "hints", "is_beyond_switches", "say_so", "switches_asked", "switches_of_kernels"]
 
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
@@ -33,6 +33,8 @@ _OPERAND = re.compile(
 """Matches a part of a condition that asks for one macro, as being defined, or as being 1."""
 _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
 _NOT_FOUND = re.compile(r"'([^']+)' file not found")
+_IN_NAMESPACE, _NAMED = r"\b{}\s*::", r"\b(?:namespace|class|struct|union|enum|using|define)\s+(?:\w+\s*::\s*)*{}\b"
+"""Match the use of a name as that of a namespace, and what declares it."""
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+)\s*$", re.MULTILINE)
 _ERROR = re.compile(r"\s*#\s*error\b")
 _OF_SYSTEM = re.compile(r"(?:^|_)(?:WIN(?:32|64|DOWS|NT)?|MSC_VER|MSVC|MINGW\d*|APPLE|MACOSX?|OSX|IOS|ANDROID)(?:_|$)")
@@ -103,6 +105,29 @@ def switches_asked(source: Source) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for switches in wanted for name in project.lacking(switches)))
 
 
+def is_beyond_switches(source: Source, errors: Iterable[Finding]) -> bool:
+    """True if all that a source lacks are headers that are not here and what is in namespaces of theirs.
+
+    No macro that a build defines brings them, unless a condition is around a line that needs them.
+    """
+    project = _Project(source, source.files)
+    places = {name: path for path in source.files for name in (str(path), source.name(path))}
+    texts = source.files.values()
+    for error in errors:
+        line = project.at(places.get(error.file), error.line)
+        if line is None or project.lacking(line.switches) or project.lacking(line.unless):
+            return False
+        if _NOT_FOUND.search(error.advice):
+            continue
+        unknown = _UNDECLARED.search(error.advice)
+        if unknown is None:
+            return False
+        used, declared = (re.compile(each.format(unknown[1])) for each in (_IN_NAMESPACE, _NAMED))
+        if not any(map(used.search, texts)) or any(map(declared.search, texts)):
+            return False
+    return bool(source.repairs.host.empty_headers)
+
+
 def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
     """An undeclared identifier as a macro that a build may have to define."""
     match = _UNDECLARED.search(error.text)
@@ -171,9 +196,15 @@ class _Project:
             return Hint()
         return Hint(f"{os.path.relpath(path)} is for builds that do not define {say_so(unless[0])}", unless[0])
 
+    def at(self, path: Path | None, number: int) -> _Line | None:
+        """A line, unless it is a conditional's."""
+        lines = self.lines[path] if path else ()
+        return next((line for line in lines if line.number == number), None)
+
     def line(self, path: Path, number: int) -> str:
         """The text of a line, unless it is a conditional's."""
-        return next((line.text for line in self.lines.get(path, ()) if line.number == number), "")
+        line = self.at(path if path in self.lines else None, number)
+        return line.text if line else ""
 
     def of_an_error(self, path: Path, number: int) -> Hint:
         """A hint with the macros that the build has to define so that an ``#error`` is not met.

@@ -29,6 +29,7 @@ from parity.toolchain.host_syntax import (
     KERNEL_WORD,
     Instantiation,
     Piece,
+    arguments_at,
     asks_for_a_version,
     attributes_at,
     braces_at,
@@ -45,6 +46,7 @@ from parity.toolchain.host_syntax import (
     pieces_at,
     typedef_at,
     word_at,
+    zeros_at,
 )
 from parity.toolchain.lexing import Lines, code
 
@@ -63,11 +65,17 @@ _TWO_LINKAGES = re.compile(r"^cannot combine with previous 'extern' declaration 
 _RESTRICTED = re.compile(r"^restrict requires a pointer or reference")
 """clang's error for ``float __restrict__* x``, which nvcc takes: it says nothing of what is no pointer."""
 
+_TEMPLATE_ID = re.compile(r"^out-of-line constructor for '.*' cannot have template arguments")
+"""clang's error for ``A<T>::A<T>()``, which nvcc takes: the arguments are those of the class."""
+
 _NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a constant expression")
 """clang's error for a constant that is made of a static member of ``*this``, which nvcc evaluates."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
+
+_VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
+"""clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
@@ -261,8 +269,12 @@ def repaired(
                 around = linkage_at(texts[file], line, column)
             elif _RESTRICTED.search(error.text):
                 around = word_at(texts[file], line, column)
+            elif _TEMPLATE_ID.search(error.text):
+                around = arguments_at(texts[file], line, column)
             elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
                 around = words
+            elif vector := _VECTOR.search(error.text):
+                around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:

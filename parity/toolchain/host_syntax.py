@@ -18,6 +18,7 @@ __all__ = [
     "KERNEL_WORD",
     "Instantiation",
     "Piece",
+    "arguments_at",
     "asks_for_a_version",
     "attributes_at",
     "braces_at",
@@ -38,6 +39,7 @@ __all__ = [
     "text_of",
     "typedef_at",
     "word_at",
+    "zeros_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -66,6 +68,7 @@ _LAMBDA = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()")
 """The words between the brackets and the parameters of a lambda, which the parser does not know."""
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
@@ -201,6 +204,8 @@ def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The function or template of one that is defined at a place, of the host or the device; none if there is none."""
     node = _node_at(text, line, column, "function_definition")
+    while node is not None and (node.type != "function_definition" or _is_in_function(node)):
+        node = node.parent
     if node is None:
         return ()
     above = node.parent
@@ -215,8 +220,9 @@ def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece]
     """
     tree = syntax_tree(text)
     node = tree.root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
-    while node is not None and not (node.type in _DEFINITIONS and node.child_by_field_name("body")):
-        if node.type in _UNITS and _above(node).type in _SCOPES:
+    while node is not None:
+        is_defined = node.type in _DEFINITIONS and node.child_by_field_name("body") and not _is_in_function(node)
+        if is_defined or (node.type in _UNITS and _above(node).type in _SCOPES and not _is_in_function(node)):
             break
         node = node.parent
     if node is None:
@@ -280,11 +286,22 @@ def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The word at a place; none if there is none."""
+    return _matched_at(_WORD_BYTES, text, line, column)
+
+
+def arguments_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The template arguments behind the name at a place; none if there are none."""
+    return _matched_at(_ARGUMENTS_BYTES, text, line, column)
+
+
+def _matched_at(pattern: re.Pattern[bytes], text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The last group of a pattern that matches at a place in a line, or all it matches."""
     data = text.split("\n", line)[line - 1].encode("utf-8", "surrogateescape")
-    if not (word := _WORD_BYTES.match(data, column - 1)):
+    if not (match := pattern.match(data, column - 1)):
         return ()
     start = sum(len(each.encode("utf-8", "surrogateescape")) + 1 for each in text.split("\n", line - 1)[: line - 1])
-    return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
+    first, last = match.span(match.lastindex or 0)
+    return (Piece(start + first, start + last, line, data[first:last].decode("utf-8", "replace")),)
 
 
 def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
@@ -330,6 +347,16 @@ def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     if not left or not right or right.type != "initializer_list":
         return ()
     return (_piece(right, f"__typeof__({_source(left)}){_source(right)}"),)
+
+
+def zeros_at(text: str, line: int, column: int, length: int) -> tuple[Piece, ...]:
+    """The end of the braces at a place, with the zeros that they lack as values for so many components."""
+    node = _node_at(text, line, column, "initializer_list")
+    given = [each for each in node.named_children if each.type != "comment"] if node is not None else []
+    if node is None or node.start_point != (line - 1, column - 1) or not 0 < len(given) < length:
+        return ()
+    zeros = f"{', 0' * (length - len(given))}}}"
+    return (replace(_piece(node, zeros), start=given[-1].end_byte),)
 
 
 def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:
@@ -535,6 +562,20 @@ def device_macros(texts: Iterable[str], *, anywhere: bool = False, words: re.Pat
     while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)
+
+
+def _is_in_function(node: tree_sitter.Node) -> bool:
+    """True if a definition stands among the statements of a function, and not in a class there.
+
+    The head of a loop that a macro makes (``LOOP(i, n) { }``) looks like a function. With its body a kernel would lose
+    what it does.
+    """
+    above = node.parent
+    while above is not None and above.type != "field_declaration_list":
+        if above.type in _BODIES:
+            return True
+        above = above.parent
+    return False
 
 
 def _above(node: tree_sitter.Node) -> tree_sitter.Node:

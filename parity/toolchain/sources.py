@@ -61,6 +61,8 @@ _INCLUDED_LATER = re.compile(
 """A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
 _OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"]', re.MULTILINE)
 """Matches an ``#include`` with a path as compilers on Windows take it."""
+_FAR = 1000
+"""More headers than lead to any other."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 _UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
@@ -161,9 +163,13 @@ class Source:
 def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]]:
     """Places of what a source declares for the device and the project defines elsewhere: the nearest file, and line.
 
-    A name that no file near the source defines, or the nearest folder in several files, is not in it.
+    Of several files of the nearest folder that define a name, that is meant which includes the header of the source
+    that has the name, too; the fewer headers lead there, the likelier. Where no text defines a name, a macro may: then
+    the file that is called like such a header and includes it is meant. A name that no file near the source defines,
+    or several that are as likely, is not in it.
     """
     found: dict[str, tuple[Path, int]] = {}
+    steps = _steps(source)
     for name in names:
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
         variable = r"(?:\[[^;]*\]\s*)?[;={]"
@@ -171,21 +177,51 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
         words = [unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])]
         words = [re.escape(word) for word in words]  # an operator has signs in it
         defines = re.compile(
-            rf"__(?:device|constant)__[^;{{}}()]*\b{words[0]}\s*(?:{body}|{variable})"
-            if words[0] == words[1]
-            else rf"__device__[^;{{}}()]*(?<!::)\b{words[0]}\s*{body}|\b{words[1]}\s*{body}"
+            rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{body}|{variable})"
+            + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{body}")
         )
+        word = re.compile(rf"\b{words[0]}")
+        having = {path: step for path, step in steps.items() if word.search(source.files[path])}
+        likely: list[tuple[Path, int]] = []
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
             for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):
                 text = code(_read(path, {})) if path != source.path else ""
                 places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
                 hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
+                if text and any(path.stem == each.stem for each in having.keys() & set(_includes(path, source))):
+                    likely.append((path, 1))
+            if len(hits) > 1:
+                ranks = [
+                    min((having.get(each, _FAR) for each in _includes(path, source)), default=_FAR) for path, _ in hits
+                ]
+                hits = [hit for hit, rank in zip(hits, ranks, strict=True) if rank == min(ranks) < _FAR]
             if hits:
                 if len(hits) == 1:
                     found[name] = hits[0]
                 break
+        else:
+            if len(likely := list(dict.fromkeys(likely))) == 1:
+                found[name] = likely[0]
     return found
+
+
+def _steps(source: Source) -> dict[Path, int]:
+    """The headers of a source, and by how many that lead to it each is included."""
+    found: dict[Path, int] = {}
+    now, step = [source.path], 0
+    while now:
+        step += 1
+        now = [each for path in now for each in _includes(path, source) if each in source.files and each not in found]
+        found |= dict.fromkeys(now, step)
+    return found
+
+
+def _includes(path: Path, source: Source) -> list[Path]:
+    """The headers that a file of the project of a source includes, of those that are found."""
+    headers = included(_read(path, dict(source.files)))
+    found = (found_in(header, searched(bracket, path.parent, source.folders)) for bracket, header in headers)
+    return [each for each in found if each]
 
 
 def linked(source: Source, others: Iterable[Path]) -> Source:

@@ -32,6 +32,7 @@ from parity.toolchain.vectors import PLAIN, names_of_vectors, operators_of_hip, 
 
 __all__ = [
     "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
+    "not_found",
 ]  # fmt: skip
 
 EMPTY = "empty"
@@ -122,7 +123,7 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 errors = _errors(error, source)
                 if any(each.missing_header for each in errors):
                     missed = installed.headers_missed if installed else compiler.headers_missed
-                    errors += _not_found(missed(staged.unit, target), texts)
+                    errors += not_found(missed(staged.unit, target), texts)
                 if host.empty_headers and (new := brought(errors, texts.values(), host.brought)):
                     repairs.host = replace(host, brought=(*host.brought, *new))
                     continue
@@ -150,8 +151,8 @@ def _lacked(hip: Mapping[Path, Hipified]) -> Callable[[str], bool]:
     return lambda name: name in unmapped or bool(needed_for(name))
 
 
-def _not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:
-    """A compiler's errors for headers that are nowhere, each at the first place that includes it."""
+def not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:
+    """A compiler's errors for these headers that are nowhere, each at the first place that includes it."""
     found: dict[str, Diagnostic] = {}
     for file, text in texts.items():
         for line, name in enumerate(text.splitlines(), 1):

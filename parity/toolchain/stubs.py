@@ -37,7 +37,7 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
     r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
@@ -45,6 +45,15 @@ _CUDA_LIBRARY_NAME = re.compile(
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
+_HEADERS = {
+    "cublas": "cublas_v2.h",
+    "cudnn": "cudnn.h",
+    "cufft": "cufft.h",
+    "cusolver": "cusolverDn.h",
+    "cusparse": "cusparse.h",
+    "nccl": "nccl.h",
+}
+"""The headers of NVIDIA's libraries, by how their names begin."""
 _OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
@@ -88,8 +97,10 @@ def cuda_library(header: str) -> str:
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 
-def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
+def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
     """Declarations of what host code in these HIP texts uses of AMD's libraries, or in CUDA texts of NVIDIA's.
+
+    ``cuda`` is the folder of CUDA's headers. A library whose header is there is included in place of its names.
 
     What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
     types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
@@ -101,7 +112,10 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
     names -= _written()
-    lines = [
+    here = {} if cuda is None else {name: each for name, each in _HEADERS.items() if (cuda / each).is_file()}
+    names = {name for name in names if not name.lower().startswith(tuple(here))}
+    lines = [f"#include <{header}>" for header in here.values()]
+    lines += [
         f"template <class... Arguments> ::parity_stub::Anything {name}(Arguments&&...);"
         for name in sorted(set().union(*map(_TORCH_NAME.findall, texts)))
     ]
@@ -137,7 +151,7 @@ def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
 @functools.cache
 def _written() -> frozenset[str]:
     """Names of these libraries that a header of parity's declares itself."""
-    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
+    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h", "mpi.h")
     texts = [TABLE.with_name("include").joinpath("stubs/parity", name).read_text(encoding="utf-8") for name in headers]
     return frozenset(
         name for text in texts for known in (_LIBRARY_NAME, _CUDA_LIBRARY_NAME) for name in known.findall(text)

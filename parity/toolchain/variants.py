@@ -27,7 +27,7 @@ from parity.toolchain.build_files import (
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
-from parity.toolchain.hints import switches_asked, switches_of_kernels
+from parity.toolchain.hints import is_beyond_switches, switches_asked, switches_of_kernels
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import guessed
@@ -134,6 +134,9 @@ Kind = Literal[
 OF_FLAGS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "linked", "headers", "halves", "newest"))
 """The kinds that add to a source or its flags, and can be taken together."""
 
+_OF_MACROS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "newest"))
+"""The kinds that define macros, or take them away."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -149,10 +152,25 @@ class Variant:
 
 def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
     """The variants of a source that does not compile, the likeliest first."""
+    found = _after_errors(source, vendor, error)
+    if is_beyond_switches(source, error.findings):
+        return (each for each in found if each.kind not in _OF_MACROS)
+    return found
+
+
+def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
-    if source.without and any("file not found" in each.advice for each in error.findings):
+    if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
+        # It compiles, and nothing but the file that has the names makes a difference.
+        if vendor == "amd":
+            yield Variant("linked", tuple(_elsewhere(error)))
+        yield from _wholes(source)
+        if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
+            yield Variant("without", ())
+        return
+    if source.without:
         return  # with every other variant it is tried, too
     asked = switches_asked(source)
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
@@ -180,7 +198,7 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
-    if vendor == "amd" and not source.parts and not source.without:
+    if vendor == "amd" and not source.parts:
         yield Variant("without", ())
 
 

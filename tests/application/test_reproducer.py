@@ -11,7 +11,6 @@ import pytest
 
 from parity import zig
 from parity.application import reproducer as module
-from parity.application.standalone import CUDA_FLAGS
 from parity.compare.comparison import right_elements
 from parity.dtypes import NUMBERS, of_array
 from parity.hip.hipcc import FLAGS
@@ -19,7 +18,7 @@ from parity.launch import Buffer
 from parity.layout import contiguous
 from parity.reference import Bounds, Expected
 from parity.reference.sort import argsort_ascending
-from parity.toolchain import compiler, cuda, rocm
+from parity.toolchain import compiler, rocm
 
 PROGRAM = """
 static const long long shape[] = {{{shape}}}, strides[] = {{{strides}}};
@@ -137,5 +136,4 @@ def test_any_order_of_equal_elements_is_right(judge):
 
 
 def test_its_compilers_have_the_flags_of_every_compilation():
-    assert CUDA_FLAGS == cuda._FLAGS
     assert set(FLAGS) <= {*compiler._FLAGS} & {*rocm._FLAGS}

@@ -28,6 +28,15 @@ def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, 
     assert result.code == 1 and "FAIL  leaky_relu_f32 on gfx1100 (emulated): value" in result.out
 
 
+def test_a_file_that_no_project_has_is_built_by_its_path(parity, tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    for name in ("own", "other"):
+        (tmp_path / "src" / f"{name}.cu").write_text("__global__ void k(int* x) { x[0] = 1; }\n")
+    monkeypatch.chdir(tmp_path)
+    (built,) = json.loads(parity("build", "src/own.cu", *TARGET, "--json").out)
+    assert (built["module"], built["kernels"]) == ("own", ["_Z1kPi"])
+
+
 def test_init_keeps_what_is_there(parity, tmp_path):
     config = tmp_path / "pyproject.toml"
     config.write_text('[project]\nname = "mine"\n')

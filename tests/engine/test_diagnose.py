@@ -81,7 +81,7 @@ unset = op("unset", Expected, grid=1, block=256)
 """
 
 
-def code_of(wavefront: int, listing: str = "\tds_bpermute_b32 v0, v1, v2\n") -> SimpleNamespace:
+def code_of(wavefront: int, listing: str = "") -> SimpleNamespace:
     """What of a code object the note on widths asks for."""
     return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing)
 
@@ -157,8 +157,8 @@ def test_a_register_that_nothing_wrote(tmp_path, target):
     assert "(waves.cu:" in found[target]
 
 
-def test_without_operations_across_lanes_the_width_is_not_said_to_be_the_cause():
+def test_where_there_is_inline_assembly_the_width_is_not_said_to_be_the_cause():
     gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
-    code = {each: code_of(width, "\tv_dot4_i32_iu8 v0, v1, v2, v3\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
+    code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
     (said,) = passing_widths("k", gfx1100, code, lambda other: True)
     assert said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"

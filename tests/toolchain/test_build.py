@@ -491,6 +491,19 @@ def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, ca
     assert len(seen) == 3  # as it is, with the switches, and without what they do not help
 
 
+@pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])
+def test_no_switch_is_tried_for_what_only_a_header_has_that_is_not_here(tmp_path, cache, monkeypatch, condition, tried):
+    kernel = "__global__ void fill(elsewhere::Tile* x) { }"
+    inside, behind = (kernel, "") if tried else ("", kernel)
+    (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')
+    seen = []
+    module = sys.modules["parity.toolchain.build"]  # which the function hides
+    monkeypatch.setattr(module, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert one.error.findings[0].name == "elsewhere/tiles.h"
+    assert ("switches" in {variant.kind for variant in after_errors(*seen[0])}) == tried
+
+
 def test_what_is_defined_nowhere_is_named_in_the_header_that_needs_it_though_another_has_its_name(tmp_path, cache):
     (tmp_path / "inner").mkdir()
     (tmp_path / "area.h").write_text('#include "inner/area.h"\n')

@@ -183,6 +183,8 @@ TEMPLATE = """\
 #cmakedefine TILE @TILE@
 #define VERSION "@MAJOR@.${MINOR}"
 #define ON_GPUS @HAVE_CUDA@
+#cmakedefine HAVE_TPU @HAVE_TPU@
+#cmakedefine HAVE_SIMD @HAVE_SIMD@
 """
 MADE = """\
 #define USE_CUDA
@@ -194,7 +196,10 @@ MADE = """\
 #define TILE 16
 #define VERSION "2.0"
 #define ON_GPUS 1
+/* #undef HAVE_TPU */
+#define HAVE_SIMD TRUE
 """
+CONDITION = "if(WITH_TPU)\n  set(HAVE_TPU TRUE)\nendif()\nset(HAVE_SIMD TRUE)\n"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +224,7 @@ def test_a_header_that_a_build_makes_of_a_template(project, template, header, cm
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(TEMPLATE)
     cmake += 'option(USE_CUDA "GPUs" OFF)\noption(USE_FAST "fast" ON)\nset(TILE 16)\nset(MAJOR "2")\n'
-    (project / "CMakeLists.txt").write_text(cmake + "set(MINOR 1)\nset(MINOR 2)\n")
+    (project / "CMakeLists.txt").write_text(cmake + "set(MINOR 1)\nset(MINOR 2)\n" + CONDITION)
     source = project / "src" / "cuda" / "area.cu"
     made = made_header(header, source, project_of(source.parent))
     assert made == Made(path, MADE, ("USE_CUDA", "WITH_GPU"))

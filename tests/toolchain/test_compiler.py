@@ -54,7 +54,7 @@ def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
 
 
 def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
-    """A module with stubs has a folder with them of its own."""
+    """A module with stubs has a folder with them of its own; nor does it depend on macros that only a source has."""
     read, run = [], zig.run
 
     def noted(arguments, **options):
@@ -62,9 +62,13 @@ def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
         return run(arguments, **options)
 
     monkeypatch.setattr(zig, "run", noted)
-    for flags in ((), ("-idirafter", str(source.parent))):
+    for flags in ((), ("-idirafter", str(source.parent)), ("-DOF_NO_HEADER=1",)):
         compiler.compile_listing(compiler.Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
-    assert len(read) >= 2 and len(set(read[-2:])) == 1
+    assert len(read) >= 3 and len(set(read[-3:])) == 1
+    for flags in ((), ("-D__HIP_DISABLE_CPP_FUNCTIONS__",)):  # which AMD's headers ask for
+        unit = compiler.Unit(source, flags=flags, forced=(compiler.RUNTIME,))
+        compiler.compile_listing(unit, source.with_suffix(".s"), target("gfx1100"))
+    assert len(set(read[-2:])) == 2
 
 
 def test_an_error_speaks_of_the_original_file(source):

@@ -408,7 +408,7 @@ def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the
     assert (built.error, [each.flag for each in built.switches]) == (None, ["-DWITH_IT"])
 
 
-def test_flags_that_nvcc_proposes_are_given(compiler, tmp_path):
+def test_constexpr_functions_and_lambdas_of_the_device_need_no_flag(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <limits>\n__global__ void least(float* x) { x[0] = std::numeric_limits<float>::lowest(); }\n"
         "template <typename F> __global__ void each(float* x, F f) { x[threadIdx.x] = f(x[0]); }\n"

@@ -9,7 +9,9 @@ extern "C" __global__ void k(const float* in, float* out) {
     const int t = threadIdx.x;
     glm::mat4 m;
     for (int c = 0; c < 4; ++c) for (int r = 0; r < 4; ++r) m[c][r] = in[16 * t + 4 * c + r];
-    const glm::mat4 inverse = glm::inverse(m);
+    const double doubles[4] = {1, 2, 3, 4};
+    const glm::vec4 of_doubles = glm::make_vec4(doubles);
+    const glm::dmat2 of_numbers = glm::make_mat2(in + 16 * t); glm::mat4 inverse = glm::inverse(m);
     const glm::mat4 turned = glm::rotate(glm::translate(m, glm::vec3(1, 2, 3)), 0.5f, glm::vec3(1, 2, 2));
     const glm::mat4 moved = glm::scale(turned, glm::vec3(2));
     for (int c = 0; c < 4; ++c) for (int r = 0; r < 4; ++r) out[48 * t + 4 * c + r] = inverse[c][r];
@@ -21,6 +23,8 @@ extern "C" __global__ void k(const float* in, float* out) {
     out[48 * t + 36] = glm::any(glm::lessThan(i, n)) + 2 * glm::all(glm::lessThan(i, n));
     out[48 * t + 37] = glm::smoothstep(0.0f, 1.0f, glm::saturate(m[0][0]));
     out[48 * t + 38] = glm::u8vec4(300, 1, 2, 3).x + glm::i16vec2(4).y + glm::f64vec3(1).z;
+    out[48 * t + 39] = of_doubles.w;
+    out[48 * t + 40] = of_numbers[1][0];
 }
 """
 
@@ -50,6 +54,7 @@ def test_what_vectors_and_matrices_do(tmp_path, cache):
         s = np.clip(m[0, 0], 0, 1)
         np.testing.assert_allclose(out[37], s * s * (3 - 2 * s), rtol=1e-5, atol=1e-6)
         assert out[38] == 300 % 256 + 4 + 1
+        assert (out[39], out[40]) == (4, m[2, 0])
 
 
 QUATERNIONS = """#include <glm/gtc/quaternion.hpp>

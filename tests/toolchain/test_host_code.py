@@ -1,5 +1,7 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
+import sys
+
 import numpy as np
 import pytest
 from execution import program
@@ -281,7 +283,7 @@ def test_what_is_beyond_a_stub_is_named(built):
         "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
         "__global__ void k(int* x) {\n"
         "  hipcub::NoSuchThing a;\n"
-        "  thrust::sort(x, x + 4);\n"
+        "  thrust::set_union(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
         "  nvshmem_int_put(x, x, 4, 1);\n"
         "  Eigen::Vector3f v;\n"
@@ -571,6 +573,21 @@ def test_device_code_whose_header_is_not_here_is_left_out_by_name_and_no_other(b
     assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))
 
 
+def test_a_kernel_does_not_lose_the_loop_that_a_macro_makes(built):
+    one = built("""#include "elsewhere/tiles.h"
+#define EACH(i, n) for (elsewhere::index i = threadIdx.x; i < (n); i += blockDim.x)
+template <class T> __global__ void fill(T* x, int n) {
+  EACH(i, n) {
+    x[i] = i;
+  }
+}
+template __global__ void fill<float>(float*, int);
+__global__ void plain(double* x) { x[0] = 1; }
+""")
+    assert has(one, "plain") and len(names(one)) == 1
+    assert {piece.function for piece in one.translation.left_out if piece.function} == {"fill"}
+
+
 def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
     one = built(WITHOUT.replace("__global__ void plain(double* x) { x[0] = of(x[0]); }", ""))
     assert one.error.findings[0].name == "elsewhere/tiles.h"
@@ -593,6 +610,16 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     assert "#include the file that has it" in finding.advice
 
 
+def test_a_function_of_another_file_whose_address_a_variable_has(tmp_path, cache):
+    source = "__device__ int twice(int);\n__device__ int (*f)(int) = twice;\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = f(x[0]); }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [(each.name, each.line) for each in one.error.findings] == [("twice(int)", 2)]
+    (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [each.flag for each in one.switches] == ['#include "twice.cu"']
+
+
 def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     members = "ON_GPU int hit(int) const; ON_GPU int operator+(int) const;"
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
@@ -605,6 +632,30 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
     assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
+
+
+def test_of_several_files_that_define_a_name_the_one_is_linked_that_has_the_nearest_header(tmp_path, cache):
+    (tmp_path / "old.h").write_text("#pragma once\nnamespace n { __device__ int hash(int); }\n")
+    declared = "namespace n { __device__ int hash(int); extern __constant__ int table[2]; }\n"
+    (tmp_path / "new.h").write_text(f'#pragma once\n#include "old.h"\n{declared}')
+    (tmp_path / "old.cu").write_text('#include "old.h"\n__device__ int n::hash(int x) { return x; }\n')
+    defined = "namespace n {\n__device__ int hash(int x) { return x + 1; }\n__constant__ int table[2];\n}\n"
+    (tmp_path / "new.cu").write_text(f'#include "new.h"\n{defined}')
+    (tmp_path / "none.cu").write_text(defined)
+    (tmp_path / "m.cu").write_text('#include "new.h"\n__global__ void k(int* x) { x[0] = n::hash(n::table[x[0]]); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "new.cu"'}
+
+
+def test_the_file_of_a_header_is_linked_where_a_macro_defines_what_it_declares(tmp_path, cache):
+    (tmp_path / "get.h").write_text("#pragma once\n__device__ int get_one();\n")
+    defined = "#define GET(name) __device__ int get_##name() { return name; }\n__constant__ int one;\nGET(one)\n"
+    (tmp_path / "get.cu").write_text(f'#include "get.h"\n{defined}')
+    (tmp_path / "m.cu").write_text('#include "get.h"\n__global__ void k(int* x) { x[0] = get_one(); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "get.cu"'}
 
 
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
@@ -633,6 +684,14 @@ def test_restrict_of_what_is_no_pointer(built):
     one = built(f'/* ü */\nextern "C" {source}')
     assert (one.error, one.entries) == (None, ("add",))
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
+def test_template_arguments_behind_the_name_of_a_constructor(built):
+    source = "template <class T> struct S { T x; __device__ S(T y); };\n"
+    source += "template <class T> __device__ S<T>::S<T>(T y) : x(y + 1) {}\n"
+    one = built(source + 'extern "C" __global__ void k(int* x) { x[0] = S<int>(x[0]).x; }\n')
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "<T>")]
 
 
 def test_a_macro_that_says_device_for_nvcc_and_nothing_for_others(built):
@@ -708,6 +767,19 @@ def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
     assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
 
+def test_mpi_is_a_library_of_the_host(built):
+    one = built("""#include <mpi.h>
+struct Grid { MPI_Comm comm; int rows; };
+__global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
+void run(float* x, Grid grid) {
+  MPI_Status status;
+  MPI_Recv(x, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
+  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) fill<<<1, 4>>>(x, grid);
+}
+""")
+    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
+
+
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
     one = built(
         """#include <fmt/format.h>
@@ -750,6 +822,19 @@ extern "C" __global__ void k(__half2* x) {
     )
     assert has(one, "k")
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
+
+
+def test_vectors_with_fewer_values_than_components(tmp_path, cache):
+    text = """struct Box { uint3 low; int n; };
+__device__ float4 last(float x) { return {x, 2.f}; }
+extern "C" __global__ void k(const float* x, float* y) {
+  Box box = {{7u, 8u}, 9};
+  float4 f = last(x[0]);
+  y[0] = box.low.x + 10 * box.low.y + 100 * box.low.z + 1000 * box.n + f.x + f.y + f.z + f.w;
+}
+"""
+    kernels = program(tmp_path, text, "gfx1100", cache)
+    assert kernels.run("k", np.zeros(1, np.float32), np.full(1, 3, np.float32), block=1).tolist() == [9092.0]
 
 
 def test_custom_operations_of_tensorflow(built):
@@ -939,3 +1024,16 @@ using Chosen = choose<true, choose<true, Own, Held>::type, Several<int>>::type;
 __global__ void fill(int* x) { Chosen own; x[threadIdx.x] = sizeof(own); }
 """)
     assert [piece.line for piece in one.translation.left_out] == [3, 4]
+
+
+def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, monkeypatch):
+    source = "#ifdef WITH_GPU\n__device__ int one() { return 1; }\n#endif\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
+    (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
+    told = []
+    monkeypatch.setattr(sys.modules["parity.toolchain.build"], "_MOST_COMPILATIONS", 1)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error.findings[0].name, told) == ("one", [])
+    monkeypatch.undo()
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert (one.error, told) == (None, ["m gfx1100, compilation 2"])

@@ -89,6 +89,39 @@ def test_random_and_complex_numbers_are_those_of_the_device(tmp_path, cache):
         np.testing.assert_allclose(found[t], wanted, rtol=1e-5, atol=1e-5)
 
 
+SEQUENTIAL = """#include <thrust/complex.h>
+#include <thrust/execution_policy.h>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/sort.h>
+template <class F> __host__ __device__ void apply(int n, F f) {
+    thrust::for_each_n(thrust::seq, thrust::make_counting_iterator(0), n, f);
+}
+extern "C" __global__ void k(const int* x, int* y) {
+    int own[8], order[8], before[8];
+    apply(8, [&](int i) { own[i] = x[8 * threadIdx.x + i]; });
+    thrust::sequence(thrust::device, order, order + 8);
+    thrust::exclusive_scan(thrust::seq, own, own + 8, before);
+    thrust::stable_sort_by_key(own, own + 8, order, thrust::greater<int>());
+    const auto low = thrust::lower_bound(thrust::seq, before, before + 8, 20);
+    const thrust::complex<float> c = thrust::complex<__half>(__half(1.5f), __half(own[0]));
+    const int most = thrust::reduce(thrust::seq, own, own + 8, 0, thrust::maximum<int>()) - int(c.imag());
+    for (int i = 0; i < 8; ++i) y[8 * threadIdx.x + i] = 1000 * own[i] + 100 * order[i] + (low - before) + most;
+}
+void host(int* x) { thrust::sort(thrust::device, x, x + 8); }
+"""
+
+
+def test_algorithms_in_kernels_are_those_of_one_thread(tmp_path, cache):
+    x = np.random.default_rng(2).integers(0, 9, (32, 8), np.int32)
+    kernels = program(tmp_path, SEQUENTIAL, "gfx1100", cache)
+    y = kernels.run("k", np.zeros((32, 8), np.int32), x, block=32)
+    order = np.argsort(-x, axis=1, kind="stable")
+    before = np.cumsum(x, axis=1) - x
+    low = (before < 20).sum(axis=1, keepdims=True)
+    assert (y == 1000 * np.take_along_axis(x, order, 1) + 100 * order + low).all()
+
+
 def test_a_build_may_have_thrust_and_cub_in_a_namespace_of_its_own(tmp_path, cache):
     (tmp_path / "CMakeLists.txt").write_text(
         "add_definitions(-DTHRUST_CUB_WRAPPED_NAMESPACE=own)\nadd_library(m m.cu)\n"

@@ -257,6 +257,8 @@ struct mat<2, 2, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s)} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11) : value{col_type(m00, m01), col_type(m10, m11)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<2, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -289,6 +291,8 @@ struct mat<2, 3, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12) : value{col_type(m00, m01, m02), col_type(m10, m11, m12)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<2, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -321,6 +325,8 @@ struct mat<2, 4, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<2, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -353,6 +359,8 @@ struct mat<3, 2, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s), col_type(T(0), T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11, T m20, T m21) : value{col_type(m00, m01), col_type(m10, m11), col_type(m20, m21)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<3, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -385,6 +393,8 @@ struct mat<3, 3, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0)), col_type(T(0), T(0), s)} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12, T m20, T m21, T m22) : value{col_type(m00, m01, m02), col_type(m10, m11, m12), col_type(m20, m21, m22)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<3, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -417,6 +427,8 @@ struct mat<3, 4, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0)), col_type(T(0), T(0), s, T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13, T m20, T m21, T m22, T m23) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13), col_type(m20, m21, m22, m23)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<3, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -449,6 +461,8 @@ struct mat<4, 2, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s), col_type(T(0), T(0)), col_type(T(0), T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11, T m20, T m21, T m30, T m31) : value{col_type(m00, m01), col_type(m10, m11), col_type(m20, m21), col_type(m30, m31)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<4, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -481,6 +495,8 @@ struct mat<4, 3, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0)), col_type(T(0), T(0), s), col_type(T(0), T(0), T(0))} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12, T m20, T m21, T m22, T m30, T m31, T m32) : value{col_type(m00, m01, m02), col_type(m10, m11, m12), col_type(m20, m21, m22), col_type(m30, m31, m32)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<4, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -513,6 +529,8 @@ struct mat<4, 4, T, Q> {
   constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0)), col_type(T(0), T(0), s, T(0)), col_type(T(0), T(0), T(0), s)} {}
   constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
   constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13, T m20, T m21, T m22, T m23, T m30, T m31, T m32, T m33) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13), col_type(m20, m21, m22, m23), col_type(m30, m31, m32, m33)} {}
+  template <typename U, qualifier P>
+  PARITY_GLM mat(const mat<4, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
   template <length_t C2, length_t R2, typename U>
   PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
     for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
@@ -811,11 +829,24 @@ template <length_t C, length_t R, typename T>
 PARITY_GLM T* value_ptr(mat<C, R, T>& m) { return &m[0].x; }
 template <length_t C, length_t R, typename T>
 PARITY_GLM const T* value_ptr(const mat<C, R, T>& m) { return &m[0].x; }
-PARITY_GLM vec<2, float> make_vec2(const float* p) { return {p[0], p[1]}; }
-PARITY_GLM vec<3, float> make_vec3(const float* p) { return {p[0], p[1], p[2]}; }
-PARITY_GLM vec<4, float> make_vec4(const float* p) { return {p[0], p[1], p[2], p[3]}; }
-PARITY_GLM mat<3, 3, float> make_mat3(const float* p) { return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]}; }
-PARITY_GLM mat<4, 4, float> make_mat4(const float* p) { return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15]}; }
+template <typename T>
+PARITY_GLM vec<2, T> make_vec2(const T* p) { return vec<2, T>(p[0], p[1]); }
+template <typename T>
+PARITY_GLM vec<3, T> make_vec3(const T* p) { return vec<3, T>(p[0], p[1], p[2]); }
+template <typename T>
+PARITY_GLM vec<4, T> make_vec4(const T* p) { return vec<4, T>(p[0], p[1], p[2], p[3]); }
+template <typename T>
+PARITY_GLM mat<2, 2, T> make_mat2(const T* p) { return mat<2, 2, T>(make_vec2(p), make_vec2(p + 2)); }
+template <typename T>
+PARITY_GLM mat<2, 2, T> make_mat2x2(const T* p) { return make_mat2(p); }
+template <typename T>
+PARITY_GLM mat<3, 3, T> make_mat3(const T* p) { return mat<3, 3, T>(make_vec3(p), make_vec3(p + 3), make_vec3(p + 6)); }
+template <typename T>
+PARITY_GLM mat<3, 3, T> make_mat3x3(const T* p) { return make_mat3(p); }
+template <typename T>
+PARITY_GLM mat<4, 4, T> make_mat4(const T* p) { return mat<4, 4, T>(make_vec4(p), make_vec4(p + 4), make_vec4(p + 8), make_vec4(p + 12)); }
+template <typename T>
+PARITY_GLM mat<4, 4, T> make_mat4x4(const T* p) { return make_mat4(p); }
 
 // <glm/gtc/quaternion.hpp> and <glm/gtx/quaternion.hpp>: w is the first argument, and the last in memory.
 template <typename T, qualifier Q = defaultp>
@@ -827,7 +858,7 @@ struct qua {
   constexpr PARITY_GLM qua(T w, T x, T y, T z) : x(x), y(y), z(z), w(w) {}
   constexpr PARITY_GLM qua(T s, const vec<3, T, Q>& v) : x(v.x), y(v.y), z(v.z), w(s) {}
   template <typename U, qualifier P>
-  constexpr PARITY_GLM explicit qua(const qua<U, P>& q) : x(T(q.x)), y(T(q.y)), z(T(q.z)), w(T(q.w)) {}
+  constexpr PARITY_GLM qua(const qua<U, P>& q) : x(T(q.x)), y(T(q.y)), z(T(q.z)), w(T(q.w)) {}
   PARITY_GLM explicit qua(const vec<3, T, Q>& angles) {
     const vec<3, T, Q> c(::cos(angles.x / T(2)), ::cos(angles.y / T(2)), ::cos(angles.z / T(2)));
     const vec<3, T, Q> s(::sin(angles.x / T(2)), ::sin(angles.y / T(2)), ::sin(angles.z / T(2)));

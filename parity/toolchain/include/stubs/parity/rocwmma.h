@@ -143,6 +143,12 @@ __device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
         d.x[k] = parity_stub_wmma::converted<D>(sum);
     }
 }
+// CUDA's has a fifth argument, by default false.
+template <class D, class A, class B, class C>
+__device__ __forceinline__ void mma_sync(D& d, const A& a, const B& b, const C& c, bool saturate) {
+    assert(!saturate && "mma_sync that saturates");
+    mma_sync(d, a, b, c);
+}
 
 // Rounds to the nearest, ties away from zero, as cvt.rna.tf32.f32 of PTX does.
 __device__ __forceinline__ float __float_to_tf32(float x) {

@@ -1,5 +1,6 @@
-// Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device but what
-// reads and writes the elements of a device_vector. Pairs, tuples, pointers, complex and random numbers are real. What takes anything has a body, because functions of lambdas need one.
+// Thrust as host code uses it: containers and algorithms are there by name. For the device are pairs, tuples, pointers,
+// complex and random numbers, which are real, what reads and writes the elements of a device_vector, and common algorithms
+// as one thread executes them (thrust_sequential.h). What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -114,6 +115,8 @@ template <typename T>
 struct complex : std::complex<T> {
   using std::complex<T>::complex;
   constexpr __host__ __device__ complex(const std::complex<T>& z) : std::complex<T>(z) {}
+  template <typename U, typename = std::enable_if_t<std::is_convertible_v<U, T>>>
+  constexpr __host__ __device__ complex(const complex<U>& z) : std::complex<T>(T(z.real()), T(z.imag())) {}
 };
 template <typename T>
 constexpr __host__ __device__ complex<T> operator+(complex<T> a, complex<T> b) { return {a.real() + b.real(), a.imag() + b.imag()}; }
@@ -286,11 +289,11 @@ template <typename T>
 struct iterator_value { using type = typename std::iterator_traits<T>::value_type; };
 
 namespace parity_stub { struct policy { template <class... A> policy operator()(A&&...) const; template <class... A> policy on(A&&...) const; }; }
-extern parity_stub::policy device, host, seq;
+inline constexpr parity_stub::policy device{}, host{}, seq{};
 namespace cuda {
 namespace experimental { template <typename T> using pinned_allocator = std::allocator<T>; }
-extern parity_stub::policy par, par_nosync; template <class... A> using pointer = device_ptr<A...>; }
-namespace hip { extern parity_stub::policy par, par_nosync; }
+inline constexpr parity_stub::policy par{}, par_nosync{}; template <class... A> using pointer = device_ptr<A...>; }
+namespace hip { inline constexpr parity_stub::policy par{}, par_nosync{}; }
 namespace system { struct system_error : std::exception {}; namespace cuda = thrust::cuda; }
 using system::system_error;
 namespace placeholders {}
@@ -322,5 +325,6 @@ struct result {
 PARITY_ALGORITHMS(PARITY_ALGORITHM)
 #undef PARITY_ALGORITHMS
 #undef PARITY_ALGORITHM
+#include <parity/thrust_sequential.h>
 }  // namespace thrust
 PARITY_WRAPPED_END

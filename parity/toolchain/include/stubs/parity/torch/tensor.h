@@ -97,7 +97,7 @@ class Error : public std::exception { public: Error(SourceLocation, std::string)
 using IndexError = Error; using ValueError = Error; using TypeError = Error; using NotImplementedError = Error;
 
 using DeviceIndex = int8_t;
-enum class DeviceType : int8_t { CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA, Vulkan, Metal, XPU, MPS, Meta };
+enum class DeviceType : int8_t { CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA, Vulkan, Metal, XPU, MPS, Meta, COMPILE_TIME_MAX_DEVICE_TYPES };
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kHIP = DeviceType::HIP, kMeta = DeviceType::Meta;
 struct Device {
   Device(DeviceType, DeviceIndex = -1);
