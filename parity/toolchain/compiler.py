@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADERS", "CompileError", "NoSource", "Unit", "UnusableCodeObject", "assemble", "compile_intermediate",
-    "compile_kernels", "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed",
-    "missed_by", "refused_assembly", "wide",
+    "compile_kernels", "compile_listing", "described", "device_library", "elsewhere", "fingerprint", "headers",
+    "headers_missed", "missed_by", "refused_assembly", "wide",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -481,7 +481,7 @@ def refused_assembly(error: CompileError, unit: Unit, listing: Path, target: Tar
     """An error of ``assemble``, at its place in the source: of inline assembly that is none of AMD's, of a variable."""
     lines = listing.read_text().splitlines()
     said = [
-        _elsewhere(unit.place_of(unqualified(match["variable"])), match["name"])
+        elsewhere(unit.place_of(unqualified(match["variable"])), match["name"])
         for match in _OF_VARIABLE.finditer(error.log)
     ]
     for match in _OF_ASSEMBLER.finditer(error.log):
@@ -504,10 +504,11 @@ def wide(listing: Path) -> tuple[str, ...]:
 def _undefined(log: str) -> str:
     """The linker's errors for functions that are defined nowhere, in the form of a compiler's."""
     found = _UNDEFINED.finditer(log)
-    return "\n".join(_elsewhere(f"{match['file']}:{match['line']}:1", match["name"]) for match in found)
+    return "\n".join(elsewhere(f"{match['file']}:{match['line']}:1", match["name"]) for match in found)
 
 
-def _elsewhere(place: str, name: str) -> str:
+def elsewhere(place: str, name: str) -> str:
+    """The error that a function or variable of the device is in another source of the program."""
     return (
         f"{place}: error: '{name}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"

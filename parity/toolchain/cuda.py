@@ -18,16 +18,16 @@ import platform
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import Argument, CodeObject, Kernel
+from parity.codeobject import Argument, CodeObject, Kernel, spelled, unqualified
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.compiler import HEADERS, CompileError, Unit
+from parity.toolchain.compiler import HEADERS, CompileError, Unit, elsewhere
 from parity.toolchain.host_code import INSTANTIATIONS, instantiations
 from parity.toolchain.host_syntax import Instantiation
 from parity.toolchain.rocm import VARIABLE, WHEELS
@@ -77,6 +77,8 @@ _USAGE = re.compile(
     re.DOTALL,
 )
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
+_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
+_TREATED = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
@@ -157,9 +159,17 @@ def compile_module(
         return _run(source.stem, target, ptx.parent, *_host_compiler(unit.flags), *arguments)
 
     def compiled(main: Path) -> CodeObject:
-        run("-ptx", *_ALL_ERRORS, *options, str(main), "-o", str(ptx))
+        said = run("-ptx", *_ALL_ERRORS, *options, str(main), "-o", str(ptx))
+        # nvcc makes variables of them that are zero, and have nothing to do with those of the other file.
+        if alone := [each for each in _TREATED.findall(said) if len(re.findall(rf"\b{each}\b", ptx.read_text())) > 1]:
+            raise _elsewhere(alone, unit, target)
         _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
-        log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
+        try:
+            log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
+        except CompileError as error:
+            if not (unresolved := _UNRESOLVED.findall(error.log)):
+                raise
+            raise _elsewhere([(spelled(each) or (each,))[0] for each in unresolved], unit, target) from None
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
 
     code = compiled(source)
@@ -193,6 +203,14 @@ def headers_missed(unit: Unit, target: Target, scratch: Path) -> tuple[str, ...]
         return ()
     _, _, names = rule.replace("\\\n", " ").partition(": ")
     return tuple(name for name in names.split() if not Path(name).is_absolute() and not Path(name).exists())
+
+
+def _elsewhere(names: Iterable[str], unit: Unit, target: Target) -> CompileError:
+    """The error that functions or variables of the device are in other sources of the program."""
+    places = {name: unit.place_of(unqualified(name)) for name in names}
+    return CompileError(
+        unit.main.stem, target.name, "\n".join(elsewhere(place, name) for name, place in places.items())
+    )  # fmt: skip
 
 
 def _options(unit: Unit) -> tuple[str, ...]:

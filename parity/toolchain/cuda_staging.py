@@ -82,7 +82,7 @@ def _compiled(
     folder: Path,
     stub_of: Callable[[str], str],
 ) -> StagedCuda:
-    staged = _as_it_is(source)
+    staged = _prepared(source, HostCode(), folder, stub_of)
     rounds = 0
     while True:
         try:
@@ -105,11 +105,13 @@ def _compiled(
             needs = {each.name: each for each in staged.needs}
             for _, each in supplied:
                 needs.setdefault(each.name, each)
-            staged = _as_it_is(source) if host == HostCode() else _staged(source, host, folder, stub_of)
-            staged = _with_former(staged, former, tuple(needs.values()))
+            staged = _with_former(_prepared(source, host, folder, stub_of), former, tuple(needs.values()))
 
 
-def _as_it_is(source: Source) -> StagedCuda:
+def _prepared(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
+    """The source as it is, if nothing is left out and no other file is compiled with it."""
+    if host != HostCode() or source.linked:
+        return _staged(source, host, folder, stub_of)
     unit = Unit(source.path, source.folders, source.side.forced, source.side.flags)
     return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
@@ -131,6 +133,7 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         place.parent.mkdir(parents=True, exist_ok=True)
         text = host.blanked(source.name(path), text)
         if path == source.path:
+            text += "".join(f'\n#include "{os.path.relpath(other, path.parent)}"' for other in source.linked)
             text += instantiations(host.instantiated)
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)

@@ -91,6 +91,8 @@ _PART = re.compile(r"\.([bh])([0-3])$")
 _REFERENCE = re.compile(r"%(\d+)")
 _STRINGIZED = re.compile(r"""(?P<literal>"(?:[^"\\\n]|\\.)*")|\#[ \t]*(?P<name>\w+)""")
 """A literal of a template, or the parameter of the macro around it as one."""
+_UNKNOWN = re.compile(r"""(?P<literal>R?"(?:[^"\\\n]|\\.)*")|\b(?P<name>[A-Za-z_]\w*)""")
+"""A literal of a template, or a name between them: a macro that is not known, or the parameter of the one around it."""
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
 _LIST_OF_ONE = re.compile(r"\{([^{},]+)\}")
 _FLOAT = re.compile(r"0(?:[fF](?P<float>[\da-fA-F]{8})|[dD](?P<double>[\da-fA-F]{16}))")
@@ -154,9 +156,12 @@ class _Operand:
 
 @dataclass(frozen=True)
 class _Statement:
+    """A statement; one that is not whole has names in its template of which nobody knows what they stand for."""
+
     template: str
     operands: tuple[_Operand, ...]
     end: int
+    is_whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ def translate(text: str, is_compiled: Callable[[int], bool], macros: str = "") -
         statement = _parse(text, match.end(), known)
         if statement is None or not (name := _ptx(statement.template)):
             continue
-        new = _translated(statement)
+        new = _translated(statement) if statement.is_whole else None
         if not isinstance(new, str):
             name = new.opcode if new else name
             refused.append(Refused(name, match.start()))
@@ -447,8 +452,11 @@ def _statement(sections: Sequence[Sequence[str]], end: int, macros: Mapping[str,
         operands.append(_Operand("n", match["name"]))
         return f'"%{len(operands) - 1}"'
 
-    template = _joined(_STRINGIZED.sub(constant, _expanded(sections[0][0], macros)))
-    return None if template is None else _Statement(template, tuple(operands), end)
+    pieces = _STRINGIZED.sub(constant, _expanded(sections[0][0], macros))
+    template, named = _joined(pieces), _joined(_UNKNOWN.sub(lambda m: m["literal"] or f'"{m["name"]}"', pieces))
+    if template is None and named is None:
+        return None
+    return _Statement(template or named or "", tuple(operands), end, is_whole=template is not None)
 
 
 def _given(text: str, macros: Mapping[str, re.Match[str]]) -> _Operand:

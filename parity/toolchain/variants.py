@@ -164,8 +164,7 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         return
     if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
         # It compiles, and nothing but the file that has the names makes a difference.
-        if vendor == "amd":
-            yield Variant("linked", tuple(_elsewhere(error)))
+        yield Variant("linked", tuple(_elsewhere(error)))
         yield from _wholes(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())

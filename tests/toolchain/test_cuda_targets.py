@@ -486,3 +486,27 @@ def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler
     (tmp_path / "k.cu").write_text(TEMPLATES)
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "c"), kernels={"k": ["no_half<short>"]})
     assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log
+
+
+ELSEWHERE = """extern __constant__ float table[4];
+extern __device__ float twice(float x);
+extern "C" __global__ void k(float* x) { x[threadIdx.x] = twice(table[threadIdx.x]); }
+"""
+
+
+def test_what_nvcc_links_of_several_files_is_compiled_with_the_file_that_needs_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(ELSEWHERE)
+    cache = Cache(tmp_path / "cache")
+    (alone,) = build(tmp_path, ["k"], ["sm_90"], cache=cache)
+    assert "table" in str(alone.error) and "nvcc links of several files" in str(alone.error)
+    (tmp_path / "tables.cu").write_text(
+        "__constant__ float table[4] = {1, 2, 3, 5};\n__device__ float twice(float x) { return 2 * x; }\n"
+    )
+    (built,) = build(tmp_path, ["k"], ["sm_90"], cache=cache)
+    assert built.error is None, built.error
+    assert [each.flag for each in built.switches] == ['#include "tables.cu"']
+    device = PtxDevice(traced=True)
+    x = device.allocate(16, "x")
+    args = emulator.pack(built.code_object.kernels["k"], [x])
+    device.launch(built.code_object, "k", grid=(1, 1, 1), block=(4, 1, 1), args=args)
+    assert device.read(x).view(np.float32).tolist() == [2, 4, 6, 10]

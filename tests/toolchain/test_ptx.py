@@ -40,6 +40,10 @@ def refused(text):
         ('asm("and.b32 %0, %1, 3; vadd.u32.u32.u32 %0.b3, %1, 1, %0;" : "=r"(d) : "r"(a));', "vadd.u32.u32.u32"),
         ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is not written
         ('#define COPY(a, b) \\\n  asm volatile( \\\n "exit;" \\\n ::)', "exit"),
+        (
+            '#define READ(type, c) asm("tex.level.2d.v4." type ".s32 {%0, %1}, [%2];" : c(x), c(y) : "l"(t))',
+            "tex.level.2d.v4.type.s32",
+        ),
     ],
 )
 def test_refused_by_name(statement, instruction):
