@@ -11,7 +11,8 @@ import argparse
 import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -41,6 +42,8 @@ CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git is to ignore in a project."""
+_SOON = 30
+"""Seconds after which the guesses that there are are tried."""
 NEXT = (
     "next: {do} {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
@@ -65,9 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
-    if has_own:
-        written, declared = _skeletons(Project(kernels, cases))
-    else:
+    if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
@@ -75,6 +76,8 @@ def main(arguments: argparse.Namespace) -> int:
         config.write_text(before + "\n" * bool(before) + table)
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
+    if has_own:  # behind the settings: with them, parity init goes on with what an interrupted one left
+        written, declared = _skeletons(Project(kernels, cases))
     console = output()
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
@@ -147,8 +150,9 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
         return [], 0
     cuda, texts = _cuda(project, modules), HostTexts(kernels)
-    written, guessed = [], dict[Path, tuple[PurePath, list[Skeleton]]]()
-    for one in built:
+    written, guessed = list[Path](), dict[Path, tuple[PurePath, list[Skeleton]]]()
+    asked, untried, since = dict[str, str](), list[Path](), time.monotonic()
+    for one in _guessing(built, written):
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
         if one.error or not one.code_object:
             errors().print(
@@ -170,13 +174,15 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
                 ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches, structures)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
+            untried += [path] * (cuda is not None)
+            if time.monotonic() - since > _SOON:  # so that an interruption leaves little that was not tried
+                asked |= _settled(project, guessed, untried, shown=False)
+                untried, since = [], time.monotonic()
         elif "__global__" in texts.whole(modules[one.module]):
             errors().print(
                 f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
             )
-    asked = _tried(project, written) if cuda and written else {}
-    for path, (file, ops) in guessed.items():
-        _write(path, case_file(file, ops, asked))
+    asked |= _settled(project, guessed, untried)
     ops = [each for _, several in guessed.values() for each in several if each.name]
     left = [each.name for each in ops if each.question or each.name in asked]
     if left:
@@ -188,7 +194,37 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
     return written, len(ops) - len(left)
 
 
-def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
+def _guessing(built: Sequence[Built], written: Collection[Path]) -> Iterator[Built]:
+    """The modules, with a display of which one it is; an interruption says what becomes of what is ``written``."""
+    i = 0
+    try:
+        with reporting() as (report, note):
+            for i, one in enumerate(built):
+                report("guessing", i, len(built))
+                note(one.module)
+                yield one
+            i = len(built)
+    finally:
+        if i < len(built):
+            errors().print(
+                f"parity: {len(written)} case files are written; the same command goes on with the other modules"
+            )
+
+
+def _settled(
+    project: Project,
+    guessed: Mapping[Path, tuple[PurePath, list[Skeleton]]],
+    untried: Sequence[Path],
+    shown: bool = True,
+) -> dict[str, str]:
+    """Make comments of the guesses that CUDA's side fails with; these, with the reason."""
+    asked = _tried(project, untried, shown) if untried else {}
+    for path in untried:
+        _write(path, case_file(*guessed[path], asked))
+    return asked
+
+
+def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, str]:
     """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
@@ -200,7 +236,7 @@ def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
-    with reporting() as (report, _):
+    with reporting(shown) as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 

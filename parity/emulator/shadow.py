@@ -217,15 +217,21 @@ _EXACT = re.compile(
     r"|_cvt_(?:[iu]\d+_f\d+|f32_f16|f64_f32|f32_ubyte\d|f64_[iu]32)(?:_|$)"
 )
 """The instructions with floating-point numbers that have one right result which needs no rounding."""
+_CONVERSION = re.compile(r"_cvt_(?:pk_|pkrtz_)?(f16_f32|f32_f64|f32_[iu]32)(?:_|$)")
+"""Conversions that round once, each way as documented."""
 
 
 def arithmetic_of(code: str) -> Arithmetic:
     """The most that a kernel does with floating-point numbers; ``code`` is its listing, and that of what it calls.
 
-    A conversion to fewer bits counts as a rounding: two of them in a row are not one.
+    Conversions to fewer bits count as a rounding if there are several kinds: two of them in a row are not one. One
+    conversion of what is exact has one result.
     """
     found = {name for name in _MNEMONIC.findall(code) if _OF_FLOATS.search(name)}
     if not found:
         return Arithmetic.MOVES
+    conversions = {name: match[1].replace("_u32", "_i32") for name in found if (match := _CONVERSION.search(name))}
+    if len({*conversions.values()}) == 1:
+        found -= {*conversions}
     exact = all(map(_EXACT.search, found)) and not APPROXIMATE.search(code)
     return Arithmetic.COMPARES if exact else Arithmetic.ROUNDS

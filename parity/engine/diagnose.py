@@ -18,6 +18,10 @@ from parity.toolchain import HelpfulPort
 __all__ = ["diagnose", "passing_widths"]
 
 
+_ASSEMBLY = "#ASMSTART"
+"""What stands before inline assembly in a listing."""
+
+
 def diagnose(
     op: Op,
     failing: Checked,
@@ -74,16 +78,18 @@ def passing_widths(
 ) -> Iterator[str]:
     """Where the case passes with a wavefront of another width.
 
-    On a target of the same vendor that makes the width the cause. On another vendor's much else is different, too, so
-    that the two widths are all that can be said.
+    On a target of the same vendor that makes the width the cause, if there is no inline assembly, which may mean
+    another thing there. On another vendor's much else is different, too, so that the two widths are all that can be
+    said.
     """
+    own = code[column].listing.partition(f"\n{kernel}:")[2].partition("\n.Lfunc_end")[0]
     widths = {each: module.kernels[kernel].wavefront for each, module in code.items() if kernel in module.kernels}
     others = [each for each, width in widths.items() if width != widths[column]]
     alike = [each for each in others if each.vendor == column.vendor]
     for other in alike or others:
         if passes(other):
             there, here = widths[other], widths[column]
-            if alike:
+            if alike and _ASSEMBLY not in own:
                 yield f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
             else:
                 yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here"

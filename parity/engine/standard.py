@@ -71,16 +71,17 @@ class Standard:
 
     @property
     def _flushed(self) -> float:
-        """What subnormal numbers that CUDA's sums of f32 in global memory take for 0 can come to (D15).
-
-        One for each thread, and for it what is added, what was there, and the sum.
+        """What subnormal numbers that one side takes for 0 can come to: results of AMD's ``v_exp_f32`` (D14), and, one
+        for each thread, what CUDA's sums of f32 in global memory add, what was there, and the sum (D15).
         """
-        if not (self.theirs and _SUMS.search(ptx_of(self.call, self.theirs.code))):
-            return 0.0
-        launches = self.call.on(self.theirs.code).launch.sequence
-        return 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
+        flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
+        if self.theirs and _SUMS.search(ptx_of(self.call, self.theirs.code)):
+            launches = self.call.on(self.theirs.code).launch.sequence
+            flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
+        return flushed
 
 
+_EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
 """The least normal number of f32."""

@@ -74,7 +74,9 @@ class Condition:
     def texts(self, names: Iterable[str]) -> tuple[str, ...]:
         """The conditions of a declaration that has these names."""
         if self.other:
-            return (f"{self.one} > {self.other}" if self.differ else f"{self.one} % {self.other} == 0",)
+            if self.differ:
+                return (f"{self.one} > {self.other}",)
+            return f"{self.other} > 0", f"{self.one} % {self.other} == 0"
         names = self._about(names)
         units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
         return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))

@@ -77,7 +77,7 @@ class Probed:
     ``indices`` are tensors whose elements are places, and how many of those there are, ``distinct`` those of them that
     have none twice, ``bounds`` tensors whose elements are sizes, and what these are at most. ``loose`` are tensors that
     may be smaller. ``strided`` says that any number of blocks and of threads does. ``distances`` are numbers that are
-    strides, and of what, as ``x.strides[0]``.
+    strides, and of what, as ``x.strides[0]``; ``made`` are numbers that the host makes of others.
     """
 
     shapes: Mapping[str, str]
@@ -94,12 +94,13 @@ class Probed:
     loose: tuple[str, ...] = ()
     strided: bool = False
     distances: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
         """The names that its expressions have."""
         dims = itertools.chain(*map(str.split, self.shapes.values()))
-        texts = (*self.grid, *self.where, self.threads or "0", self.shared or "0", *dims)
+        texts = (*self.grid, *self.where, *self.made.values(), self.threads or "0", self.shared or "0", *dims)
         return frozenset(itertools.chain(*(expression(text).names for text in texts)))
 
 

@@ -17,10 +17,12 @@ from dataclasses import replace
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, spelled
 from parity.emulator.ptx import PtxDevice
+from parity.expression import Scope, expression
 from parity.guess.conditions import MOST, Condition, likely_blocks, numbers_for
 from parity.guess.facts import AXES, FREE, Given, Numbers, Probed, Supposed, Triple, blocks_of, triple, value_of
 from parity.guess.fits import Fit, fit_dims, fit_places
 from parity.guess.grids import counted, linked
+from parity.guess.hosting import Hosted, hosted, with_formulas
 from parity.guess.launching import BUDGET, USUAL, Fill, GaveUp, Launches, Touched, of_several
 from parity.guess.strides import Layout, dense, find_layouts
 from parity.guess.supposing import suppositions
@@ -64,7 +66,7 @@ class Prober:
 
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
-        threads = tuple((each.template, each.block, each.shared) for each in launches)
+        threads = tuple((each.template, each.block, each.shared, each.grid, each.arguments) for each in launches)
         own, _, *texts = self._device.parts(code, kernel)  # what the module has beside it makes no difference
         key = own, *texts, tuple(args), threads
         if key not in self._told:
@@ -78,6 +80,9 @@ class Prober:
         name = (spelled(kernel) or (kernel,))[0]
         # Instances of a template are alike: what holds of one is tried first with the next.
         alike = name.partition("<")[0], tuple(each.name for each in args)
+        for host in hosted(name, launches, args, flow):
+            if told := self._as_hosted(code, kernel, args, flow, host):
+                return told
         one = _Kernel(self._device, code, kernel, args, flow, is_open, _FEWER if self._failures[alike] >= 2 else 1)
         found: Probed | None = None
         try:
@@ -90,7 +95,7 @@ class Prober:
                     for told in one.told(block, condition):
                         if (each := one.indexed(told, condition)) and not each.loose:
                             self._hints[alike] = block, condition
-                            return each
+                            return one.where_it_may_be_none(each, condition)
                         if each and (not each.bounds or condition == Condition()):
                             found = found or each
                 if found:
@@ -100,6 +105,23 @@ class Prober:
             return found or str(given_up) or one.reason
         self._failures[alike] += not found
         return found or one.reason
+
+    def _as_hosted(
+        self, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, host: Hosted
+    ) -> Probed | None:
+        """The facts that launches tell with the blocks that the host says, if all of them fit."""
+        one = _Kernel(self._device, code, kernel, args, flow, False, _FEWER, host)
+        try:
+            one.find_distances(host.block)
+            one.suppose(host.block)
+            for condition in one.conditions(host.block):
+                told = one.told_by_host(host, condition) if one.can_be(host.block, condition) else None
+                found = one.indexed(told, condition) if told else None
+                if found and not found.loose:
+                    return one.where_it_may_be_none(found, condition)
+        except GaveUp:
+            pass
+        return None
 
 
 class _Kernel:
@@ -114,10 +136,12 @@ class _Kernel:
         flow: Flow,
         is_open: bool,
         share: int,
+        host: Hosted | None = None,
     ) -> None:
         self._args, self._launches = args, Launches(device, code, kernel, args, share)
+        self._made = host.made if host else {}
         self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
-        self._numbers = [each.name for each in args if each.is_whole]
+        self._numbers = [each.name for each in args if each.is_whole and each.name not in self._made]
         self._scattered = {each.name for each in args if each.key in flow.uses and flow.uses[each.key].scattered}
         self._block = ""
         self._is_open = is_open and not flow.thread_axes - {"x"}
@@ -161,12 +185,12 @@ class _Kernel:
         for bound in (each.bound for each in (self._supposed or {}).values() if each.use == "offsets"):
             yield Condition(limit=math.prod(block), one=bound)
         yield Condition(4)
-        units = sorted({block[0], 32} - {1})
-        yield from self._multiples(unit for unit in units if unit <= 32)
         if 2 <= len(self._numbers) <= 4:
             for one, other in itertools.permutations(self._numbers, 2):
                 yield Condition(one=one, other=other)
                 yield Condition(one=one, other=other, differ=True)
+        units = sorted({block[0], 32} - {1})
+        yield from self._multiples(unit for unit in units if unit <= 32)
         if self._is_open:
             for unit, one in itertools.product((1, 4, 8), self._numbers):
                 yield Condition(unit, MOST * unit, one, counts=True)
@@ -216,9 +240,16 @@ class _Kernel:
     def can_be(self, block: Triple, condition: Condition) -> bool:
         """False if one block alone has a fault under a condition already, or leaves a tensor alone that it may use."""
         self._block = condition.block
-        return bool(self._dynamic) or all(
-            self._is_used(each, block) for each in numbers_for(condition, self._numbers, block)
-        )
+        return bool(self._dynamic) or all(self._is_used(each, block) for each in self._choices(condition, block))
+
+    def _choices(self, condition: Condition, block: Triple, grid: Sequence[str] = ()) -> list[dict[str, int]]:
+        """Numbers to launch with, of which others are made, and ``grid`` blocks, that there can be."""
+        free = dict.fromkeys(FREE.values(), 3)
+        return [
+            each
+            for each in numbers_for(condition, self._numbers, block)
+            if min([1, *self._made_of(each).values(), *(blocks_of(grid, {**free, **each}) if grid else ())]) > 0
+        ]
 
     def _is_used(self, numbers: Numbers, block: Triple) -> bool:
         left = {each.name for each in self._args if each.is_pointer and each.key in self._uses}
@@ -280,7 +311,7 @@ class _Kernel:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""
         free = dict.fromkeys(FREE.values(), 3)
         block = triple(probed.block)
-        choices = [{**each, **free} for each in numbers_for(condition, self._numbers, block)]
+        choices = [{**each, **free} for each in self._choices(condition, block, probed.grid)]
         places = [
             each.name
             for each in self._args
@@ -331,6 +362,28 @@ class _Kernel:
         )
         return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
 
+    def where_it_may_be_none(self, probed: Probed, condition: Condition) -> Probed:
+        """The same, with the condition that a number is not 0, where with 0 the kernel touches what is not there."""
+        block = triple(probed.block)
+        usual = {**dict.fromkeys(FREE.values(), 3), **numbers_for(condition, self._numbers, block)[0]}
+        shared = value_of(probed.shared or "0", usual, block)
+        where = list(probed.where)
+        for name in sorted(probed.names & {*self._numbers}):
+            scope = {**usual, name: 0}
+            blocks = blocks_of(probed.grid, scope)
+            conditions = map(expression, probed.where)
+            is_excluded = not all(each(Scope(scope)) for each in conditions if each.names <= {*scope})
+            if is_excluded or min([*blocks, *self._made_of(scope).values()]) < 1:
+                continue
+            touched = self._touched(scope, blocks, block, shared)
+            dims = {
+                each: expression("*".join(f"({dim})" for dim in text.split())) for each, text in probed.shapes.items()
+            }
+            sizes = {each: size(Scope(scope)) for each, size in dims.items() if size.names <= {*scope}}
+            if touched is None or any(touched[each].end > size for each, size in sizes.items() if each in touched):
+                where.insert(0, f"{name} > 0")
+        return replace(probed, where=tuple(dict.fromkeys(where)))
+
     def _placed(
         self,
         probed: Probed,
@@ -368,8 +421,40 @@ class _Kernel:
         """The memory that a launch touches, with what is known of strides and of content; None if it has a fault."""
         if self._block:
             block = triple([value_of(self._block, numbers, block)])
-        numbers = {**dense(self._layouts, numbers), **numbers}
+        numbers = {**dense(self._layouts, numbers), **self._made_of(numbers), **numbers}
         return self._launches.touched(numbers, grid, block, shared, fill, self._supposed or {})
+
+    def _made_of(self, numbers: Numbers) -> dict[str, int]:
+        """The values of the numbers that are made of others; an extent that only the grid tells is 3 if not told."""
+        scope = {**dict.fromkeys(FREE.values(), 3), **numbers}
+        return {name: value_of(text, scope, (1, 1, 1)) for name, text in self._made.items()}
+
+    def told_by_host(self, host: Hosted, condition: Condition) -> Probed | None:
+        """The facts that launches tell with the blocks that the host says, under a condition."""
+        grid = [with_formulas(text, self._made) for text in host.grid]
+        choices = self._choices(condition, host.block, grid)
+        if len(choices) < 2:
+            return None
+        self._block = condition.block
+        shared = self._shared(choices, host.block)
+        if shared is None:
+            return None
+        found = self._shapes(
+            choices, host.block, dict(zip(AXES, grid, strict=False)), host.free, shared, bool(host.free)
+        )
+        if not found:
+            return None
+        names = sorted(found.names)
+        if condition.unit > 1 and not condition.texts(names):
+            return None
+        positive = tuple(f"{text} > 0" for text in self._made.values() if "-" in text)
+        return replace(
+            found,
+            where=(*found.where, *condition.texts(names), *positive),
+            choices=condition.choices(names),
+            threads=condition.block,
+            made=self._made,
+        )
 
     def _shared(self, choices: Sequence[Numbers], block: Triple) -> str | None:
         """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""

@@ -291,7 +291,8 @@ def _told(
     told_by = {match[1] for each in filled for dim in probed.shapes[each].split() if (match := _DIM.fullmatch(dim))}
     drawn = dict.fromkeys(sorted(probed.names - told_by - {"threads"}), _DRAWN)
     # A thread per element, whatever the rank.
-    is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
+    by_any = probed.grid == ("1",) and one.flow is not None and one.flow.strided
+    is_plain = (by_any or probed.grid == (f"ceil({extent}/{threads})",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
     is_plain = is_plain and not (
         drawn or probed.where or probed.threads or probed.shared or probed.indices or probed.bounds
@@ -310,8 +311,8 @@ def _told(
             kind = each.dtype or kind
         if each.is_pointer:
             words.append(each.name)
-        elif name in probed.distances:
-            words.append(f"{name}:{each.dtype or kind}={probed.distances[name]}")
+        elif own := probed.distances.get(name) or probed.made.get(name):
+            words.append(f"{name}:{each.dtype or kind}={own}")
         elif name in drawn:
             words.append(name)
             params[name] = kind
@@ -355,8 +356,7 @@ def _told(
     if data:
         told_data = ", ".join(f'"{name}": {_tuple(streams)}' for name, streams in data.items())
         lines.append(f"    data={{{told_data}}},")
-    is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
-    grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
+    grid = [] if is_plain or by_any else [f'    grid="{", ".join(probed.grid)}",  # a guess']
     block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'
     block = f'"{probed.threads}"' if probed.threads else block
     shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
@@ -465,7 +465,7 @@ def _safe(name: str) -> str:
 
 def _is_idle(number: Taken, of: Mapping[str, str], probed: Probed) -> bool:
     """True for a whole number that no shape and no grid depends on."""
-    return _is_whole(number, of) and _safe(number.name) not in {*probed.names, *probed.distances}
+    return _is_whole(number, of) and _safe(number.name) not in {*probed.names, *probed.distances, *probed.made}
 
 
 def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:

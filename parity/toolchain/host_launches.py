@@ -19,18 +19,23 @@ from pathlib import Path, PurePath
 import tree_sitter
 
 from parity.files import below, text_of
+from parity.toolchain.host_formulas import Formulas, Host
 from parity.toolchain.host_syntax import syntax_tree
 from parity.toolchain.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
-_VARIABLE = re.compile(
-    r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(\w+)\s*(?:=\s*([^;,={}]+?)\s*|\{([^{};]+)\})(?=[;,])"
-)
+_VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
+_VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
 _DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
 _DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w\s,]*)\)[ \t]*\\?\n?[ \t]*([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE
+)
+_FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*return\s+([^;{}]+);\s*\}")
+_ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
 _CAST = re.compile(
     r"\(\s*(?:unsigned(?:\s+(?:int|long))?|int|size_t|long(?:\s+long)?|u?int(?:32|64)_t)\s*\)|static_cast\s*<[^<>]*>"
@@ -60,7 +65,8 @@ class HostLaunch:
 
     ``block`` are the threads along each axis and ``shared`` the bytes of dynamic shared memory: a number, the name of a
     template argument, or None where the file does not tell. ``text`` is the launch as it stands there, in one line;
-    ``at`` is the line where it begins, and ``path`` the file, from the project's folder.
+    ``at`` is the line where it begins, and ``path`` the file, from the project's folder. ``grid`` are the blocks along
+    each axis and ``arguments`` what is passed, as expressions of declarations; empty where the code does not tell.
     """
 
     kernel: str
@@ -70,6 +76,8 @@ class HostLaunch:
     text: str = ""
     at: int = 0
     path: str = ""
+    grid: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
 
 
 class HostTexts:
@@ -145,7 +153,12 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
         said, at = " ".join(_source(call).split()), call.start_point.row + 1
-        found.setdefault(bare, []).append(HostLaunch(bare, template, block, shared, said, at))
+        passed = call.child_by_field_name("arguments")
+        given = [_source(each) for each in passed.named_children if each.type != "comment"] if passed else []
+        told = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
+        found.setdefault(bare, []).append(
+            HostLaunch(bare, template, block, shared, said, at, grid=told.grid, arguments=told.arguments)
+        )
     return {name: tuple(launches) for name, launches in found.items()}
 
 
@@ -167,37 +180,52 @@ class _Names:
     def __init__(self, text: str) -> None:
         self._values: dict[str, list[tuple[int, str]]] = {}
         self._dims: dict[str, list[tuple[int, str]]] = {}
-        for match in (*_DEFINE.finditer(text), *_ENUMERATOR.finditer(text)):
+        enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]
+        for match in (*_DEFINE.finditer(text), *enumerators):
             said = self._values.setdefault(match[1], [])
             said.append((match.start() if said else 0, match[2]))
-        for match in _VARIABLE.finditer(text):
-            self._values.setdefault(match[1], []).append((match.start(), match[2] or match[3]))
+        for several in _VARIABLES.finditer(text):
+            for match in filter(None, map(_VARIABLE.fullmatch, _split(several[1]))):
+                self._values.setdefault(match[1], []).append((several.start(), (match[2] or match[3]).strip()))
         for match in _DIM3.finditer(text):
             for one in filter(None, map(_DECLARED.fullmatch, _split(match[1]))):
                 self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
         for match in _FIELD.finditer(text):
             self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
+        self._fixed = {match[1] for match in (*_DEFINE.finditer(text), *enumerators)}
+        self._functions = {
+            match[1]: (tuple(part.split()[-1].lstrip("&*") for part in _split(match[2]) if part), match[3])
+            for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
+        }
+
+    def host(self, at: int) -> Host:
+        """What names stand for at a place."""
+
+        def defined(name: str) -> str | None:
+            said = self._last(self._values, name, at)
+            return None if said is None else _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), said)
+
+        return Host(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
 
     def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
         """The sizes along x, y and z of what stands for a ``dim3``."""
+        parts = self.sizes(text, at)
+        return (self.value(text, at),) if parts is None else tuple(self.value(part, at) for part in parts)
+
+    def sizes(self, text: str, at: int) -> list[str] | None:
+        """The texts of the sizes of what stands for a ``dim3``; None if it is a number."""
         for _ in range(_DEEP):
             text = text.strip()
             if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
-                return self._several(match[1], at)
+                return _split(match[1])
             if (said := self._last(self._dims, text, at)) is not None:
                 fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
                 parts = _split(said)
-                whole = [fields[i] or (parts[i] if i < len(parts) else "1") for i in range(3)]
-                return self._several(",".join(map(str, whole)), at)
-            if (said := self._last(self._values, text, at)) is None:
-                return (self.value(text, at),)
-            if said.strip() == text:
-                break
+                return [fields[i] or (parts[i] if i < len(parts) and parts[i] else "1") for i in range(3)]
+            if (said := self._last(self._values, text, at)) is None or said.strip() == text:
+                return None
             text = said
-        return (None,)
-
-    def _several(self, text: str, at: int) -> tuple[int | str | None, ...]:
-        return tuple(self.value(part, at) for part in _split(text))
+        return None
 
     def value(self, text: str, at: int) -> int | str | None:
         """A number; the name that it comes down to, if nothing gives that a value; None for anything else."""
@@ -245,10 +273,12 @@ def _source(node: tree_sitter.Node) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets."""
+    """The parts between commas that stand in no brackets, until one is closed that was not opened."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            break
         if letter == "," and not depth:
             parts.append("")
         else:

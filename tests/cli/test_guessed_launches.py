@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from parity.cli import init
+
 KERNELS = """
 template <int TILE> __global__ void product(const float* a, const float* b, float* c, int M, int N, int K) {
     __shared__ float as[TILE][TILE], bs[TILE][TILE];
@@ -108,7 +110,7 @@ SAID = {
     "sums": ('partial: ceil(n/64)"', 'grid="ceil(n/64)"', "block=64,", 'shared="4*threads"'),
     "pitched": ('shapes="x: rows ldx"', 'where="cols <= ldx"', 'updates={"x": "f32"}'),
     "inner": ('shapes="x: h w; y: h w"', 'updates={"y": "f32"}'),
-    "row_sums": ('shapes="x: rows cols; y: rows"', 'where="cols <= 1024"', 'grid="rows"', 'block="cols"'),
+    "row_sums": ('shapes="x: rows cols; y: rows"', 'where="cols > 0 and cols <= 1024"', 'grid="rows"', 'block="cols"'),
     "filter": (
         'shapes="x: n; y: n; taps: 5; scale: 1"',
         'inputs={"x": "f32", "taps": "f32", "scale": "f64"}',
@@ -241,6 +243,66 @@ def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(pari
     assert result.code == 0 and result.out.count("pass  8/8") == len(BY_DATA), result.out + result.err
 
 
+BY_THE_HOST = """
+__global__ void softmax(const float* x, float* y, size_t columns, size_t N) {  // a thread for each row
+    size_t first = (blockIdx.x * blockDim.x + threadIdx.x) * columns;
+    if (first >= N) return;
+    float sum = 0;
+    for (int i = 0; i < columns; i++) sum += expf(x[first + i]);
+    for (int i = 0; i < columns; i++) y[first + i] = expf(x[first + i]) / sum;
+}
+__global__ void fir(const float* x, const float* taps, float* y, int n, int k, int left) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= left) return;
+    float sum = 0;
+    for (int j = 0; j < k; j++) sum += x[i + j] * taps[j];
+    y[i] = sum;
+}
+__global__ void greatest(const float* x, float* y, int rows, int cols) {  // no rows have no greatest
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= cols) return;
+    float found = x[c];
+    for (int r = 1; r < rows; r++) found = fmaxf(found, x[r * cols + c]);
+    y[c] = found;
+}
+__global__ void by_one(int n, const float* x, float* y) {
+    for (int i = 0; i < n; i++) y[i] += x[i];
+}
+void host(float* x, float* y, int n, int k) {
+    size_t rows = 1024, columns = 64;
+    int count = rows * columns, threads = 128, left = n - k + 1;
+    softmax<<<(rows + threads - 1) / threads, threads>>>(x, y, columns, count);
+    fir<<<(left + threads - 1) / threads, threads>>>(x, x, y, n, k, left);
+    by_one<<<1, 1>>>(n, x, y);
+    greatest<<<(columns + 255) / 256, 256>>>(x, y, rows, columns);
+}
+"""
+BY_HOST = {
+    "softmax": (
+        'args="x y columns:u64 N:u64=rows*columns"',
+        'x: rows columns; y: rows columns"',
+        'grid="ceil(rows/128)"',
+    ),
+    "fir": ("left:i32=n-k+1", 'shapes="x: n; taps: k; y: n-k+1"', 'where="n-k+1 > 0"', 'grid="ceil((n-k+1)/128)"'),
+    "by_one": ('shapes="x: n; y: n"', 'grid="1"', "block=1,"),
+    "greatest": ('shapes="x: rows cols; y: cols"', 'where="rows > 0"'),
+}
+
+
+def test_the_host_tells_the_grid_and_what_numbers_are_made_of(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "by_host.cu").write_text(BY_THE_HOST)
+    monkeypatch.chdir(tmp_path)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and not made.err, made.err
+    parts = (tmp_path / "cases" / "by_host.py").read_text().split("\n\n")
+    for kernel, said in BY_HOST.items():
+        text = next(part for part in parts if part.startswith(f"# {kernel}("))
+        assert not [each for each in said if each not in text], text
+    result = parity("run", "--target", "gfx1100", "--examples", "6")
+    assert result.code == 0 and result.out.count("pass  6/6") == len(BY_HOST), result.out + result.err
+
+
 def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "hidden.cu").write_text(
@@ -347,3 +409,28 @@ def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, 
     assert "FAIL  prefix on gfx90a (emulated): value" in result.out
     assert "FAIL  product on gfx90a (emulated): unwritten" in result.out
     assert result.out.count("correct only at width 32") == 2 and "on gfx1100 (emulated)" not in result.out, result.out
+
+
+def test_an_interruption_leaves_what_is_written_and_the_same_command_goes_on(parity, tmp_path, monkeypatch, with_nvcc):
+    (tmp_path / "src").mkdir()
+    for name in "abc":
+        (tmp_path / "src" / f"{name}.cu").write_text(
+            f"__global__ void {name}(const float* x, float* y, int n) {{\n"
+            "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2 * x[i];\n}\n"
+        )
+    monkeypatch.chdir(tmp_path)
+    of_a_module, begun = init._skeletons_of, list[str]()
+
+    def interrupted(source, *rest):
+        begun.append(source.name)
+        if begun == ["a.cu", "b.cu"]:
+            raise KeyboardInterrupt
+        return of_a_module(source, *rest)
+
+    monkeypatch.setattr(init, "_skeletons_of", interrupted)
+    monkeypatch.setattr(init, "_SOON", 0)
+    first = parity("init", "--kernels", "src")
+    assert first.code == 130 and "1 case files are written; the same command goes on" in first.err, first.err
+    again = parity("init", "--kernels", "src")
+    assert (again.code, begun) == (0, ["a.cu", "b.cu", "b.cu", "c.cu"]), again.err
+    assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]

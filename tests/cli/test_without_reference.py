@@ -149,6 +149,24 @@ def test_a_failure_names_the_divergence_that_the_code_may_meet(tmp_path, monkeyp
     assert "because   its code may meet D3: f32 to i64 and u64, of NaN and out of range: CUDA saturates" in result.out
 
 
+def test_exponentials_that_amd_takes_for_0_are_no_fault(tmp_path, monkeypatch, parity, with_nvcc):
+    """v_exp_f32 has no subnormal results: an exponential below 2^-126 is 0, and so is a share of a softmax."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    (tmp_path / "kernels" / "small.cu").write_text(
+        'extern "C" __global__ void small(const float* x, float* y, int n) {\n'
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = __expf(x[i]) / 3;\n}\n"
+    )
+    (tmp_path / "cases" / "small.py").write_text(
+        "from parity.op import Op\nsmall = Op('small.small', kernel='small', types=('f32',), args='x y n:i32=numel',"
+        " inputs={'x': 'T'}, outputs={'y': 'T'}, data={'x': ('-100..-80',)}, grid_stride=False)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    result = parity("run", "--target", "gfx1100", "--examples", "12")
+    assert result.code == 0 and "pass  12/12" in result.out, result.out
+
+
 def test_without_cuda_nothing_passes_and_memory_is_checked_all_the_same(mine, parity, edit):
     edit(mine / "kernels" / "mine.cu", "        __syncthreads();\n", "")
     result = parity("run", *AMD, "--examples", "3", "mine.saxpy", "mine.sum[f32](x=1x65~small@0)")

@@ -124,6 +124,10 @@ def test_what_code_does_with_floating_point_numbers(session, code):
     assert of("ratio_f32") is of("apart_f32") is of("half_bf16") is Arithmetic.ROUNDS
     assert arithmetic_of("\tv_rndne_f32_e32 v0, v1\n") is Arithmetic.COMPARES
     assert arithmetic_of("\tv_dual_mul_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4\n") is Arithmetic.ROUNDS
+    once = "\tv_cvt_f16_f32_e32 v0, v1\n\tv_cvt_pkrtz_f16_f32_e64 v2, v3, v4\n\tv_max_f32_e32 v1, v1, v1\n"
+    assert arithmetic_of(once) is Arithmetic.COMPARES
+    assert arithmetic_of(f"{once}\tv_cvt_f32_f64_e32 v1, v[2:3]\n") is Arithmetic.ROUNDS
+    assert arithmetic_of(f"{once}\tv_add_f32_e32 v1, v2, v3\n") is Arithmetic.ROUNDS
     assert arithmetic_of("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n") is Arithmetic.ROUNDS
 
 

@@ -81,9 +81,9 @@ unset = op("unset", Expected, grid=1, block=256)
 """
 
 
-def code_of(wavefront: int) -> SimpleNamespace:
+def code_of(wavefront: int, listing: str = "") -> SimpleNamespace:
     """What of a code object the note on widths asks for."""
-    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)})
+    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing)
 
 
 def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
@@ -155,3 +155,10 @@ def test_a_register_that_nothing_wrote(tmp_path, target):
     found = detail(tmp_path, "waves.unset[u32](x=20~normal@0)", [target])
     assert "never-written read: register v77, first met in v_mov_b32" in found[target]
     assert "(waves.cu:" in found[target]
+
+
+def test_where_there_is_inline_assembly_the_width_is_not_said_to_be_the_cause():
+    gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
+    code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
+    (said,) = passing_widths("k", gfx1100, code, lambda other: True)
+    assert said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"

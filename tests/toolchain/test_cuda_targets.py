@@ -408,6 +408,16 @@ def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the
     assert (built.error, [each.flag for each in built.switches]) == (None, ["-DWITH_IT"])
 
 
+def test_constexpr_functions_and_lambdas_of_the_device_need_no_flag(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <limits>\n__global__ void least(float* x) { x[0] = std::numeric_limits<float>::lowest(); }\n"
+        "template <typename F> __global__ void each(float* x, F f) { x[threadIdx.x] = f(x[0]); }\n"
+        "void host(float* x) { each<<<1, 32>>>(x, [] __device__(float low) { return low / 2; }); }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None and len(built.code_object.kernels) == 2, built.error
+
+
 def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"

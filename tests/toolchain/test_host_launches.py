@@ -68,3 +68,47 @@ def test_of_files_alike_the_nearest_counts_and_the_place_is_said(tmp_path):
     (found,) = HostTexts(tmp_path).launches(tmp_path / "second" / "k.cu")["k"]
     assert (found.block, found.path, found.at) == ((96,), "second/run.cpp", 3)
     assert "".join(found.text.split()) == "k<<<2,THREADS>>>(x)"
+
+
+FORMULAS = """
+#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))
+#define TILE 32
+#define WIDTH 512
+static inline int parts(int a, int b) { return (a + b - 1) / b; }
+void f(int n, int m, int k, const View& view, int* dims) {
+    size_t rows = 1024, columns = 64;
+    int count = rows * columns, threads = 128, blocks = (n + threads - 1) / threads, left = n - k + 1;
+    dim3 block(16, 16);
+    dim3 grid((n + block.x - 1) / block.x, CEIL_DIV(m, block.y));
+    const auto total = view.numel();
+    %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "grid", "arguments"),
+    [
+        ("k<<<dim3(m / TILE, n / TILE), TILE * TILE>>>(m, n, 1.f, x)", ("m//32", "n//32"), ("m", "n", "", "x")),
+        (
+            "k<<<(rows + threads - 1) / threads, threads>>>(x, columns, count)",
+            ("ceil(rows/128)",),
+            "x columns rows*columns",
+        ),
+        ("k<<<blocks, threads>>>(x, n)", ("ceil(n/128)",), "x n"),
+        ("k<<<grid, block>>>(x, n, m, n * m)", ("ceil(n/16)", "ceil(m/16)", "1"), "x n m n*m"),
+        ("k<<<parts(total, 256), 256>>>(x.data(), total)", ("ceil(total/256)",), "x_data total"),
+        ("k<<<at::ceil_div<int>(n, 256), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<ceil(n / 256.0), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<std::min((n - 1) / 256 + 1, 65535), 256>>>(x, n)", ("min(ceil(n/256),65535)",), "x n"),
+        ("k<<<view.size(0), 256>>>(x, view.size(1), dims[0])", ("view_size_0",), "x view_size_1 dims_0"),
+        ("k<<<(left + 7) / 8, 8>>>(x, n, k, left)", ("ceil((n-k+1)/8)",), "x n k n-k+1"),
+        ("k<<<n >> 8, 256>>>(x, n)", ("n//256",), "x n"),
+        ("k<<<WIDTH / 256, 256>>>(x, WIDTH, 3)", ("WIDTH//256",), ("x", "WIDTH", "")),
+        ("k<<<n > 5 ? n : 5, 256>>>(x, n)", ("",), "x n"),
+    ],
+)
+def test_blocks_and_arguments_are_formulas_of_what_is_passed(code, grid, arguments):
+    (launch,) = host_launches(FORMULAS % f"{code};")["k"]
+    assert launch.grid == grid
+    assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)

@@ -1,0 +1,21 @@
+// RDNA3 has one instruction for bytes with and without signs, and neg_lo says which: without it there are none. The
+// assembler takes v_dot4_i32_i8 as a name of this.
+#include <hip/hip_runtime.h>
+
+__device__ int dot4(int a, int b, int sum) {
+    int found;
+#ifdef __gfx1100__
+    asm("v_dot4_i32_iu8 %0, %1, %2, %3" : "=v"(found) : "v"(a), "v"(b), "v"(sum));
+#else
+    asm("v_dot4_i32_i8 %0, %1, %2, %3" : "=v"(found) : "v"(a), "v"(b), "v"(sum));
+#endif
+    return found;
+}
+
+extern "C" __global__ void products(const int* a, const int* b, int* out, int rows, int words) {
+    const int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    int sum = 0;
+    for (int i = 0; i < words; i++) sum = dot4(a[r * words + i], b[i], sum);
+    out[r] = sum;
+}

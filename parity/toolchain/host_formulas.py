@@ -1,0 +1,267 @@
+"""What host code computes of a launch, as expressions of declarations: its blocks, and the numbers that it passes.
+
+``(n + 255) / 256`` is ``ceil(n/256)``. A variable stands for what it was given, a macro or a function of one ``return``
+for its body, until only names of what is passed, or of what nobody tells, are left.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Formulas", "Host", "names_of", "replaced"]
+
+_CAST = re.compile(
+    r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
+    r"|(?:static_cast|reinterpret_cast)\s*<[^<>]*>|\bstd\s*::"
+)
+_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
+_OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
+_ROUNDED_UP = re.compile(r"(?i)\w*(?:ceil_?div|div_?ceil|cdiv|div_?up|up_?div|div_?round_?up|round_?up_?div)\w*")
+_FOLDED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
+_OPAQUE = ast.Attribute | ast.Call | ast.Subscript
+_ATOMS = ast.Name | _OPAQUE
+"""Expressions that are a name, or get one: what they are is not known."""
+_DEEP = 12
+"""Names that a name may lead through."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """The names that host code gives a value: ``defined`` what a name is given, ``sizes`` the parts of a ``dim3``,
+    ``functions`` the parameters and the body of macros and functions, ``fixed`` the names that no code can change.
+    """
+
+    defined: Callable[[str], str | None]
+    sizes: Callable[[str], Sequence[str] | None]
+    functions: Mapping[str, tuple[tuple[str, ...], str]]
+    fixed: Collection[str]
+
+
+class Formulas:
+    """The formulas of one launch: of each of its ``arguments``, and of the blocks along each axis of its ``grid``.
+
+    An argument that is no formula of others is a name. A formula is empty where the code does not tell it.
+    """
+
+    def __init__(self, host: Host, grid: Sequence[str], arguments: Sequence[str]) -> None:
+        self._host = host
+        nodes = [_parsed(text) for text in arguments]
+        given = [self._given(node) for node in nodes]
+        passed = {_named(node).id for node in nodes if isinstance(node, _ATOMS)}
+        free = {name for node in given if node is not None for name in names_of(node)} - passed
+        self.grid = tuple(self._text(_parsed(part), passed | free) for part in grid)
+        told = passed | {name for part in self.grid if part for name in names_of(ast.parse(part, mode="eval"))}
+        found, made = list[str](), dict[str, ast.expr]()
+        for node, of in zip(nodes, given, strict=True):
+            own = _named(node).id if isinstance(node, _ATOMS) else ""
+            text = self._text(of, passed | free) if of is not None else ""
+            names = names_of(ast.parse(text, mode="eval")) if text else frozenset[str]()
+            if names and names <= told - made.keys() - {own}:
+                made[own] = ast.parse(text, mode="eval").body
+                found.append(text)
+            else:
+                found.append(own)
+        self.arguments = tuple(found)
+        self.grid = tuple(replaced(text, made) if text else "" for text in self.grid)
+
+    def _given(self, node: ast.expr | None) -> ast.expr | None:
+        """The formula of an argument: it, or what its name was given; None if it has no names of its own."""
+        if isinstance(node, ast.Name):
+            said = self._host.defined(node.id)
+            node = _parsed(said) if said is not None else None
+        if not isinstance(node, ast.BinOp):
+            return None
+        kept = {name for name in names_of(node) if name not in self._host.fixed}
+        try:
+            return self._expanded(node, kept, _DEEP)
+        except ValueError:
+            return None
+
+    def _text(self, node: ast.expr | None, kept: Collection[str]) -> str:
+        try:
+            return ast.unparse(_Signs().visit(self._expanded(node, kept, _DEEP))).replace(" ", "") if node else ""
+        except ValueError:
+            return ""
+
+    def _expanded(
+        self, node: ast.expr, kept: Collection[str], deep: int, values: Mapping[str, ast.expr] | None = None
+    ) -> ast.expr:
+        """The same with names in place of all that is not ``kept``; ``values`` are those of parameters.
+
+        Raises: ValueError: it is no arithmetic.
+        """
+        if not deep:
+            raise ValueError
+
+        def inside(one: ast.expr) -> ast.expr:
+            return self._expanded(one, kept, deep - 1, values)
+
+        match node:
+            case ast.Constant(value=int() | float() as value) if value == int(value):
+                return ast.Constant(int(value))
+            case ast.Name(id=name):
+                if values and name in values:
+                    return values[name]
+                said = None if name in kept else self._host.defined(name)
+                given = _parsed(said) if said is not None else None
+                if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
+                    return node
+                return self._expanded(given, kept, deep - 1)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
+                return _folded(inside(left), op, inside(right))
+            case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis) if parts := self._host.sizes(
+                name
+            ):
+                part = _parsed(parts["xyz".index(axis)]) if "xyz".index(axis) < len(parts) else ast.Constant(1)
+                if part is None:
+                    raise ValueError
+                return self._expanded(part, kept, deep - 1)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=[]):
+                return self._called(node, name, [inside(one) for one in args])
+            case ast.Attribute() | ast.Subscript():
+                return _named(node)
+        raise ValueError
+
+    def _is_known(self, node: ast.expr) -> bool:
+        """True for a call, or a member, that stands for arithmetic."""
+        try:
+            return not isinstance(self._expanded(node, (), 3), ast.Name)
+        except ValueError:
+            return False
+
+    def _called(self, node: ast.expr, name: str, args: Sequence[ast.expr]) -> ast.expr:
+        if name in ("ceil", "ceilf") and len(args) == 1:
+            parts = _parts(args[0], ast.FloorDiv)
+            return _up(*parts) if parts else args[0]
+        if name in ("min", "max") and len(args) == 2:
+            return ast.Call(ast.Name(name), list(args), [])
+        if name in self._host.functions:
+            parameters, body = self._host.functions[name]
+            if (said := _parsed(body)) is not None and len(parameters) == len(args):
+                try:
+                    return self._expanded(said, (), _DEEP, dict(zip(parameters, args, strict=True)))
+                except ValueError:
+                    pass
+        if _ROUNDED_UP.fullmatch(name) and len(args) == 2:
+            return _up(*args)
+        return _named(node)
+
+
+def replaced(text: str, formulas: Mapping[str, ast.expr]) -> str:
+    """An expression with formulas in place of names."""
+    return ast.unparse(_Replaced(formulas).visit(ast.parse(text, mode="eval"))).replace(" ", "")
+
+
+class _Replaced(ast.NodeTransformer):
+    def __init__(self, formulas: Mapping[str, ast.expr]) -> None:
+        self._formulas = formulas
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._formulas.get(node.id, node)
+
+
+def names_of(node: ast.AST) -> frozenset[str]:
+    """The names in a formula, without those of functions."""
+    called = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called)
+
+
+def _parsed(text: str) -> ast.expr | None:
+    """C arithmetic as Python's; None if it is no such."""
+    bare = _SUFFIX.sub(r"\1\2", _OF_TYPE.sub("", _CAST.sub("", text))).replace("->", ".").replace("::", ".")
+    try:
+        return ast.parse(" ".join(bare.split()), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _named(node: ast.expr) -> ast.Name:
+    """A name for what is no arithmetic."""
+    return ast.Name(re.sub(r"\W+", "_", ast.unparse(node)).strip("_"))
+
+
+def _whole(node: ast.expr) -> int | None:
+    """The value of a constant, which is a whole number here."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+
+
+def _parts(node: ast.expr, kind: type[ast.operator]) -> tuple[ast.expr, ast.expr] | None:
+    """The operands of an operation of a kind."""
+    return (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, kind) else None
+
+
+def _more(node: ast.expr) -> tuple[ast.expr, int]:
+    """A sum as what it has beside its constant, and that."""
+    parts = _parts(node, ast.Add)
+    more = _whole(parts[1]) if parts else None
+    return (parts[0], more) if parts and more is not None else (node, 0)
+
+
+def _up(a: ast.expr, b: ast.expr) -> ast.expr:
+    """A quotient, rounded up."""
+    over, under = _whole(a), _whole(b)
+    if over is not None and under:
+        return ast.Constant(-(-over // under))
+    return a if under == 1 else ast.Call(ast.Name("ceil"), [ast.BinOp(a, ast.Div(), b)], [])
+
+
+def _folded(a: ast.expr, op: ast.operator, b: ast.expr) -> ast.expr:
+    """An operation with its constants computed and last; a sum has no difference, and a quotient is rounded down."""
+    over, under = _whole(a), _whole(b)
+    if over is not None and under is not None:
+        if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and not under:
+            raise ValueError
+        return ast.Constant(_FOLDED[type(op)](over, under))
+    match op:
+        case ast.RShift() if under is not None:
+            return _folded(a, ast.Div(), ast.Constant(1 << under))
+        case ast.LShift() if under is not None:
+            return _folded(a, ast.Mult(), ast.Constant(1 << under))
+        case ast.Sub() if under is not None:
+            return _sum(a, ast.Constant(-under))
+        case ast.Add():
+            return _sum(b, a) if over is not None else _sum(a, b)
+        case ast.Mult():
+            a, b, under = (b, a, over) if over is not None else (a, b, under)
+            return a if under == 1 else ast.BinOp(a, op, b)
+        case ast.Div() | ast.FloorDiv():
+            return _quotient(a, b)
+    return ast.BinOp(a, op, b)
+
+
+def _sum(a: ast.expr, b: ast.expr) -> ast.expr:
+    most, more = _more(a)
+    under = _whole(b)
+    if under is None:
+        return _sum(ast.BinOp(most, ast.Add(), b), ast.Constant(more)) if more else ast.BinOp(a, ast.Add(), b)
+    if (parts := _parts(a, ast.FloorDiv)) and under == 1 and _more(parts[0])[1] == -1:
+        return _up(_more(parts[0])[0], parts[1])  # (x - 1) / c + 1
+    return ast.BinOp(most, ast.Add(), ast.Constant(more + under)) if more + under else most
+
+
+def _quotient(a: ast.expr, b: ast.expr) -> ast.expr:
+    most, more = _more(a)
+    if (under := _whole(b)) is not None:
+        if under == 1:
+            return a
+        if more == under - 1:
+            return _up(most, b)
+    elif more == -1 and (parts := _parts(most, ast.Add)) and ast.unparse(parts[1]) == ast.unparse(b):
+        return _up(parts[0], b)  # (x + y - 1) / y
+    return ast.BinOp(a, ast.FloorDiv(), b)
+
+
+class _Signs(ast.NodeTransformer):
+    """Writes a sum with a negative number as a difference."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        most, more = _more(node)
+        return ast.BinOp(most, ast.Sub(), ast.Constant(-more)) if more < 0 else node
