@@ -34,7 +34,8 @@ SCRATCH = ".build-"
 """The begin of the names of folders that are no entries yet, or none any more."""
 
 _DEFAULT = "5G"
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)", re.IGNORECASE)
+"""A number and its unit: who writes 20000 does not mean bytes, with which nothing would stay for a minute."""
 _KEPT = "headers"
 """The folder of what only a network brings back."""
 
@@ -57,7 +58,7 @@ def limit() -> int | None:
         return None
     if (match := _SIZE.fullmatch(text.strip())) is None:
         raise UsageError(f'{LIMIT} is "{text}", which is no size: say "10G", "500M", or "none" for no limit')
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    return int(float(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()))
 
 
 def locked(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:

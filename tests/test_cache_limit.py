@@ -40,7 +40,7 @@ def process(root: Path, code: str, allowed: int | str = "none") -> subprocess.Po
 
 def grows(root: Path, allowed: int) -> None:
     """Another process makes another entry, with a limit."""
-    with process(root, "entry(root, 9)", allowed) as other:
+    with process(root, "entry(root, 9)", f"{allowed}B") as other:
         assert other.wait(60) == 0
 
 
@@ -86,14 +86,14 @@ def test_what_a_killed_process_left_goes(root):
 
 
 @pytest.mark.parametrize(
-    ("text", "bytes_"), [("2G", 2 << 30), ("1.5 MiB", 3 << 19), ("300kB", 300 << 10), ("7", 7), ("", 5 << 30)]
+    ("text", "bytes_"), [("2G", 2 << 30), ("1.5 MiB", 3 << 19), ("300kB", 300 << 10), ("7B", 7), ("", 5 << 30)]
 )
 def test_a_limit_is_a_size(monkeypatch, text, bytes_):
     monkeypatch.setenv(cache_limit.LIMIT, text)
     assert limit() == bytes_
 
 
-@pytest.mark.parametrize("text", ["much", "-1", "5 apples"])
+@pytest.mark.parametrize("text", ["much", "-1", "5 apples", "20000"])
 def test_what_is_no_size_is_said(monkeypatch, text):
     monkeypatch.setenv(cache_limit.LIMIT, text)
     with pytest.raises(UsageError, match=r"PARITY_CACHE_LIMIT is .* say \"10G\""):
