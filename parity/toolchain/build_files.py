@@ -355,7 +355,7 @@ def _listed(folder: Path) -> list[Path]:
 def _flags(name: str, text: str, every: str) -> Iterator[tuple[str, int]]:
     """The options by which a build file defines a macro, each with its line."""
     option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
-    macro = re.compile(rf"(?<![\w-]){name}{_VALUE}{_END}", re.MULTILINE)
+    macro = re.compile(rf"(?<![\w=-]){name}{_VALUE}{_END}", re.MULTILINE)
     pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")
     found = [*option.finditer(text), *pair.finditer(text)]
     for among in (_CMAKE, _LISTED):

@@ -569,7 +569,10 @@ def _prelude(target: Target, flags: Sequence[str], start: tuple[str | Path, ...]
     others = tuple(flag for flag in flags if not _MACRO.match(flag))
     if others == flags:
         return _precompiled(target, flags, start)
-    words = _words(_precompiled(target, others, start))
+    try:
+        words = _words(_precompiled(target, others, start))
+    except CompileError:  # a macro is what permits another flag
+        return _precompiled(target, flags, start)
     kept = (flag for flag in flags if not (macro := _MACRO.match(flag)) or macro[1] in words)
     return _precompiled(target, tuple(kept), start)
 
