@@ -18,6 +18,7 @@ from parity.errors import MissingTool, UsageError
 from parity.toolchain import build, nvcc, target
 from parity.toolchain import cuda as module
 from parity.toolchain.cuda import parse_ptx
+from parity.toolchain.stubs import library_names
 
 PTX = """
 .visible .entry mix(
@@ -510,3 +511,13 @@ def test_what_nvcc_links_of_several_files_is_compiled_with_the_file_that_needs_i
     args = emulator.pack(built.code_object.kernels["k"], [x])
     device.launch(built.code_object, "k", grid=(1, 1, 1), block=(4, 1, 1), args=args)
     assert device.read(x).view(np.float32).tolist() == [2, 4, 6, 10]
+
+
+def test_the_header_of_a_library_that_is_there_stands_for_its_names(tmp_path):
+    texts = ["cublasHandle_t handle; cublasCreate(&handle); cusparseHandle_t other;"]
+    alone = library_names(texts, cuda=tmp_path)
+    assert "struct cublasHandle_t" in alone and "cublasCreate" in alone and "#include <cublas" not in alone
+    (tmp_path / "cublas_v2.h").touch()
+    beside = library_names(texts, cuda=tmp_path)
+    assert "#include <cublas_v2.h>" in beside and "cublasCreate" not in beside and "struct cublas" not in beside
+    assert "struct cusparseHandle_t" in beside
