@@ -18,6 +18,7 @@ import platform
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -79,6 +80,7 @@ _USAGE = re.compile(
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(\w+)'")
 _TREATED = re.compile(r"extern declaration of the entity (\w+) is treated as a static definition")
+_WORD = re.compile(r"\w+")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
@@ -153,16 +155,18 @@ def compile_module(
         CompileError: the compiler refused it.
         MissingTool: there is no compiler.
     """
-    source, options = unit.main, _options(unit)
+    source, host, options = unit.main, _host_compiler(unit.flags), _options(unit)
 
     def run(*arguments: str) -> str:
-        return _run(source.stem, target, ptx.parent, *_host_compiler(unit.flags), *arguments)
+        return _run(source.stem, target, ptx.parent, *host, *arguments)
 
     def compiled(main: Path) -> CodeObject:
         said = run("-ptx", *_ALL_ERRORS, *options, str(main), "-o", str(ptx))
         # nvcc makes variables of them that are zero, and have nothing to do with those of the other file.
-        if alone := [each for each in _TREATED.findall(said) if len(re.findall(rf"\b{each}\b", ptx.read_text())) > 1]:
-            raise _elsewhere(alone, unit, target)
+        if treated := _TREATED.findall(said):
+            words = Counter(_WORD.findall(ptx.read_text()))
+            if used := [each for each in treated if words[each] > 1]:
+                raise _elsewhere(used, unit, target)
         _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
         try:
             log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))

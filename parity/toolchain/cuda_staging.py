@@ -21,10 +21,10 @@ from parity.toolchain.former import missed
 from parity.toolchain.headers import curand_headers
 from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding
-from parity.toolchain.host_code import HostCode, instantiations, repaired
+from parity.toolchain.host_code import HostCode, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
-from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, not_found
+from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, appended, not_found
 from parity.toolchain.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, library_names
 from parity.toolchain.targets import Target
 
@@ -133,8 +133,7 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         place.parent.mkdir(parents=True, exist_ok=True)
         text = host.blanked(source.name(path), text)
         if path == source.path:
-            text += "".join(f'\n#include "{os.path.relpath(other, path.parent)}"' for other in source.linked)
-            text += instantiations(host.instantiated)
+            text += appended(source, host)
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)
     curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None

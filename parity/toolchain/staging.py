@@ -31,8 +31,8 @@ from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
 __all__ = [
-    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
-    "not_found",
+    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "appended",
+    "compiled", "not_found",
 ]  # fmt: skip
 
 EMPTY = "empty"
@@ -213,8 +213,7 @@ def _staged(
         text = host.blanked(source.name(path), each.text)
         if path == source.path:
             place = main = place.with_suffix(".hip")
-            text += "".join(f'\n#include "{os.path.relpath(other, path.parent)}"' for other in source.linked)
-            text += instantiations(host.instantiated)
+            text += appended(source, host)
         if plain_coordinates and not source.ported:
             text = with_plain_coordinates(text)
         if PLAIN in source.side.forced:
@@ -254,6 +253,12 @@ def _staged(
         _paths(source),
     )
     return Staged(unit, _translation(source, hip, compat, host, stubs))
+
+
+def appended(source: Source, host: HostCode) -> str:
+    """What is compiled behind the text of a source: files that nvcc links with it, and the kernels that are wanted."""
+    others = (os.path.relpath(other, source.path.parent) for other in source.linked)
+    return "".join(f'\n#include "{other}"' for other in others) + instantiations(host.instantiated)
 
 
 def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:
