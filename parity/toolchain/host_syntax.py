@@ -72,6 +72,8 @@ _ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
+_USES = frozenset(("template_function", "template_type", "template_method"))
+"""Nodes of templates with their arguments."""
 _NUMBER = "32"
 """The number for a template where nothing says one: a size that fits a warp and most tiles."""
 _UNKNOWN = "?"
@@ -501,20 +503,63 @@ def guessed(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
     are 32. ``texts`` are those of all that the file includes.
     """
     root = syntax_tree(text).root_node
-    launches: dict[str, list[str]] = {}
+    launches: dict[str, dict[tuple[str, ...], None]] = {}
     for function in _launches(root):
-        name, _, arguments = _source(function).partition("<")
-        launches.setdefault(name.rpartition("::")[2].strip(), []).append(arguments.removesuffix(">"))
+        name = _source(function).partition("<")[0].rpartition("::")[2].strip()
+        launches.setdefault(name, {}).update(dict.fromkeys(_given(function, texts)))
     for node in _descendants(root):
         kernel = _KERNEL.search(_head(node)) if node.type == "template_declaration" else None
         parameters = node.child_by_field_name("parameters") if kernel else None
         if kernel is None or parameters is None:
             continue
         defaults = [_default(child, texts) for child in parameters.named_children if child.type != "comment"]
-        for given in launches.get(kernel[1], [""]):
-            parts = [part.strip() for part in _COMMA.split(given) if part.strip()]
-            if found := _guess(defaults, kernel[1] in launches, parts):
+        for given in launches.get(kernel[1], [()]):
+            if found := _guess(defaults, kernel[1] in launches, given):
                 yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
+
+
+def _given(use: tree_sitter.Node, texts: Sequence[str], depth: int = 3) -> Iterator[tuple[str, ...]]:
+    """The arguments of a template where it is used, with what the parameters of a template around it stand for.
+
+    These are the arguments with which the same file uses that one. A number of which nobody says one is what
+    ``_default`` says.
+    """
+    arguments = _source(use).partition("<")[2].removesuffix(">")
+    parts = tuple(part.strip() for part in _COMMA.split(arguments) if part.strip())
+    around = use.parent
+    while around is not None and around.type != "template_declaration":
+        around = around.parent
+    listed = around.child_by_field_name("parameters") if around else None
+    children = [child for child in listed.named_children if child.type != "comment"] if listed else []
+    names = [_parameter_name(child) or _source(child).partition("=")[0].split()[-1] for child in children]
+    if around is None or not set(names) & set(parts):
+        yield parts
+        return
+    root = around
+    while root.parent is not None:
+        root = root.parent
+    own = _defined_by(around)
+    uses = [each for each in _descendants(root) if each.type in _USES and _named_by(each) == own]
+    several = dict.fromkeys(each for node in uses if depth for each in _given(node, texts, depth - 1))
+    defaults = [_default(child, texts) for child in children]
+    for given in [each for each in several if len(each) <= len(names)] or [()]:
+        known = dict(zip(names, (*given, *defaults[len(given) :]), strict=True))
+        yield tuple(known.get(part, part) or part for part in parts)
+
+
+def _named_by(node: tree_sitter.Node) -> str:
+    name = node.child_by_field_name("name")
+    return _source(name) if name else ""
+
+
+def _defined_by(template: tree_sitter.Node) -> str:
+    """The name of the class or function that a template is."""
+    for node in _descendants(template):
+        if node.type in _CLASSES:
+            return _named_by(node)
+        if node.type == "function_declarator" and (name := node.child_by_field_name("declarator")):
+            return _source(name).rpartition("::")[2]
+    return ""
 
 
 def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:

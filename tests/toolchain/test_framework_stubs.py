@@ -131,3 +131,31 @@ def test_images_of_opencv_and_a_header_of_the_projects_own_among_its(tmp_path, c
     kernels = program(tmp_path / "src", IMAGES, "gfx1100", cache)
     x = np.arange(32, dtype=np.uint8)
     assert (kernels.run("doubled", np.zeros(32, np.uint8), x, block=32) == 2 * x).all()
+
+
+LIBRARIES = """
+#include <cudnn.h>
+#include <curand.h>
+#include <mpi.h>
+
+typedef struct Generator hiprandGenerator_t;
+enum cudnnKind_t { ONE };
+static const MPI_Datatype MPI_OWN = MPI_FLOAT;
+struct Context {
+  cudnnHandle_t handle;
+  float* data;
+  Context() { cudnnCreate(&handle); }
+};
+static __constant__ struct { float* data; } context;
+__global__ void twice() { context.data[threadIdx.x] *= 2; }
+void run(Context* all) {
+  if (cudnnGetVersion() < 7000) return;
+  MPI_Bcast(all->data, 1, MPI_OWN, 0, MPI_COMM_WORLD);
+  twice<<<1, 32>>>();
+}
+"""
+
+
+def test_libraries_of_the_host_and_names_like_theirs_that_a_source_defines(tmp_path, cache):
+    built = program(tmp_path, LIBRARIES, "gfx1100", cache).built
+    assert built.entries and not built.translation.left_out and not built.translation.empty_headers

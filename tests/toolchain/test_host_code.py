@@ -201,6 +201,21 @@ def test_templates_that_other_files_launch_get_a_number_of_their_own(built):
     assert one.guessed and "-std=c++20" in [each.flag for each in one.switches]
 
 
+def test_templates_that_host_templates_launch_get_what_these_are_called_with(built):
+    source = (
+        "template <class T, int N, bool B> __global__ void fill(T* x) { x[N] = B; }\n"
+        "template <class T, int N> __global__ void scale(T* x) { x[N] *= N; }\n"
+        "template <class T, int N, bool B> Array<T> run(Array<T> x) { fill<T, N, B><<<1, 1>>>(x.data); return x; }\n"
+        "template <class T, bool B> Array<T> either(Array<T> x) { return B ? run<T, 3, B>(x) : run<T, 5, false>(x); }\n"
+        "template <class T> Array<T> all(Array<T> x) { return either<T, true>(x); }\n"
+        "template <class T, int N> struct Scaler { Array<T> x; void run() { scale<T, N><<<1, 1>>>(x.data); } };\n"
+    )
+    filled = {"_Z4fillIfLi3ELb1EEvPT_", "_Z4fillIfLi5ELb0EEvPT_"}
+    assert {*built(source).entries} == {*filled, "_Z5scaleIfLi32EEvPT_"}
+    used = source + "void both(Array<double> x) { Scaler<double, 2>{x}.run(); Scaler<float, 4>{x}.run(); }\n"
+    assert {*built(used).entries} == {*filled, "_Z5scaleIdLi2EEvPT_", "_Z5scaleIfLi4EEvPT_"}
+
+
 def test_a_guess_that_does_not_compile_is_none(built):
     one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
     assert (one.error, one.entries, one.guessed) == (None, (), False)
