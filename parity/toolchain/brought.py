@@ -3,6 +3,9 @@
 A library of which parity has a small one, in a source that includes it by way of another's headers; a macro whose name
 says what it is. The table ``brought.csv`` has them: a pattern of names, and a line of the preprocessor's for what is
 missing, with ``{}`` for the name.
+
+Names of CUDA's that no source has, because a macro puts them together (``cu ## name``), are those of HIP's that they
+stand for.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from parity.files import rows_of
+from parity.toolchain.compat import identifiers
 from parity.toolchain.diagnostics import Diagnostic
-from parity.toolchain.hipify import defined_macros
+from parity.toolchain.hipify import Finding, counterpart, defined_macros
 
-__all__ = ["brought"]
+__all__ = ["brought", "pasted"]
 
 TABLE = Path(__file__).with_name("brought.csv")
 
@@ -37,6 +41,20 @@ def brought(errors: Iterable[Diagnostic], texts: Collection[str], known: Collect
     found = dict.fromkeys(line for error in errors for line in _lines(error.text, texts) if line not in known)
     own: set[str] = set().union(*map(defined_macros, texts)) if found else set()
     return tuple(line for line in found if not own & set(line.split()[1:2]))
+
+
+def pasted(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[Finding]) -> tuple[Finding, ...]:
+    """The names of CUDA's that these errors say are missing and no text has, without those that are ``known``."""
+    had = {finding.name for finding in known}
+    found: dict[str, Finding] = {}
+    for error in errors:
+        missing = _LACKING.search(error.text)
+        if missing is None or missing[1] in had or not (hip := counterpart(missing[1])):
+            continue
+        if not any(missing[1] in identifiers(text) for text in texts):
+            said = f"a macro puts this name together; it is read as {hip}, and a port has to write that"
+            found.setdefault(missing[1], Finding(missing[1], *error.places[0], said))
+    return tuple(found.values())
 
 
 def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:

@@ -74,6 +74,8 @@ _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
 _INSERTED = re.compile(r"@(\w+)@|\$\{(\w+)\}")
+_LINES = re.compile(r"^[ \t]*@(\w+)@[ \t]*$", re.MULTILINE)
+"""Matches what stands for whole lines."""
 _FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND|_MODULE|_SUPPORT)?")
 _NOT_FOR_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
 _SCOPES = frozenset(("PUBLIC", "PRIVATE", "INTERFACE"))
@@ -222,7 +224,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
 
     A switch of the template is on if its name is CUDA's (``USE_CUDA``), because a build without that has no use for
     a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
-    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others.
+    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others, and nothing where it stands for lines.
     """
     path = _template(header, folders)
     if path is None:
@@ -242,11 +244,14 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
     def insert(text: str) -> str:
         return _INSERTED.sub(lambda match: inserted(match[1] or match[2]), text)
 
+    def lines(match: re.Match[str]) -> str:
+        return match[0] if _set(match[1], cmake) else ""
+
     def inserted(name: str) -> str:
         return _set(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
+    return Made(path, insert(_DEFINED.sub(define, _LINES.sub(lines, text))), tuple(on))
 
 
 def _template(header: str, folders: Iterable[Path]) -> Path | None:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
+from parity.toolchain.hipify import Finding
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
     KERNEL_WORD,
@@ -154,7 +155,8 @@ class HostCode:
     """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
-    with what is left out. ``brought`` are lines for what these headers would have brought with them.
+    with what is left out. ``brought`` are lines for what these headers would have brought with them, ``pasted`` names
+    of CUDA's that macros put together.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -162,6 +164,7 @@ class HostCode:
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
     brought: tuple[str, ...] = ()
+    pasted: tuple[Finding, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -229,7 +232,7 @@ def repaired(
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
     piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
     are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
-    parity asks for the instantiated templates: one that leads to an error goes.
+    parity asks for the instantiated templates: one that leads to an error goes if nothing else is left to go.
     """
     device = device_macros(texts.values()) | device_macros(texts.values(), anywhere=True, words=KERNEL_WORD)
     perhaps = device_macros(texts.values(), anywhere=True, words=DEVICE_ALONE)
@@ -240,12 +243,12 @@ def repaired(
     }
     pieces: dict[tuple[str, int], LeftOut] = {}
     refused: set[int] = set()
+    doubted: set[int] = set()
     for error in errors:
         if error.missing_header:
             continue
-        if guessed and (asked := [line - 1 for file, line, _ in error.places if file == INSTANTIATIONS]):
-            refused.update(asked)
-            continue
+        if guessed:
+            doubted.update(line - 1 for file, line, _ in error.places if file == INSTANTIATIONS)
         sides = (
             _sides(error, texts, device_macros(texts.values(), anywhere=True))
             if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
@@ -257,7 +260,7 @@ def repaired(
         own = [each for each in error.candidates if each[0] in texts] if _OWN_ATOMIC.search(error.text) else []
         for file, line, column in own if 0 < len(own) < len(error.candidates) else error.places:
             if file == INSTANTIATIONS:
-                refused.add(line - 1)
+                refused.update(() if guessed else (line - 1,))
                 break
             if file not in texts or line > texts[file].count("\n") + 1:  # the linker may mean one of the same name
                 continue
@@ -298,6 +301,8 @@ def repaired(
                 left_out = LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, piece.instead)
                 pieces.setdefault((file, piece.start), left_out)
                 break
+    if not pieces:
+        refused |= doubted  # what else does not compile may be the reason of its errors
     if not missing and (without or not (pieces or refused)):
         pieces = {**_beyond(host, texts, errors, device, without), **pieces}
     if not missing and not pieces and not refused:

@@ -141,6 +141,13 @@ class Instantiation:
     namespaces: tuple[str, ...]
     name: str
 
+    @classmethod
+    def of(cls, text: str) -> Instantiation:
+        """The one whose ``str`` a text is."""
+        name, bracket, arguments = text.partition("<")
+        *namespaces, own = name.split("::")
+        return cls(tuple(namespaces), own + bracket + arguments)
+
     def __str__(self) -> str:
         return "::".join((*self.namespaces, self.name))
 

@@ -327,7 +327,8 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 def _afresh(source: Source) -> Repairs:
     """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
     host = source.repairs.host
-    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought))
+    kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought, pasted=host.pasted)
+    return Repairs(kept)
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:

@@ -59,3 +59,19 @@ def test_a_type_of_a_library_that_is_not_here_behind_a_pointer(tmp_path, cache):
     )
     assert (one.error, one.entries) == (None, ("sum",))
     assert one.translation.brought == ("namespace other { class Data {}; }",)
+
+
+def test_names_of_cudas_that_macros_put_together(tmp_path, cache):
+    one = built(
+        tmp_path,
+        cache,
+        "#define FAST(name) cuda##name\n#define RANDOM(name) cu##name\n#include <curand_kernel.h>\n"
+        "using State = RANDOM(randState_t);\n"
+        "FAST(Error_t) last() { return FAST(GetLastError)(); }\n"
+        'extern "C" __global__ void sum(float* x) {\n'
+        "  State state;\n  RANDOM(rand_init)(1, 2, 3, &state);\n  x[0] = RANDOM(rand_uniform)(&state);\n}\n",
+    )
+    assert (one.error, one.entries) == (None, ("sum",))
+    names = {"curandState_t", "curand_init", "curand_uniform", "cudaError_t", "cudaGetLastError"}
+    assert {each.name for each in one.unmapped} == names and not one.translation.left_out
+    assert "hiprand_init" in next(each.advice for each in one.unmapped if each.name == "curand_init")

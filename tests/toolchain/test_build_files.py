@@ -185,6 +185,7 @@ TEMPLATE = """\
 #define ON_GPUS @HAVE_CUDA@
 #cmakedefine HAVE_TPU @HAVE_TPU@
 #cmakedefine HAVE_SIMD @HAVE_SIMD@
+@MORE_LINES@
 """
 MADE = """\
 #define USE_CUDA
@@ -198,6 +199,7 @@ MADE = """\
 #define ON_GPUS 1
 /* #undef HAVE_TPU */
 #define HAVE_SIMD TRUE
+
 """
 CONDITION = "if(WITH_TPU)\n  set(HAVE_TPU TRUE)\nendif()\nset(HAVE_SIMD TRUE)\n"
 

@@ -243,3 +243,37 @@ def test_headers_of_rocms_other_packages_say_the_version_of_hip(tmp_path, cache)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
     assert "rocm-core/rocm_version.h" in {need.name for need in built.needs}
+
+
+def test_kernels_that_are_launched_with_attributes(tmp_path, cache):
+    source = """#include <cuda_runtime.h>
+template <typename T, int by>
+__global__ void times(const T* x, T* y) {
+  cudaGridDependencySynchronize();
+  y[threadIdx.x] = by * x[threadIdx.x];
+  cudaTriggerProgrammaticLaunchCompletion();
+}
+template <typename T, int by>
+void run(T* y, T* x, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {dim3(1), dim3(64)};
+  config.dynamicSmemBytes = 0;
+  config.stream = stream;
+  cudaLaunchAttribute attrs[2];
+  attrs[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attrs[0].val.programmaticStreamSerializationAllowed = 1;
+  attrs[1].id = cudaLaunchAttributeCooperative;
+  attrs[1].val.cooperative = 1;
+  config.attrs = attrs;
+  config.numAttrs = 2;
+  cudaError_t status = cudaLaunchKernelEx(&config, times<T, by>, x, y);
+  void* arguments[] = {&x, &y};
+  status = cudaLaunchKernelExC(&config, (const void*)times<T, by + 1>, arguments);
+}
+template void run<int, 3>(int*, int*, cudaStream_t);
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert not kernels.built.translation.left_out and not kernels.built.unmapped
+    x = np.arange(64, dtype=np.int32)
+    symbols = [kernels.built.code_object.symbol(f"times<int, {by}>") for by in (3, 4)]
+    for by, symbol in zip((3, 4), symbols, strict=True):
+        assert (kernels.run(symbol, np.zeros(64, np.int32), x, block=64) == x * by).all()

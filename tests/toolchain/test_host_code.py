@@ -212,6 +212,8 @@ def test_templates_that_host_templates_launch_get_what_these_are_called_with(bui
     )
     filled = {"_Z4fillIfLi3ELb1EEvPT_", "_Z4fillIfLi5ELb0EEvPT_"}
     assert {*built(source).entries} == {*filled, "_Z5scaleIfLi32EEvPT_"}
+    named = "namespace in {\nconst int five = 5;\n" + source.replace("run<T, 5,", "run<T, five,") + "}\n"
+    assert {*names(built(named)).values()} >= {f"_ZN2in{name[2:].replace('EEv', 'EEEv')}" for name in filled}
     used = source + "void both(Array<double> x) { Scaler<double, 2>{x}.run(); Scaler<float, 4>{x}.run(); }\n"
     assert {*built(used).entries} == {*filled, "_Z5scaleIdLi2EEvPT_", "_Z5scaleIfLi4EEvPT_"}
 
