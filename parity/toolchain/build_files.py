@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from parity.files import is_file, is_folder
 from parity.toolchain.lexing import code
 
 __all__ = [
@@ -214,7 +215,7 @@ def folders_of(source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
     for path, text in _files(folders, source):
         for word in _included(text):
             place = Path(os.path.normpath(path.parent / word))
-            if word and place.is_dir() and place not in folders:
+            if word and is_folder(place) and place not in folders:
                 found[place] = None
     return tuple(found)
 
@@ -264,7 +265,7 @@ def _template(header: str, folders: Iterable[Path]) -> Path | None:
             if f"/{made}".endswith(f"/{header}"):
                 word = re.sub(r"^(?:\$\{\w+\}/)+", "", template)
                 for folder in (path.parent, *folders):
-                    if (folder / word).is_file():
+                    if is_file(folder / word):
                         return folder / word
     for folder in folders:
         for steps in ("", "*/", "*/*/"):

@@ -41,7 +41,7 @@ _LIBRARY_NAME = re.compile(
     r"|cudnn(?=[A-Z])|CUDNN_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
-    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
@@ -61,7 +61,20 @@ _HEADERS = {
     "nccl": "nccl.h",
 }
 """The headers of NVIDIA's libraries, by how their names begin."""
-_OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
+_OF_BOTH = frozenset(
+    (
+        "PyTorch",
+        "GLM",
+        "the helpers of CUDA's samples",
+        "Googletest",
+        "glog",
+        "dmlc-core's logging",
+        "{fmt}",
+        "spdlog",
+        "MPI",
+        "Torch 7",
+    )
+)
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
     ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")

@@ -346,11 +346,12 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "three.h").write_text("#define THREE 3\n#define NAMED <tr1/functional>\n")
     (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
+    (tmp_path / "deep" / "one.h").write_text("constexpr int one = 1;\n")
     (tmp_path / "fill.cu").write_text(
         '#include "deep\\er\\three.h"\n#include NAMED\n#define OTHER "deep/four.h"\n#include OTHER\n'
-        "#include <thrust\\pair.h>\n"
+        "#include <thrust\\pair.h>\n#define ONE_OF() <deep/one.h>\n#include ONE_OF()\n"
         "using hashed = std::tr1::hash<int>;\n"
-        'extern "C" __global__ void fill(int* x) { *x = THREE + four; }\n'
+        'extern "C" __global__ void fill(int* x) { *x = THREE + four + one; }\n'
     )
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("thrust/pair.h", "tr1/functional"))

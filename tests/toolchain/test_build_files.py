@@ -5,6 +5,7 @@ import pytest
 from parity.toolchain.build_files import (
     Made,
     beside,
+    folders_of,
     made_header,
     named_folder,
     standard_of,
@@ -163,6 +164,13 @@ def test_the_folder_that_a_build_file_names(project, file, text):
     source = project / "src" / "cuda" / "area.cu"
     places = [project / "src" / name for name in ("area-cuda", "area-omp")]
     assert named_folder(places, source, project_of(source.parent)) == places[0]
+
+
+def test_what_only_looks_like_a_folder_is_none(project):
+    (project / "src" / "area-cuda").mkdir()
+    (project / "README.md").write_text(f"nvcc -I{'a' * 300} -I\0 -Isrc/area-cuda area.cu\n")
+    source = project / "src" / "cuda" / "area.cu"
+    assert folders_of(source, project_of(source.parent)) == (project / "src" / "area-cuda",)
 
 
 @pytest.mark.parametrize("text", ["all: ../area-cuda\n", "CFLAGS = -I../area-cuda -I../area-omp\n", ""])
