@@ -63,16 +63,8 @@ _HEADERS = {
 """The headers of NVIDIA's libraries, by how their names begin."""
 _OF_BOTH = frozenset(
     (
-        "PyTorch",
-        "GLM",
-        "the helpers of CUDA's samples",
-        "Googletest",
-        "glog",
-        "dmlc-core's logging",
-        "{fmt}",
-        "spdlog",
-        "MPI",
-        "Torch 7",
+        *("PyTorch", "GLM", "the helpers of CUDA's samples", "MPI", "Torch 7"),
+        *("Boost.Test", "Catch2", "doctest", "Googletest", "glog", "dmlc-core's logging", "{fmt}", "spdlog"),
     )
 )
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""

@@ -221,6 +221,11 @@ __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 template <typename T>
 constexpr __host__ __device__ T* raw_pointer_cast(const device_ptr<T>& pointer) { return pointer.get(); }
 
+template <typename T>
+constexpr __host__ __device__ T& raw_reference_cast(T& x) { return x; }
+template <typename T>
+constexpr __host__ __device__ const T& raw_reference_cast(const T& x) { return x; }
+
 template <typename T, typename Allocator = std::allocator<T>>
 struct host_vector : std::vector<T> {
   using std::vector<T>::vector;
