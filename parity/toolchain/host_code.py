@@ -45,6 +45,7 @@ from parity.toolchain.host_syntax import (
     launched,
     linkage_at,
     pieces_at,
+    this_at,
     typedef_at,
     word_at,
     zeros_at,
@@ -71,6 +72,12 @@ _TEMPLATE_ID = re.compile(r"^out-of-line constructor for '.*' cannot have templa
 
 _NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a constant expression")
 """clang's error for a constant that is made of a static member of ``*this``, which nvcc evaluates."""
+
+_OF_THIS = re.compile(r"^constexpr if condition is not a constant expression")
+"""clang's error for a condition that is a static member of ``*this``, which nvcc evaluates."""
+
+_TEMPLATE_WORD = re.compile(r"^(?:use|missing) 'template' keyword")
+"""clang's error for a template of a type that is not known yet, which nvcc takes without the word."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
@@ -276,6 +283,12 @@ def repaired(
                 around = arguments_at(texts[file], line, column)
             elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
                 around = words
+            elif _TEMPLATE_WORD.search(error.text):
+                around = tuple(
+                    replace(each, end=each.start, instead="template ") for each in word_at(texts[file], line, column)
+                )
+            elif _OF_THIS.search(error.text):
+                around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _BRACES.search(error.text):

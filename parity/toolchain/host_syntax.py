@@ -37,6 +37,7 @@ __all__ = [
     "pieces_at",
     "syntax_tree",
     "text_of",
+    "this_at",
     "typedef_at",
     "word_at",
     "zeros_at",
@@ -69,6 +70,7 @@ _LAMBDA = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()")
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
+_THIS_BYTES = re.compile(rb"[^;{}\n]*?\b(this->)(?=\w)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
@@ -110,7 +112,10 @@ _INDENTED = re.compile(rf"{_ALONE.pattern}|^[ \t]+[A-Z][A-Z0-9_]*[ \t]*\([\w \t,
 """Matches the call of a macro that stands alone in a line, in a class perhaps, where nothing ends it."""
 _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 _BYTE = re.compile(rb"[^\r\n]")
-_VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
+_VERSION = re.compile(
+    r"\b(?:(?:CUDA|CUDART|CCCL|CUB|THRUST|_LIBCUDACXX_CUDA_API)_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+"
+    r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
+)
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
 _CLASSES = frozenset(("class_specifier", "struct_specifier"))
@@ -323,6 +328,14 @@ def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return tuple(_piece(word, "const") for word in declaration.children if _source(word) == "constexpr")
 
 
+def this_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The first ``this->`` in a condition that begins at a place, which becomes the class; none if there is none."""
+    return tuple(
+        replace(piece, instead="::std::remove_reference_t<decltype(*this)>::")
+        for piece in _matched_at(_THIS_BYTES, text, line, column)
+    )
+
+
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
     """The text between the first brackets of an array in the declaration at a place; none if there is none."""
     declaration = _node_at(text, line, column, "declaration")
@@ -387,7 +400,7 @@ def error_directive(text: str, line: int) -> Piece | None:
 
 
 def asks_for_a_version(text: str, line: int) -> bool:
-    """True if the conditional around a line asks for the version of CUDA; HIP has none."""
+    """True if the conditional around a line asks for the version of CUDA, or an option of nvcc; HIP has none."""
     depth = 0
     for each in reversed(text.split("\n")[: line - 1]):
         match = _CONDITIONAL.match(each)

@@ -101,11 +101,6 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
-_DIALECTS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "-fms-extensions": (re.compile(r"^use 'template' keyword to treat"), "as compilers of Windows take it"),
-}
-"""Flags for what only some compilers take, by clang's errors without, each with a reason."""
-
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
@@ -120,7 +115,6 @@ Kind = Literal[
     "cuda",
     "halves",
     "headers",
-    "dialect",
     "linked",
     "part",
     "templates",
@@ -183,9 +177,6 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         for header, (without, _, _) in _HEADERS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("headers", (header,)))
-        for flag, (without, _) in _DIALECTS.items():
-            if any(without.search(each.advice) for each in error.findings):
-                flags.append(Variant("dialect", (flag,)))
     if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
         flags.append(Variant("halves", _OF_HALVES[vendor]))
     if vendor == "amd":
@@ -309,14 +300,6 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
-def _of_dialect(source: Source, names: tuple[str, ...]) -> Source | None:
-    """The source with a flag for what only some compilers take."""
-    (flag,) = names
-    if flag in source.side.flags:
-        return None
-    return _with(source, (Switch(flag, source.path, 1, f'hip-flags = ["{flag}"]', why=_DIALECTS[flag][1]),))
-
-
 def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
@@ -432,7 +415,6 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "cuda": _for_cuda,
     "halves": _of_halves,
     "headers": _of_headers,
-    "dialect": _of_dialect,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

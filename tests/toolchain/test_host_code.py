@@ -223,6 +223,17 @@ def test_a_guess_that_does_not_compile_is_none(built):
     assert (one.error, one.entries, one.guessed) == (None, (), False)
 
 
+def test_a_condition_that_is_a_static_member_of_this_is_evaluated(built):
+    one = built(
+        "template <class T> struct Base { static constexpr bool is_wide = sizeof(T) > 2; };\n"
+        "template <class T> struct Slot : Base<T> {\n"
+        "  __device__ T get(T x) const { if constexpr (sizeof(T) < 8 and this->is_wide) return x; else return -x; }\n"
+        "};\n"
+        'extern "C" __global__ void k(int* x) { *x = Slot<int>().get(*x); }\n'
+    )
+    assert (one.error, one.entries) == (None, ("k",))
+
+
 def test_conditionals_in_a_piece_stay():
     text = "#if A\nint Plugin::run(int n)\n#else\nint Plugin::run(long n)\n#endif\n{ return n; }\n"
     host = HostCode((LeftOut("m.cu", 4, "run", "unknown", text.index("int Plugin::run(long"), len(text)),))
@@ -420,8 +431,10 @@ def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
 
 def test_an_error_directive_about_the_version_of_cuda_does_not_count(built):
     version = "#if !defined(CUDART_VERSION)\n#error no CUDA\n#elif CUDART_VERSION < 9000\n#error old\n#endif\n"
+    version += "#ifndef __CUDACC_EXTENDED_LAMBDA__\n#error no lambdas\n#endif\n"
     one = built(version + "__global__ void k(int* x) { x[0] = 1; }\n")
-    assert not one.error and [piece.name for piece in one.translation.left_out] == ["#error no CUDA"]
+    assert not one.error
+    assert {piece.name for piece in one.translation.left_out} == {"#error no CUDA", "#error no lambdas"}
     one = built("#ifndef TIMER\n#if CUDART_VERSION < 3\n#else\n#endif\n#error no timer\n#endif\n")
     assert "no timer" in str(one.error)
 
