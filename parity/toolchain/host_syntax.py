@@ -18,6 +18,7 @@ __all__ = [
     "KERNEL_WORD",
     "Instantiation",
     "Piece",
+    "TypeName",
     "arguments_at",
     "asks_for_a_version",
     "attributes_at",
@@ -38,6 +39,7 @@ __all__ = [
     "syntax_tree",
     "text_of",
     "this_at",
+    "type_of_head_at",
     "typedef_at",
     "word_at",
     "zeros_at",
@@ -105,7 +107,14 @@ _UNITS = frozenset(
 _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_list", "ERROR"))
 #: Statements of a function that can be taken out whole, those with a body of their own among them.
 _STATEMENTS = frozenset(
-    ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
+    (
+        "expression_statement",
+        "declaration",
+        "for_range_loop",
+        "throw_statement",
+        "using_declaration",
+        "alias_declaration",
+    )
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
 _INDENTED = re.compile(rf"{_ALONE.pattern}|^[ \t]+[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\)[ \t]*$", re.MULTILINE)
@@ -155,6 +164,15 @@ class Instantiation:
 
     def __str__(self) -> str:
         return "::".join((*self.namespaces, self.name))
+
+
+@dataclass(frozen=True)
+class TypeName:
+    """The name of a type, as code uses it."""
+
+    namespaces: tuple[str, ...]
+    name: str
+    is_template: bool
 
 
 def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:
@@ -226,6 +244,26 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
         return ()
     above = node.parent
     return (_piece(above if above is not None and above.type in _HEADS else node, ""),)
+
+
+def type_of_head_at(text: str, line: int, column: int, device: frozenset[str]) -> TypeName | None:
+    """The type at a place in the head of a host function; None if there is none, or the function is for the device."""
+    node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    if node is None or node.type not in ("type_identifier", "namespace_identifier"):
+        return None
+    while node.parent is not None and node.parent.type in ("qualified_identifier", "template_type"):
+        node = node.parent
+    name, bracket, _ = _source(node).partition("<")
+    above = node.parent
+    while above is not None and above.type not in _FUNCTIONS:
+        if above.type in ("compound_statement", "field_initializer_list"):
+            return None
+        above = above.parent
+    is_function = above is not None and any(each.type == "function_declarator" for each in _descendants(above))
+    if not is_function or not pieces_at(text, line, column, device):
+        return None
+    *namespaces, own = (part.strip() for part in name.split("::"))
+    return TypeName(tuple(filter(None, namespaces)), own, bool(bracket))
 
 
 def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece], ...]:
@@ -672,7 +710,7 @@ def _instead(node: tree_sitter.Node) -> str:
         return f"({ANYTHING})"
     if node.type == "return_statement":
         return _instead_of_return(node)
-    alone = node.type in ("expression_statement", "for_range_loop") or _above(node).type in _BODIES
+    alone = node.type in ("expression_statement", "for_range_loop", "throw_statement") or _above(node).type in _BODIES
     if node.type in _STATEMENTS and alone:
         functions = (_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function))
         return "".join(("{", *(f" (void)&{function};" for function in functions), " }"))

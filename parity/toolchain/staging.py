@@ -124,7 +124,7 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if any(each.missing_header for each in errors):
                     missed = installed.headers_missed if installed else compiler.headers_missed
                     errors += not_found(missed(staged.unit, target), texts)
-                new = brought(errors, texts.values(), host.brought) if host.empty_headers else ()
+                new = brought(errors, texts, host.brought) if host.empty_headers else ()
                 names = () if source.ported else pasted(errors, texts.values(), host.pasted)
                 if new or names:
                     repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
