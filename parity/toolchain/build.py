@@ -398,7 +398,7 @@ def _build_one(
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target, attempts))
         built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
-        others = () if built.entries or source.kernels else with_kernels(source)
+        others = () if built.entries or source.kernels else with_kernels(source, target.vendor)
     except compiler.CompileError as error:
         translation = error.translation or Translation(source.ported)
         seconds = time.perf_counter() - start
@@ -424,7 +424,7 @@ def _build_one(
         other = _build_as(variant, source, target, fingerprint, cache, attempts, known_errors)
         # One that changes something had the others as its own variants: all would be all of their combinations.
         is_done = is_done or (variant.kind in OF_FLAGS and other is not None and _errors_of(other) != errors)
-        if other and other.error and not built.error and variant.kind in ("switches", "cuda"):
+        if other and other.error and not built.error and variant.kind in ("switches", "cuda", "newest"):
             behind = behind or other  # the errors of the kernels that are there with a switch
         if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
             if other.entries:

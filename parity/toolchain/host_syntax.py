@@ -32,6 +32,7 @@ __all__ = [
     "first_length_at",
     "function_at",
     "guessed",
+    "kernels_of",
     "launched",
     "linkage_at",
     "parameters",
@@ -546,6 +547,13 @@ def parameters(text: str) -> dict[str, tuple[str, ...]]:
                 found.setdefault(kernel[1], set()).add(names)
                 break
     return {name: each.pop() for name, each in found.items() if len(each) == 1}
+
+
+def kernels_of(text: str) -> tuple[str, ...]:
+    """The names of the kernels that a file defines, without namespaces, whatever conditionals surround them."""
+    nodes = (node for node in _descendants(syntax_tree(text).root_node) if node.type == "function_definition")
+    heads = (_KERNEL.search(_head(node)) for node in nodes if "__global__" in _source(node))
+    return tuple(dict.fromkeys(head[1] for head in heads if head))
 
 
 def _parameter_name(parameter: tree_sitter.Node) -> str:

@@ -192,8 +192,10 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         yield Variant("without", ())
 
 
-def with_kernels(source: Source) -> Iterator[Variant]:
+def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     """The variants of a source that compiles and has no kernel then, the likeliest first."""
+    if vendor == "amd" and "__global__" in source.files[source.path]:
+        yield Variant("newest", tuple(_VERSIONS))
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))

@@ -367,6 +367,16 @@ def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_pat
     assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
 
 
+def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
+    source = "#if CUDA_VERSION >= 10010\n#include <NvInfer.h>\n__global__ void fill(int* x) { *x = VALUE; }\n#endif\n"
+    (tmp_path / "fill.cu").write_text(source.replace("VALUE", "1"))
+    (tmp_path / "none.cu").write_text(source)
+    fill, none = build(tmp_path, ["fill", "none"], ["gfx1100"], cache=cache)
+    assert (fill.error, len(fill.entries)) == (None, 1)
+    assert [each.flag for each in fill.switches] == ["-DCUDA_VERSION=12080"]
+    assert "VALUE" in str(none.error)
+
+
 def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):
     (tmp_path / "cutlass").mkdir()
     (tmp_path / "cutlass" / "gemm.h").write_text(
