@@ -21,11 +21,12 @@ static void forget(Context *c) {
     memset(c->who[BYTES] + from, 0, 4 * bytes);
   }
 }
-// Of the phases of a launch the first ones are looked at, and then some, of one warp as of another.
-constexpr u32 SEEN = 256, OF_WHICH = 7;
+// Of each warp of the blocks the first phases of a launch are looked at, and then one of 16, spread over what the code
+// repeats (multiplicative hashing; Knuth, 6.4).
+constexpr u32 SEEN = 8;
 void next_phase(Context *c, Wave &w) {
-  const u32 before = c->begun++;
-  w.unseen = before >= SEEN && before % OF_WHICH;
+  const u32 before = c->running->begun[&w - c->running->wave]++;
+  w.unseen = before >= SEEN && before * 0x9e3779b9u >> 28;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
     c->phases = 0;
