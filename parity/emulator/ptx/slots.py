@@ -7,6 +7,7 @@ the code holds for all of them, and results are written for the threads alone th
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -43,21 +44,32 @@ class Slots:
 def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
     spans, unwritten = _spans(function)
-    # A slot is of one size: else what is one thread's in one type would be another thread's in another.
-    files: dict[int, list[int]] = {0: [], 2: [], 4: [], 8: []}
-    numbers: dict[str, tuple[int, int]] = {}
+    # A slot is of one size: else what is one thread's in one type would be another thread's in another. And integers
+    # that threads left there would be subnormal numbers to others, which take some processors a hundred times as long.
+    files: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    numbers: dict[str, tuple[tuple[int, bool], int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         kind = function.registers[name]
-        size = 0 if kind == "pred" else max(2, min(size_of(kind), 8))
-        ends = files[size]
+        file = 0 if kind == "pred" else max(2, min(size_of(kind), 8)), kind.startswith("f")
+        ends = files[file]
         number = next((number for number, last in enumerate(ends) if last < begin), len(ends))
         ends[number : number + 1] = [end]
-        numbers[name] = size, number
-    pairs, words = 2 * len(files[8]), len(files[4])
-    first = {0: 0, 8: 0, 4: pairs, 2: pairs + words}
-    widths = {name: {0: 0, 8: 2}.get(size, 1) for name, (size, _) in numbers.items()}
-    places = {name: first[size] + number * max(1, widths[name]) for name, (size, number) in numbers.items()}
-    return Slots(places, widths, pairs + words + len(files[2]), len(files[0]), unwritten)
+        numbers[name] = file, number
+    first, vectors = {}, 0
+    for file in sorted(files, reverse=True):  # pairs before words
+        first[file] = 0 if file == _PREDICATES else vectors
+        vectors += len(files[file]) * _width(file[0])
+    widths = {name: _width(size) for name, ((size, _), _) in numbers.items()}
+    places = {name: first[file] + number * max(1, _width(file[0])) for name, (file, number) in numbers.items()}
+    return Slots(places, widths, vectors, len(files[_PREDICATES]), unwritten)
+
+
+_PREDICATES = 0, False
+
+
+def _width(size: int) -> int:
+    """The slots of 32 bits that a register of so many bytes takes; 0 for a predicate."""
+    return {0: 0, 8: 2}.get(size, 1)
 
 
 def unwritten(function: Function) -> frozenset[str]:

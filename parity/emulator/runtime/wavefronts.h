@@ -50,6 +50,7 @@ struct Group {
     u32 bytes, lane, instruction;
   } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
   Logged log[32][LOGGED]; // of each warp
+  u32 begun[32]; // how many phases each warp had in this launch, in all blocks (warps.cpp)
   Doubt doubt[DOUBTS]; // one for a load
   u32 doubts;
   u8 feeds[INSTRUCTIONS]; // whether an instruction loaded what was compared by a compare-and-swap
