@@ -635,9 +635,10 @@ def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: P
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
     made: list[CodeObject] = []
 
-    def compile_it(staged: StagedCuda) -> None:
+    def compile_it(staged: StagedCuda) -> bool:
         attempts.begin()
         made[:] = [cuda.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
+        return bool(made[0].kernels)
 
     staged = without_host_code(compile_it, source, target, folder / "cuda")
     translation = None
