@@ -77,6 +77,8 @@ _THIS_BYTES = re.compile(rb"[^;{}\n]*?\b(this->)(?=\w)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
+_LOCAL = re.compile(r"\bconst(?:expr)?\s+(?:\w+\s+)+(\w+)\s*=\s*(\d+)\s*;")
+"""A constant of a function: its name, and its value."""
 _USES = frozenset(("template_function", "template_type", "template_method"))
 """Nodes of templates with their arguments."""
 _NUMBER = "32"
@@ -593,8 +595,12 @@ def _given(use: tree_sitter.Node, texts: Sequence[str], depth: int = 3) -> Itera
     arguments = _source(use).partition("<")[2].removesuffix(">")
     parts = tuple(part.strip() for part in _COMMA.split(arguments) if part.strip())
     around = use.parent
+    constants: dict[str, str] = {}
     while around is not None and around.type != "template_declaration":
+        if around.type == "compound_statement":
+            constants = {**dict(_LOCAL.findall(_source(around))), **constants}
         around = around.parent
+    parts = tuple(constants.get(part, part) for part in parts)
     listed = around.child_by_field_name("parameters") if around else None
     children = [child for child in listed.named_children if child.type != "comment"] if listed else []
     names = [_parameter_name(child) or _source(child).partition("=")[0].split()[-1] for child in children]
@@ -720,9 +726,27 @@ def _instead(node: tree_sitter.Node) -> str:
         return _instead_of_return(node)
     alone = node.type in ("expression_statement", "for_range_loop", "throw_statement") or _above(node).type in _BODIES
     if node.type in _STATEMENTS and alone:
-        functions = (_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function))
+        functions = [_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function)]
+        functions += map(_source, _templates_given(node))
         return "".join(("{", *(f" (void)&{function};" for function in functions), " }"))
     return ""
+
+
+def _templates_given(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The function templates of a file that a statement gives to others, with arguments that mean the same anywhere."""
+    given = [
+        each
+        for each in _descendants(node)
+        if each.type == "template_function"
+        and each.parent is not None
+        and each.parent.type == "argument_list"
+        and all(map(_PLAIN.fullmatch, _source(each).partition("<")[2].removesuffix(">").replace(",", " ").split()))
+    ]
+    root = node
+    while given and root.parent is not None:
+        root = root.parent
+    defined = {_defined_by(each) for each in _descendants(root) if each.type == "template_declaration"} if given else ()
+    yield from (each for each in given if _named_by(each) in defined)
 
 
 def _instead_of_return(node: tree_sitter.Node) -> str:

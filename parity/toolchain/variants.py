@@ -200,6 +200,8 @@ def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
         yield Variant("cuda", tuple(names))
+    elif "__global__" in source.files[source.path] and (cudas := tuple(filter(is_for_cuda, switches_asked(source)))):
+        yield Variant("cuda", cudas)  # without, a header may make nothing of CUDA's words
     yield Variant(
         "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
     )

@@ -367,6 +367,15 @@ def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_pat
     assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
 
 
+def test_a_switch_of_cudas_without_which_a_header_makes_nothing_of_a_kernel_is_on(tmp_path, cache):
+    (tmp_path / "words.h").write_text(
+        "#ifdef OUR_WITH_CUDA\n#include <cuda.h>\n#else\n#undef __global__\n#define __global__\n#endif\n"
+    )
+    (tmp_path / "fill.cu").write_text('#include "words.h"\n__global__ void fill(int* x) { *x = 1; }\n')
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, len(one.entries), [each.flag for each in one.switches]) == (None, 1, ["-DOUR_WITH_CUDA"])
+
+
 def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
     source = "#if CUDA_VERSION >= 10010\n#include <NvInfer.h>\n__global__ void fill(int* x) { *x = VALUE; }\n#endif\n"
     (tmp_path / "fill.cu").write_text(source.replace("VALUE", "1"))

@@ -218,6 +218,16 @@ def test_templates_that_host_templates_launch_get_what_these_are_called_with(bui
     assert {*built(used).entries} == {*filled, "_Z5scaleIdLi2EEvPT_", "_Z5scaleIfLi4EEvPT_"}
 
 
+def test_templates_whose_launch_names_a_constant_of_its_function(built):
+    source = (
+        "template <class T, int N> __global__ void fill(T* x) { x[N] = N; }\n"
+        "template <class T> Status run(T* x) {\n  const int size = 512;\n  fill<T, size><<<1, size>>>(x);\n}\n"
+    )
+    assert built(source).entries == ("_Z4fillIfLi512EEvPT_",)
+    source = source.replace("Status", "int") + "void all() { table.push_back(Entry(Kind::DOUBLE, run<double>)); }\n"
+    assert built('#include "kinds.h"\n' + source).entries == ("_Z4fillIdLi512EEvPT_",)
+
+
 def test_a_guess_that_does_not_compile_is_none(built):
     one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
     assert (one.error, one.entries, one.guessed) == (None, (), False)
