@@ -551,11 +551,18 @@ def parameters(text: str) -> dict[str, tuple[str, ...]]:
     return {name: each.pop() for name, each in found.items() if len(each) == 1}
 
 
-def kernels_of(text: str) -> tuple[str, ...]:
-    """The names of the kernels that a file defines, without namespaces, whatever conditionals surround them."""
-    nodes = (node for node in _descendants(syntax_tree(text).root_node) if node.type == "function_definition")
-    heads = (_KERNEL.search(_head(node)) for node in nodes if "__global__" in _source(node))
-    return tuple(dict.fromkeys(head[1] for head in heads if head))
+def kernels_of(text: str, with_bodies: bool = False) -> tuple[str, ...]:
+    """The names of the kernels that a file defines, without namespaces, whatever conditionals surround them.
+
+    Those ``with_bodies`` alone have a statement.
+    """
+    found: dict[str, None] = {}
+    for node in _descendants(syntax_tree(text).root_node):
+        if node.type == "function_definition" and "__global__" in _source(node):
+            head, body = _KERNEL.search(_head(node)), node.child_by_field_name("body")
+            if head and (not with_bodies or (body and any(each.type != "comment" for each in body.named_children))):
+                found[head[1]] = None
+    return tuple(found)
 
 
 def _parameter_name(parameter: tree_sitter.Node) -> str:

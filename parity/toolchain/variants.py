@@ -36,7 +36,7 @@ from parity.toolchain.sources import INCLUDE, Source, closure, defining, includi
 from parity.toolchain.stubs import stub_of
 from parity.toolchain.vectors import DERIVED, PLAIN
 
-__all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "with_kernels"]
+__all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "of_version", "with_kernels"]
 
 ARCH = "__CUDA_ARCH__"
 
@@ -194,8 +194,8 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
 
 def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     """The variants of a source that compiles and has no kernel then, the likeliest first."""
-    if vendor == "amd" and "__global__" in source.files[source.path]:
-        yield Variant("newest", tuple(_VERSIONS))
+    if "__global__" in source.files[source.path]:
+        yield from of_version(vendor)
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
@@ -205,6 +205,12 @@ def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     yield Variant(
         "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
     )
+
+
+def of_version(vendor: str) -> Iterator[Variant]:
+    """The variant of a source with CUDA's version, which nvcc's headers define."""
+    if vendor == "amd":
+        yield Variant("newest", tuple(_VERSIONS))
 
 
 def _wholes(source: Source) -> Iterator[Variant]:

@@ -376,6 +376,18 @@ def test_a_switch_of_cudas_without_which_a_header_makes_nothing_of_a_kernel_is_o
     assert (one.error, len(one.entries), [each.flag for each in one.switches]) == (None, 1, ["-DOUR_WITH_CUDA"])
 
 
+def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
+    of_cuda = 'extern "C" __global__ void fill(int* x) {\n#if {}\n  *x = 1;\n#endif\n}\n__global__ void none() {}\n'
+    (tmp_path / "version.cu").write_text(of_cuda.replace("{}", "CUDA_VERSION >= 11000", 1))
+    ptx = '#if __CUDA_ARCH__ >= 700\n  asm("nosuch.instruction;");\n  *x = 1;\n#endif'
+    (tmp_path / "ptx.cu").write_text(f'extern "C" __global__ void fill(int* x) {{\n{ptx}\n}}\n')
+    sides = Sides(amd=Side(flags=("-D__CUDA_ARCH__=890",)))
+    ptx_one, version = build(tmp_path, ["ptx", "version"], ["gfx1100"], cache=cache, sides=sides)
+    assert (version.error, len(version.entries)) == (None, 2)
+    assert [each.flag for each in version.switches] == ["-DCUDA_VERSION=12080"]
+    assert "nosuch.instruction" in str(ptx_one.error)
+
+
 def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
     source = "#if CUDA_VERSION >= 10010\n#include <NvInfer.h>\n__global__ void fill(int* x) { *x = VALUE; }\n#endif\n"
     (tmp_path / "fill.cu").write_text(source.replace("VALUE", "1"))
