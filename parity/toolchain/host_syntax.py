@@ -263,7 +263,9 @@ def type_of_head_at(text: str, line: int, column: int, device: frozenset[str]) -
             return None
         above = above.parent
     is_function = above is not None and any(each.type == "function_declarator" for each in _descendants(above))
-    if not is_function or not pieces_at(text, line, column, device):
+    if above is None or not is_function or "__global__" in _source(above).partition("{")[0]:
+        return None
+    if not pieces_at(text, line, column, device):
         return None
     *namespaces, own = (part.strip() for part in name.split("::"))
     return TypeName(tuple(filter(None, namespaces)), own, bool(bracket))
