@@ -20,6 +20,7 @@ __all__ = [
     "CodeObject",
     "Kernel",
     "first_difference",
+    "idle",
     "mangled",
     "parse",
     "plain",
@@ -39,6 +40,11 @@ _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"',
 _VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
 _OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
 _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
+
+
+_ENTRY = re.compile(r"^(?:([\w$.]+):[^\n;]*; @|(?:\.\w+ )*\.entry ([\w$]+)\()", re.MULTILINE)
+"""Matches where a function begins in AMD's assembly, or a kernel in PTX."""
+_INSTRUCTION = re.compile(r"^\t(?:@!?%\w+\s+)?([a-z]\w*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,16 @@ def spelled(symbol: str) -> tuple[str, ...]:
         if letter == " " and not depth:
             start = i + 1
     return text[start:begin], text[start:]
+
+
+def idle(code: CodeObject) -> tuple[str, ...]:
+    """The kernels that do nothing: the first instruction of their code, AMD's or PTX, is the last."""
+    found = []
+    for match in _ENTRY.finditer(code.listing):
+        first = _INSTRUCTION.search(code.listing, match.end())
+        if (name := match[1] or match[2]) in code.kernels and first and first[1] in ("s_endpgm", "ret"):
+            found.append(name)
+    return tuple(found)
 
 
 def unqualified(name: str) -> str:

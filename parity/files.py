@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parity.errors import SYSTEM_ERRORS, SystemLacks, UsageError
 
-__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "rows_of", "text_of", "writing"]
+__all__ = ["CUDA_SUFFIXES", "below", "content_of", "is_file", "is_folder", "regular", "rows_of", "text_of", "writing"]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
@@ -26,6 +26,22 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFDIR: "a folder",
 }
+
+
+def is_file(path: Path) -> bool:
+    """True if there is such a file; what only looks like a name, and is none that the system takes, is no file's."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """As ``is_file``."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def regular(path: Path) -> Path:

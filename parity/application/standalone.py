@@ -81,9 +81,11 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         place = Path(scratch).resolve()
 
-        def compile_it(staged: StagedCuda) -> None:
-            if built.translation is not None:  # as it is, it does not compile: the host code in the way is found anew
-                compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", cuda)
+        def compile_it(staged: StagedCuda) -> bool:
+            if built.translation is None:
+                return True
+            # As it is, it does not compile: the host code in the way is found anew.
+            return bool(compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", cuda).kernels)
 
         unit = staged_cuda(compile_it, source, cuda, place / "staged" / "cuda").unit
         if unit.main == source.path:

@@ -19,13 +19,14 @@ from rich.text import Text
 from parity import documents
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
-from parity.codeobject import Kernel, plain, spelled
+from parity.codeobject import Kernel, plain, spelled, unqualified
 from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES
 from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
 from parity.toolchain.hints import say_so
+from parity.toolchain.host_syntax import kernels_of
 from parity.toolchain.staging import Translation
 
 __all__ = ["main", "options"]
@@ -89,6 +90,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_parts(built)
         _print_guessed(built)
         _print_empty(built, modules)
+        _print_without_code(built, modules)
     _print_failures(built)
     _print_sides(built)
     return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
@@ -287,6 +289,25 @@ def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
                 " like template __global__ void name<float>(float*); in the file does",
                 style="yellow",
             )
+
+
+def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
+    """Print the kernels of files that are not among those that were made of them: a line for each module."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for one in built:
+        path = modules[one.module]
+        if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
+            named = {unqualified((spelled(symbol) or (symbol,))[0]) for symbol in one.entries}
+            named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
+            kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
+            if lost := " ".join(name for name in kernels if name not in named):
+                lacking.setdefault((one.module, lost), []).append(one.target)
+    for (module, lost), targets in lacking.items():
+        output().print(
+            f"{module}: no code of {lost} for {' '.join(targets)}: nothing that compiles instantiates a template, or a"
+            " condition leaves it out",
+            style="yellow",
+        )
 
 
 def _print_failures(built: Sequence[Built]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, Kernel, parse, prebuilt, spelled, unqualified
+from parity.codeobject import CodeObject, Kernel, idle, parse, prebuilt, spelled, unqualified
 from parity.documents import json_text, read_json
 from parity.errors import UsageError
 from parity.side import Side, Sides
@@ -31,13 +31,13 @@ from parity.toolchain.diagnostics import diagnostics
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import HostCode, Repairs
-from parity.toolchain.host_syntax import parameters
+from parity.toolchain.host_syntax import kernels_of, parameters
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
-from parity.toolchain.variants import ARCH, OF_FLAGS, Variant, after_errors, with_kernels
+from parity.toolchain.variants import ARCH, OF_FLAGS, Variant, after_errors, of_version, with_kernels
 
 __all__ = [
     "Built",
@@ -387,6 +387,7 @@ def _build_one(
     One that has the ``known_errors`` of what it is a variant of has no variants of its own: it has changed nothing.
     """
     start = time.perf_counter()
+    hollow: frozenset[str] = frozenset()
     key = _key(source, target, fingerprint)
     chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
     known = cache.noted(chosen, _VARIANT)
@@ -398,7 +399,9 @@ def _build_one(
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target, attempts))
         built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
-        others = () if built.entries or source.kernels else with_kernels(source)
+        hollow = frozenset() if cached else _hollow(built, source)  # else it was seen to at first
+        others = of_version(target.vendor) if hollow else ()
+        others = others if built.entries or source.kernels else with_kernels(source, target.vendor)
     except compiler.CompileError as error:
         translation = error.translation or Translation(source.ported)
         seconds = time.perf_counter() - start
@@ -413,6 +416,7 @@ def _build_one(
         )
         others = after_errors(source, target.vendor, error) if error.findings != tuple(known_errors) else ()
     behind: Built | None = None
+    reserve: tuple[Variant, Built] | None = None
     errors = _errors_of(built)
     is_done = False
     for variant in others:
@@ -424,12 +428,19 @@ def _build_one(
         other = _build_as(variant, source, target, fingerprint, cache, attempts, known_errors)
         # One that changes something had the others as its own variants: all would be all of their combinations.
         is_done = is_done or (variant.kind in OF_FLAGS and other is not None and _errors_of(other) != errors)
-        if other and other.error and not built.error and variant.kind in ("switches", "cuda"):
+        if other and other.error and not built.error and variant.kind in ("switches", "cuda", "newest"):
             behind = behind or other  # the errors of the kernels that are there with a switch
         if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
+            if lost := _hollow(other, source):
+                if len(lost) < (len(other.entries) if built.error else len(hollow)):
+                    reserve = reserve or (variant, other)
+                continue
             if other.entries:
                 cache.note(chosen, _VARIANT, json_text(variant).decode())
             return other
+    if reserve:
+        cache.note(chosen, _VARIANT, json_text(reserve[0]).decode())
+        return reserve[1]
     if not built.error and not built.entries:
         return behind or replace(built, behind=switches_of_kernels(source))
     return built
@@ -460,6 +471,14 @@ def _build_as(
     """The module of a variant of the source; None if there is none."""
     other = variant.of(source)
     return _build_one(other, target, fingerprint, cache, attempts, known_errors) if other else None
+
+
+def _hollow(built: Built, source: Source) -> frozenset[str]:
+    """The kernels that do nothing although the source has a body for them: a condition leaves it out."""
+    nothing = idle(built.code_object) if built.code_object else ()
+    texts = (text for text in source.files.values() if nothing and "__global__" in text)
+    written = {name for text in texts for name in kernels_of(text, with_bodies=True)}
+    return frozenset(each for each in nothing if unqualified((spelled(each) or (each,))[0]) in written)
 
 
 def _errors_of(built: Built) -> tuple[Finding, ...]:
@@ -635,9 +654,10 @@ def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: P
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
     made: list[CodeObject] = []
 
-    def compile_it(staged: StagedCuda) -> None:
+    def compile_it(staged: StagedCuda) -> bool:
         attempts.begin()
         made[:] = [cuda.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
+        return bool(made[0].kernels)
 
     staged = without_host_code(compile_it, source, target, folder / "cuda")
     translation = None

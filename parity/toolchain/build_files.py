@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from parity.files import is_file, is_folder
 from parity.toolchain.lexing import code
 
 __all__ = [
@@ -74,6 +75,8 @@ _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
 _INSERTED = re.compile(r"@(\w+)@|\$\{(\w+)\}")
+_LINES = re.compile(r"^[ \t]*@(\w+)@[ \t]*$", re.MULTILINE)
+"""Matches what stands for whole lines."""
 _FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND|_MODULE|_SUPPORT)?")
 _NOT_FOR_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
 _SCOPES = frozenset(("PUBLIC", "PRIVATE", "INTERFACE"))
@@ -212,7 +215,7 @@ def folders_of(source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
     for path, text in _files(folders, source):
         for word in _included(text):
             place = Path(os.path.normpath(path.parent / word))
-            if word and place.is_dir() and place not in folders:
+            if word and is_folder(place) and place not in folders:
                 found[place] = None
     return tuple(found)
 
@@ -222,7 +225,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
 
     A switch of the template is on if its name is CUDA's (``USE_CUDA``), because a build without that has no use for
     a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
-    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others.
+    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others, and nothing where it stands for lines.
     """
     path = _template(header, folders)
     if path is None:
@@ -242,11 +245,14 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
     def insert(text: str) -> str:
         return _INSERTED.sub(lambda match: inserted(match[1] or match[2]), text)
 
+    def lines(match: re.Match[str]) -> str:
+        return match[0] if _set(match[1], cmake) else ""
+
     def inserted(name: str) -> str:
         return _set(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
+    return Made(path, insert(_DEFINED.sub(define, _LINES.sub(lines, text))), tuple(on))
 
 
 def _template(header: str, folders: Iterable[Path]) -> Path | None:
@@ -259,7 +265,7 @@ def _template(header: str, folders: Iterable[Path]) -> Path | None:
             if f"/{made}".endswith(f"/{header}"):
                 word = re.sub(r"^(?:\$\{\w+\}/)+", "", template)
                 for folder in (path.parent, *folders):
-                    if (folder / word).is_file():
+                    if is_file(folder / word):
                         return folder / word
     for folder in folders:
         for steps in ("", "*/", "*/*/"):

@@ -55,8 +55,10 @@ class StagedCuda:
         return self.originals.get(path, str(path))
 
 
-def compiled(compile_it: Callable[[StagedCuda], None], source: Source, target: Target, folder: Path) -> StagedCuda:
+def compiled(compile_it: Callable[[StagedCuda], bool], source: Source, target: Target, folder: Path) -> StagedCuda:
     """Compile a module as it is, or without host code that does not compile here, below ``folder``; what compiled.
+
+    ``compile_it`` says whether kernels came out of it.
 
     Raises:
         CompileError: device code does not compile.
@@ -69,14 +71,24 @@ def compiled(compile_it: Callable[[StagedCuda], None], source: Source, target: T
             cuda_stub(each.missing_header) != cuda_library(each.missing_header) for each in diagnostics(error.log)
         ):
             raise
+        kernels: list[bool] = []
         try:
-            return _compiled(compile_it, source, target, folder.with_name(f"{folder.name}-plain"), cuda_library)
+            staged = _compiled(
+                lambda each: kernels.append(compile_it(each)),
+                source,
+                target,
+                folder.with_name(f"{folder.name}-plain"),
+                cuda_library,
+            )
         except CompileError:
             raise error from None
+        if not kernels[-1]:  # they need it
+            raise
+        return staged
 
 
 def _compiled(
-    compile_it: Callable[[StagedCuda], None],
+    compile_it: Callable[[StagedCuda], object],
     source: Source,
     target: Target,
     folder: Path,

@@ -71,10 +71,14 @@ def diagnostics(log: str) -> list[Diagnostic]:
     """The errors in what a compiler said, in its order."""
     found: list[Diagnostic] = []
     stacks: dict[str, tuple[Place, ...]] = {}
+    is_of_warning = False
     for place, kind, text, stack in _messages(log):
         # Clang shows who includes a file only where that changes from one message to the next.
         if stack:
             stacks[place[0]] = stack
+        is_of_warning = kind == "warning" or (is_of_warning and kind == "note")
+        if is_of_warning:
+            continue
         if "error" in kind:
             found.append(Diagnostic(text, (place,), stacks.get(place[0], ())))
         elif found and kind == "note" and "requested here" in text:

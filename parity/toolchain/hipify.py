@@ -36,6 +36,7 @@ __all__ = [
     "Finding",
     "Hipified",
     "Rule",
+    "counterpart",
     "declared_names",
     "defined_macros",
     "hipify",
@@ -188,6 +189,12 @@ def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
         rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
         (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers
+
+
+def counterpart(name: str) -> str:
+    """HIP's identifier in the place of CUDA's; empty if there is none, or it is the same."""
+    rule = table()[0].get(name)
+    return rule.hip if rule and rule.hip != name and rule.hip.isidentifier() else ""
 
 
 def hipify(

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
+from parity.toolchain.hipify import Finding
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
     KERNEL_WORD,
@@ -44,6 +45,7 @@ from parity.toolchain.host_syntax import (
     launched,
     linkage_at,
     pieces_at,
+    this_at,
     typedef_at,
     word_at,
     zeros_at,
@@ -70,6 +72,12 @@ _TEMPLATE_ID = re.compile(r"^out-of-line constructor for '.*' cannot have templa
 
 _NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a constant expression")
 """clang's error for a constant that is made of a static member of ``*this``, which nvcc evaluates."""
+
+_OF_THIS = re.compile(r"^constexpr if condition is not a constant expression")
+"""clang's error for a condition that is a static member of ``*this``, which nvcc evaluates."""
+
+_TEMPLATE_WORD = re.compile(r"^(?:use|missing) 'template' keyword")
+"""clang's error for a template of a type that is not known yet, which nvcc takes without the word."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
@@ -154,7 +162,8 @@ class HostCode:
     """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
-    with what is left out. ``brought`` are lines for what these headers would have brought with them.
+    with what is left out. ``brought`` are lines for what these headers would have brought with them, ``pasted`` names
+    of CUDA's that macros put together.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -162,6 +171,7 @@ class HostCode:
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
     brought: tuple[str, ...] = ()
+    pasted: tuple[Finding, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -229,7 +239,7 @@ def repaired(
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
     piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
     are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
-    parity asks for the instantiated templates: one that leads to an error goes.
+    parity asks for the instantiated templates: one that leads to an error goes if nothing else is left to go.
     """
     device = device_macros(texts.values()) | device_macros(texts.values(), anywhere=True, words=KERNEL_WORD)
     perhaps = device_macros(texts.values(), anywhere=True, words=DEVICE_ALONE)
@@ -240,12 +250,12 @@ def repaired(
     }
     pieces: dict[tuple[str, int], LeftOut] = {}
     refused: set[int] = set()
+    doubted: set[int] = set()
     for error in errors:
         if error.missing_header:
             continue
-        if guessed and (asked := [line - 1 for file, line, _ in error.places if file == INSTANTIATIONS]):
-            refused.update(asked)
-            continue
+        if guessed:
+            doubted.update(line - 1 for file, line, _ in error.places if file == INSTANTIATIONS)
         sides = (
             _sides(error, texts, device_macros(texts.values(), anywhere=True))
             if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
@@ -257,7 +267,7 @@ def repaired(
         own = [each for each in error.candidates if each[0] in texts] if _OWN_ATOMIC.search(error.text) else []
         for file, line, column in own if 0 < len(own) < len(error.candidates) else error.places:
             if file == INSTANTIATIONS:
-                refused.add(line - 1)
+                refused.update(() if guessed else (line - 1,))
                 break
             if file not in texts or line > texts[file].count("\n") + 1:  # the linker may mean one of the same name
                 continue
@@ -273,6 +283,12 @@ def repaired(
                 around = arguments_at(texts[file], line, column)
             elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
                 around = words
+            elif _TEMPLATE_WORD.search(error.text):
+                around = tuple(
+                    replace(each, end=each.start, instead="template ") for each in word_at(texts[file], line, column)
+                )
+            elif _OF_THIS.search(error.text):
+                around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _BRACES.search(error.text):
@@ -298,6 +314,8 @@ def repaired(
                 left_out = LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, piece.instead)
                 pieces.setdefault((file, piece.start), left_out)
                 break
+    if not pieces:
+        refused |= doubted  # what else does not compile may be the reason of its errors
     if not missing and (without or not (pieces or refused)):
         pieces = {**_beyond(host, texts, errors, device, without), **pieces}
     if not missing and not pieces and not refused:

@@ -18,6 +18,7 @@ __all__ = [
     "KERNEL_WORD",
     "Instantiation",
     "Piece",
+    "TypeName",
     "arguments_at",
     "asks_for_a_version",
     "attributes_at",
@@ -31,12 +32,15 @@ __all__ = [
     "first_length_at",
     "function_at",
     "guessed",
+    "kernels_of",
     "launched",
     "linkage_at",
     "parameters",
     "pieces_at",
     "syntax_tree",
     "text_of",
+    "this_at",
+    "type_of_head_at",
     "typedef_at",
     "word_at",
     "zeros_at",
@@ -69,9 +73,14 @@ _LAMBDA = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()")
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
+_THIS_BYTES = re.compile(rb"[^;{}\n]*?\b(this->)(?=\w)")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
+_LOCAL = re.compile(r"\bconst(?:expr)?\s+(?:\w+\s+)+(\w+)\s*=\s*(\d+)\s*;")
+"""A constant of a function: its name, and its value."""
+_USES = frozenset(("template_function", "template_type", "template_method"))
+"""Nodes of templates with their arguments."""
 _NUMBER = "32"
 """The number for a template where nothing says one: a size that fits a warp and most tiles."""
 _UNKNOWN = "?"
@@ -101,14 +110,24 @@ _UNITS = frozenset(
 _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_list", "ERROR"))
 #: Statements of a function that can be taken out whole, those with a body of their own among them.
 _STATEMENTS = frozenset(
-    ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
+    (
+        "expression_statement",
+        "declaration",
+        "for_range_loop",
+        "throw_statement",
+        "using_declaration",
+        "alias_declaration",
+    )
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
 _INDENTED = re.compile(rf"{_ALONE.pattern}|^[ \t]+[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\)[ \t]*$", re.MULTILINE)
 """Matches the call of a macro that stands alone in a line, in a class perhaps, where nothing ends it."""
 _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 _BYTE = re.compile(rb"[^\r\n]")
-_VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
+_VERSION = re.compile(
+    r"\b(?:(?:CUDA|CUDART|CCCL|CUB|THRUST|_LIBCUDACXX_CUDA_API)_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+"
+    r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
+)
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
 _CLASSES = frozenset(("class_specifier", "struct_specifier"))
@@ -139,8 +158,24 @@ class Instantiation:
     namespaces: tuple[str, ...]
     name: str
 
+    @classmethod
+    def of(cls, text: str) -> Instantiation:
+        """The one whose ``str`` a text is."""
+        name, bracket, arguments = text.partition("<")
+        *namespaces, own = name.split("::")
+        return cls(tuple(namespaces), own + bracket + arguments)
+
     def __str__(self) -> str:
         return "::".join((*self.namespaces, self.name))
+
+
+@dataclass(frozen=True)
+class TypeName:
+    """The name of a type, as code uses it."""
+
+    namespaces: tuple[str, ...]
+    name: str
+    is_template: bool
 
 
 def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:
@@ -212,6 +247,26 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
         return ()
     above = node.parent
     return (_piece(above if above is not None and above.type in _HEADS else node, ""),)
+
+
+def type_of_head_at(text: str, line: int, column: int, device: frozenset[str]) -> TypeName | None:
+    """The type at a place in the head of a host function; None if there is none, or the function is for the device."""
+    node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    if node is None or node.type not in ("type_identifier", "namespace_identifier"):
+        return None
+    while node.parent is not None and node.parent.type in ("qualified_identifier", "template_type"):
+        node = node.parent
+    name, bracket, _ = _source(node).partition("<")
+    above = node.parent
+    while above is not None and above.type not in _FUNCTIONS:
+        if above.type in ("compound_statement", "field_initializer_list"):
+            return None
+        above = above.parent
+    is_function = above is not None and any(each.type == "function_declarator" for each in _descendants(above))
+    if not is_function or not pieces_at(text, line, column, device):
+        return None
+    *namespaces, own = (part.strip() for part in name.split("::"))
+    return TypeName(tuple(filter(None, namespaces)), own, bool(bracket))
 
 
 def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece], ...]:
@@ -314,6 +369,14 @@ def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return tuple(_piece(word, "const") for word in declaration.children if _source(word) == "constexpr")
 
 
+def this_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The first ``this->`` in a condition that begins at a place, which becomes the class; none if there is none."""
+    return tuple(
+        replace(piece, instead="::std::remove_reference_t<decltype(*this)>::")
+        for piece in _matched_at(_THIS_BYTES, text, line, column)
+    )
+
+
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
     """The text between the first brackets of an array in the declaration at a place; none if there is none."""
     declaration = _node_at(text, line, column, "declaration")
@@ -378,7 +441,7 @@ def error_directive(text: str, line: int) -> Piece | None:
 
 
 def asks_for_a_version(text: str, line: int) -> bool:
-    """True if the conditional around a line asks for the version of CUDA; HIP has none."""
+    """True if the conditional around a line asks for the version of CUDA, or an option of nvcc; HIP has none."""
     depth = 0
     for each in reversed(text.split("\n")[: line - 1]):
         match = _CONDITIONAL.match(each)
@@ -488,6 +551,20 @@ def parameters(text: str) -> dict[str, tuple[str, ...]]:
     return {name: each.pop() for name, each in found.items() if len(each) == 1}
 
 
+def kernels_of(text: str, with_bodies: bool = False) -> tuple[str, ...]:
+    """The names of the kernels that a file defines, without namespaces, whatever conditionals surround them.
+
+    Those ``with_bodies`` alone have a statement.
+    """
+    found: dict[str, None] = {}
+    for node in _descendants(syntax_tree(text).root_node):
+        if node.type == "function_definition" and "__global__" in _source(node):
+            head, body = _KERNEL.search(_head(node)), node.child_by_field_name("body")
+            if head and (not with_bodies or (body and any(each.type != "comment" for each in body.named_children))):
+                found[head[1]] = None
+    return tuple(found)
+
+
 def _parameter_name(parameter: tree_sitter.Node) -> str:
     declarator = parameter.child_by_field_name("declarator")
     words = [] if declarator is None else _WORD.findall(_source(declarator).partition("[")[0])
@@ -501,20 +578,67 @@ def guessed(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
     are 32. ``texts`` are those of all that the file includes.
     """
     root = syntax_tree(text).root_node
-    launches: dict[str, list[str]] = {}
+    launches: dict[str, dict[tuple[str, ...], None]] = {}
     for function in _launches(root):
-        name, _, arguments = _source(function).partition("<")
-        launches.setdefault(name.rpartition("::")[2].strip(), []).append(arguments.removesuffix(">"))
+        name = _source(function).partition("<")[0].rpartition("::")[2].strip()
+        launches.setdefault(name, {}).update(dict.fromkeys(_given(function, texts)))
     for node in _descendants(root):
         kernel = _KERNEL.search(_head(node)) if node.type == "template_declaration" else None
         parameters = node.child_by_field_name("parameters") if kernel else None
         if kernel is None or parameters is None:
             continue
         defaults = [_default(child, texts) for child in parameters.named_children if child.type != "comment"]
-        for given in launches.get(kernel[1], [""]):
-            parts = [part.strip() for part in _COMMA.split(given) if part.strip()]
-            if found := _guess(defaults, kernel[1] in launches, parts):
+        for given in launches.get(kernel[1], [()]):
+            if found := _guess(defaults, kernel[1] in launches, given):
                 yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
+
+
+def _given(use: tree_sitter.Node, texts: Sequence[str], depth: int = 3) -> Iterator[tuple[str, ...]]:
+    """The arguments of a template where it is used, with what the parameters of a template around it stand for.
+
+    These are the arguments with which the same file uses that one. A number of which nobody says one is what
+    ``_default`` says.
+    """
+    arguments = _source(use).partition("<")[2].removesuffix(">")
+    parts = tuple(part.strip() for part in _COMMA.split(arguments) if part.strip())
+    around = use.parent
+    constants: dict[str, str] = {}
+    while around is not None and around.type != "template_declaration":
+        if around.type == "compound_statement":
+            constants = {**dict(_LOCAL.findall(_source(around))), **constants}
+        around = around.parent
+    parts = tuple(constants.get(part, part) for part in parts)
+    listed = around.child_by_field_name("parameters") if around else None
+    children = [child for child in listed.named_children if child.type != "comment"] if listed else []
+    names = [_parameter_name(child) or _source(child).partition("=")[0].split()[-1] for child in children]
+    if around is None or not set(names) & set(parts):
+        yield parts
+        return
+    root = around
+    while root.parent is not None:
+        root = root.parent
+    own = _defined_by(around)
+    uses = [each for each in _descendants(root) if each.type in _USES and _named_by(each) == own]
+    several = dict.fromkeys(each for node in uses if depth for each in _given(node, texts, depth - 1))
+    defaults = [_default(child, texts) for child in children]
+    for given in [each for each in several if len(each) <= len(names)] or [()]:
+        known = dict(zip(names, (*given, *defaults[len(given) :]), strict=True))
+        yield tuple(known.get(part, part) or part for part in parts)
+
+
+def _named_by(node: tree_sitter.Node) -> str:
+    name = node.child_by_field_name("name")
+    return _source(name) if name else ""
+
+
+def _defined_by(template: tree_sitter.Node) -> str:
+    """The name of the class or function that a template is."""
+    for node in _descendants(template):
+        if node.type in _CLASSES:
+            return _named_by(node)
+        if node.type == "function_declarator" and (name := node.child_by_field_name("declarator")):
+            return _source(name).rpartition("::")[2]
+    return ""
 
 
 def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
@@ -607,11 +731,29 @@ def _instead(node: tree_sitter.Node) -> str:
         return f"({ANYTHING})"
     if node.type == "return_statement":
         return _instead_of_return(node)
-    alone = node.type in ("expression_statement", "for_range_loop") or _above(node).type in _BODIES
+    alone = node.type in ("expression_statement", "for_range_loop", "throw_statement") or _above(node).type in _BODIES
     if node.type in _STATEMENTS and alone:
-        functions = (_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function))
+        functions = [_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function)]
+        functions += map(_source, _templates_given(node))
         return "".join(("{", *(f" (void)&{function};" for function in functions), " }"))
     return ""
+
+
+def _templates_given(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The function templates of a file that a statement gives to others, with arguments that mean the same anywhere."""
+    given = [
+        each
+        for each in _descendants(node)
+        if each.type == "template_function"
+        and each.parent is not None
+        and each.parent.type == "argument_list"
+        and all(map(_PLAIN.fullmatch, _source(each).partition("<")[2].removesuffix(">").replace(",", " ").split()))
+    ]
+    root = node
+    while given and root.parent is not None:
+        root = root.parent
+    defined = {_defined_by(each) for each in _descendants(root) if each.type == "template_declaration"} if given else ()
+    yield from (each for each in given if _named_by(each) in defined)
 
 
 def _instead_of_return(node: tree_sitter.Node) -> str:

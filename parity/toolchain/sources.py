@@ -16,7 +16,7 @@ from pathlib import Path
 from parity import zig
 from parity.codeobject import source_of, unqualified
 from parity.errors import MissingTool, UsageError, nearest
-from parity.files import CUDA_SUFFIXES, below
+from parity.files import CUDA_SUFFIXES, below, is_file
 from parity.side import Side
 from parity.toolchain.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.toolchain.hipify import LITERAL, table
@@ -55,7 +55,8 @@ _MODULES = (*CUDA_SUFFIXES, ".hip", ".hsaco", ".co")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
 _INCLUDED_LATER = re.compile(
-    r'^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?:(<)([\w./-]+)>|(")([\w./-]+\.(?:h|hpp|cu|cuh|inl|inc|def))")[ \t]*$',
+    r"^[ \t]*#[ \t]*define[ \t]+\w+(?:\(\))?[ \t]+"
+    r'(?:(<)([\w./-]+)>|(")([\w./-]+\.(?:h|hpp|cu|cuh|inl|inc|def))")[ \t]*$',
     re.MULTILINE,
 )
 """A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
@@ -393,7 +394,7 @@ def _found_around(
 def _named(header: str, source: Path) -> Path | None:
     """The first of the folders that build files name in which a header is."""
     folders = folders_of(source, project_of(source.parent))
-    return next((folder for folder in folders if (folder / header).is_file()), None)
+    return next((folder for folder in folders if is_file(folder / header)), None)
 
 
 def _made_headers(
@@ -464,7 +465,7 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
     for above in project:
         for steps in range(_STEPS_DOWN + 1):
             found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
-            hits = sorted(path for path in found if path.is_file())
+            hits = sorted(path for path in found if is_file(path))
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)
@@ -560,4 +561,4 @@ def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path,
 def found_in(header: str, folders: Iterable[Path]) -> Path | None:
     """The file that a header is, in the first folder that has it."""
     candidates = (Path(os.path.normpath(folder / header)) for folder in folders)
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if is_file(path)), None)

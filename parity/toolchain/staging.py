@@ -14,14 +14,14 @@ from pathlib import Path
 
 from parity.toolchain import compiler, rocm
 from parity.toolchain.aliases import declared_again
-from parity.toolchain.brought import brought
+from parity.toolchain.brought import brought, pasted
 from parity.toolchain.compat import Compat, of_version, supplied
 from parity.toolchain.compiler import RUNTIME, CompileError, Unit, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.header_defects import defects
 from parity.toolchain.hints import hints
-from parity.toolchain.hipify import Finding, Hipified, hipify
+from parity.toolchain.hipify import Finding, Hipified, counterpart, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
 from parity.toolchain.sources import INCLUDE, Source, found_in, included, searched
@@ -124,8 +124,10 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if any(each.missing_header for each in errors):
                     missed = installed.headers_missed if installed else compiler.headers_missed
                     errors += not_found(missed(staged.unit, target), texts)
-                if host.empty_headers and (new := brought(errors, texts.values(), host.brought)):
-                    repairs.host = replace(host, brought=(*host.brought, *new))
+                new = brought(errors, texts, host.brought) if host.empty_headers else ()
+                names = () if source.ported else pasted(errors, texts.values(), host.pasted)
+                if new or names:
+                    repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
                     continue
                 without = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
@@ -179,9 +181,10 @@ def _explained(
 
 
 def _wanted(source: Source) -> Iterator[Instantiation]:
-    """The kernel templates that are declared, as AMD's side spells them."""
+    """The kernel templates that are declared, as AMD's side spells them; guesses where their constants are known."""
     for name in source.kernels:
-        yield Instantiation((), name if source.ported else hipify(name, source.path.name).text)
+        text = name if source.ported else hipify(name, source.path.name).text
+        yield Instantiation.of(text) if source.guessed else Instantiation((), text)
 
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
@@ -236,8 +239,9 @@ def _staged(
         place.write_text(library_names(each.text for each in hip.values()))
     after = (compiler.STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
     behind = folder / BROUGHT
-    if host.brought:
-        behind.write_text("\n".join((*host.brought, "")))
+    lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
+    if lines:
+        behind.write_text("\n".join((*lines, "")))
     unit = Unit(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
@@ -245,7 +249,7 @@ def _staged(
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
             *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
-            *((behind.resolve(),) if host.brought else ()),
+            *((behind.resolve(),) if lines else ()),
             *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
@@ -293,7 +297,7 @@ def _translation(
     return Translation(
         source.ported,
         dict(replaced),
-        tuple(compat.left([finding for each in hip.values() for finding in each.unmapped])),
+        tuple(compat.left([*(finding for each in hip.values() for finding in each.unmapped), *host.pasted])),
         tuple(finding for each in hip.values() for finding in each.hazards),
         tuple(finding for each in hip.values() for finding in each.branches),
         tuple(finding for each in hip.values() for finding in each.spelled_out),

@@ -37,15 +37,20 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen"
+    r"|cudnn(?=[A-Z])|CUDNN_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
-    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
 )
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
-_DECLARED_HANDLE = re.compile(r"\btypedef\s+struct\s+\w+\s*\*\s*(\w+)\s*;")
-"""A handle that a source declares itself, so that its header needs none of the library's."""
+_OWN = (
+    re.compile(r"\btypedef\b[^;{}()]*?\b(\w+)\s*;"),
+    re.compile(r"\b(?:struct|class|enum(?:\s+class)?)\s+(\w+)\s*\{"),
+    re.compile(r"\b(?:const|constexpr)\s+(?:[\w:]+[\s*&]+)+(\w+)\s*[={]"),
+)
+"""Names that a source defines itself: a handle, so that its header needs none of the library's, or a constant."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 _HEADERS = {
     "cublas": "cublas_v2.h",
@@ -56,7 +61,12 @@ _HEADERS = {
     "nccl": "nccl.h",
 }
 """The headers of NVIDIA's libraries, by how their names begin."""
-_OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
+_OF_BOTH = frozenset(
+    (
+        *("PyTorch", "GLM", "the helpers of CUDA's samples", "MPI", "Torch 7"),
+        *("Boost.Test", "Catch2", "doctest", "Googletest", "glog", "dmlc-core's logging", "{fmt}", "spdlog"),
+    )
+)
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
     ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")
@@ -113,7 +123,7 @@ def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
     names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
-    names -= _written().union(*map(_DECLARED_HANDLE.findall, texts))
+    names -= _written().union(*(own.findall(text) for own in _OWN for text in texts))
     here = {} if cuda is None else {name: each for name, each in _HEADERS.items() if (cuda / each).is_file()}
     names = {name for name in names if not name.lower().startswith(tuple(here))}
     lines = [f"#include <{header}>" for header in here.values()]

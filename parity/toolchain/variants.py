@@ -36,7 +36,7 @@ from parity.toolchain.sources import INCLUDE, Source, closure, defining, includi
 from parity.toolchain.stubs import stub_of
 from parity.toolchain.vectors import DERIVED, PLAIN
 
-__all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "with_kernels"]
+__all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "of_version", "with_kernels"]
 
 ARCH = "__CUDA_ARCH__"
 
@@ -101,11 +101,6 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
-_DIALECTS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "-fms-extensions": (re.compile(r"^use 'template' keyword to treat"), "as compilers of Windows take it"),
-}
-"""Flags for what only some compilers take, by clang's errors without, each with a reason."""
-
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
@@ -120,7 +115,6 @@ Kind = Literal[
     "cuda",
     "halves",
     "headers",
-    "dialect",
     "linked",
     "part",
     "templates",
@@ -183,9 +177,6 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         for header, (without, _, _) in _HEADERS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("headers", (header,)))
-        for flag, (without, _) in _DIALECTS.items():
-            if any(without.search(each.advice) for each in error.findings):
-                flags.append(Variant("dialect", (flag,)))
     if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
         flags.append(Variant("halves", _OF_HALVES[vendor]))
     if vendor == "amd":
@@ -201,15 +192,25 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         yield Variant("without", ())
 
 
-def with_kernels(source: Source) -> Iterator[Variant]:
+def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     """The variants of a source that compiles and has no kernel then, the likeliest first."""
+    if "__global__" in source.files[source.path]:
+        yield from of_version(vendor)
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
         yield Variant("cuda", tuple(names))
+    elif "__global__" in source.files[source.path] and (cudas := tuple(filter(is_for_cuda, switches_asked(source)))):
+        yield Variant("cuda", cudas)  # without, a header may make nothing of CUDA's words
     yield Variant(
         "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
     )
+
+
+def of_version(vendor: str) -> Iterator[Variant]:
+    """The variant of a source with CUDA's version, which nvcc's headers define."""
+    if vendor == "amd":
+        yield Variant("newest", tuple(_VERSIONS))
 
 
 def _wholes(source: Source) -> Iterator[Variant]:
@@ -309,14 +310,6 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
-def _of_dialect(source: Source, names: tuple[str, ...]) -> Source | None:
-    """The source with a flag for what only some compilers take."""
-    (flag,) = names
-    if flag in source.side.flags:
-        return None
-    return _with(source, (Switch(flag, source.path, 1, f'hip-flags = ["{flag}"]', why=_DIALECTS[flag][1]),))
-
-
 def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
@@ -327,7 +320,8 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 def _afresh(source: Source) -> Repairs:
     """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
     host = source.repairs.host
-    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought))
+    kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought, pasted=host.pasted)
+    return Repairs(kept)
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
@@ -431,7 +425,6 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "cuda": _for_cuda,
     "halves": _of_halves,
     "headers": _of_headers,
-    "dialect": _of_dialect,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

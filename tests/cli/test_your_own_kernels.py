@@ -179,6 +179,16 @@ def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_
     assert "its kernel templates are; built for tiled<float>" in " ".join(result.out.split())
 
 
+def test_kernels_of_which_there_is_no_code_are_named(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text(
+        "template <class T> __global__ void twice(T* x) { x[0] *= T(2); }\n"
+        "__global__ void tiled(int* x) { x[0] = 1; }\n"
+        "#ifdef NEVER\n__global__ void __launch_bounds__(64) never(int* x) { x[0] = 1; }\n#endif\n"
+    )
+    said = "tiled: no code of twice never for gfx1100: nothing that compiles instantiates a template, or a condition"
+    assert said in " ".join(parity("build", "tiled", *TARGET).out.split())
+
+
 def test_kernels_behind_a_switch_that_nothing_defines_need_the_switch(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text("#ifdef TILED\n__global__ void tiled(int* x) { x[0] = 1; }\n#endif\n")
     result = parity("build", "tiled", *TARGET)

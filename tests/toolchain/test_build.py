@@ -346,11 +346,12 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "three.h").write_text("#define THREE 3\n#define NAMED <tr1/functional>\n")
     (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
+    (tmp_path / "deep" / "one.h").write_text("constexpr int one = 1;\n")
     (tmp_path / "fill.cu").write_text(
         '#include "deep\\er\\three.h"\n#include NAMED\n#define OTHER "deep/four.h"\n#include OTHER\n'
-        "#include <thrust\\pair.h>\n"
+        "#include <thrust\\pair.h>\n#define ONE_OF() <deep/one.h>\n#include ONE_OF()\n"
         "using hashed = std::tr1::hash<int>;\n"
-        'extern "C" __global__ void fill(int* x) { *x = THREE + four; }\n'
+        'extern "C" __global__ void fill(int* x) { *x = THREE + four + one; }\n'
     )
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("thrust/pair.h", "tr1/functional"))
@@ -364,6 +365,37 @@ def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_pat
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries) == (None, ("fill",))
     assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
+
+
+def test_a_switch_of_cudas_without_which_a_header_makes_nothing_of_a_kernel_is_on(tmp_path, cache):
+    (tmp_path / "words.h").write_text(
+        "#ifdef OUR_WITH_CUDA\n#include <cuda.h>\n#else\n#undef __global__\n#define __global__\n#endif\n"
+    )
+    (tmp_path / "fill.cu").write_text('#include "words.h"\n__global__ void fill(int* x) { *x = 1; }\n')
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, len(one.entries), [each.flag for each in one.switches]) == (None, 1, ["-DOUR_WITH_CUDA"])
+
+
+def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
+    of_cuda = 'extern "C" __global__ void fill(int* x) {\n#if {}\n  *x = 1;\n#endif\n}\n__global__ void none() {}\n'
+    (tmp_path / "version.cu").write_text(of_cuda.replace("{}", "CUDA_VERSION >= 11000", 1))
+    ptx = '#if __CUDA_ARCH__ >= 700\n  asm("nosuch.instruction;");\n  *x = 1;\n#endif'
+    (tmp_path / "ptx.cu").write_text(f'extern "C" __global__ void fill(int* x) {{\n{ptx}\n}}\n')
+    sides = Sides(amd=Side(flags=("-D__CUDA_ARCH__=890",)))
+    ptx_one, version = build(tmp_path, ["ptx", "version"], ["gfx1100"], cache=cache, sides=sides)
+    assert (version.error, len(version.entries)) == (None, 2)
+    assert [each.flag for each in version.switches] == ["-DCUDA_VERSION=12080"]
+    assert "nosuch.instruction" in str(ptx_one.error)
+
+
+def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
+    source = "#if CUDA_VERSION >= 10010\n#include <NvInfer.h>\n__global__ void fill(int* x) { *x = VALUE; }\n#endif\n"
+    (tmp_path / "fill.cu").write_text(source.replace("VALUE", "1"))
+    (tmp_path / "none.cu").write_text(source)
+    fill, none = build(tmp_path, ["fill", "none"], ["gfx1100"], cache=cache)
+    assert (fill.error, len(fill.entries)) == (None, 1)
+    assert [each.flag for each in fill.switches] == ["-DCUDA_VERSION=12080"]
+    assert "VALUE" in str(none.error)
 
 
 def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):

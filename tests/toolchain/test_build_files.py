@@ -5,6 +5,7 @@ import pytest
 from parity.toolchain.build_files import (
     Made,
     beside,
+    folders_of,
     made_header,
     named_folder,
     standard_of,
@@ -165,6 +166,13 @@ def test_the_folder_that_a_build_file_names(project, file, text):
     assert named_folder(places, source, project_of(source.parent)) == places[0]
 
 
+def test_what_only_looks_like_a_folder_is_none(project):
+    (project / "src" / "area-cuda").mkdir()
+    (project / "README.md").write_text(f"nvcc -I{'a' * 300} -I\0 -Isrc/area-cuda area.cu\n")
+    source = project / "src" / "cuda" / "area.cu"
+    assert folders_of(source, project_of(source.parent)) == (project / "src" / "area-cuda",)
+
+
 @pytest.mark.parametrize("text", ["all: ../area-cuda\n", "CFLAGS = -I../area-cuda -I../area-omp\n", ""])
 def test_no_folder_is_guessed(project, text):
     (project / "src" / "cuda" / "Makefile").write_text(text)
@@ -185,6 +193,7 @@ TEMPLATE = """\
 #define ON_GPUS @HAVE_CUDA@
 #cmakedefine HAVE_TPU @HAVE_TPU@
 #cmakedefine HAVE_SIMD @HAVE_SIMD@
+@MORE_LINES@
 """
 MADE = """\
 #define USE_CUDA
@@ -198,6 +207,7 @@ MADE = """\
 #define ON_GPUS 1
 /* #undef HAVE_TPU */
 #define HAVE_SIMD TRUE
+
 """
 CONDITION = "if(WITH_TPU)\n  set(HAVE_TPU TRUE)\nendif()\nset(HAVE_SIMD TRUE)\n"
 

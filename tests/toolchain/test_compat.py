@@ -152,13 +152,16 @@ extern "C" __global__ void k(const unsigned long long* in, unsigned long long* o
 
 
 def test_a_template_of_a_dependent_type_without_the_word(tmp_path, cache):
-    source = """struct S { template <class T> __device__ int size() const { return sizeof(T); } };
-template <class A> __device__ int of(A a) { return a.size<float>(); }
+    source = """struct S {
+  template <class T> __device__ int size() const { return sizeof(T); }
+  template <int N> __device__ int operator()() const { return N; }
+};
+template <class A> __device__ int of(A a) { return a.size<float>() + a.operator()<3>(); }
 extern "C" __global__ void k(const int* n, int* x) { x[threadIdx.x] = of(S()) + n[threadIdx.x]; }
 """
     kernels = program(tmp_path, source, "gfx1100", cache)
-    assert (kernels.run("k", np.zeros(64, np.int32), np.ones(64, np.int32), block=64) == 5).all()
-    assert [each.flag for each in kernels.built.switches] == ["-fms-extensions"]
+    assert (kernels.run("k", np.zeros(64, np.int32), np.ones(64, np.int32), block=64) == 8).all()
+    assert [each.instead for each in kernels.built.translation.left_out] == ["template ", "template "]
 
 
 def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
@@ -243,3 +246,81 @@ def test_headers_of_rocms_other_packages_say_the_version_of_hip(tmp_path, cache)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
     assert "rocm-core/rocm_version.h" in {need.name for need in built.needs}
+
+
+def test_kernels_that_are_launched_with_attributes(tmp_path, cache):
+    source = """#include <cuda_runtime.h>
+template <typename T, int by>
+__global__ void times(const T* x, T* y) {
+  cudaGridDependencySynchronize();
+  y[threadIdx.x] = by * x[threadIdx.x];
+  cudaTriggerProgrammaticLaunchCompletion();
+}
+template <typename T, int by>
+void run(T* y, T* x, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {dim3(1), dim3(64)};
+  config.dynamicSmemBytes = 0;
+  config.stream = stream;
+  cudaLaunchAttribute attrs[2];
+  attrs[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attrs[0].val.programmaticStreamSerializationAllowed = 1;
+  attrs[1].id = cudaLaunchAttributeCooperative;
+  attrs[1].val.cooperative = 1;
+  config.attrs = attrs;
+  config.numAttrs = 2;
+  cudaError_t status = cudaLaunchKernelEx(&config, times<T, by>, x, y);
+  void* arguments[] = {&x, &y};
+  status = cudaLaunchKernelExC(&config, (const void*)times<T, by + 1>, arguments);
+}
+template void run<int, 3>(int*, int*, cudaStream_t);
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert not kernels.built.translation.left_out and not kernels.built.unmapped
+    x = np.arange(64, dtype=np.int32)
+    symbols = [kernels.built.code_object.symbol(f"times<int, {by}>") for by in (3, 4)]
+    for by, symbol in zip((3, 4), symbols, strict=True):
+        assert (kernels.run(symbol, np.zeros(64, np.int32), x, block=64) == x * by).all()
+
+
+def test_threads_of_a_group_by_a_condition(tmp_path, cache):
+    source = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* y) {
+    const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    const auto same = cg::binary_partition<16>(tile, x[threadIdx.x] % 3 == 0);
+    const auto again = cg::binary_partition(same, x[threadIdx.x] % 2 == 0);
+    y[threadIdx.x] = 1000 * same.size() + 100 * again.size() + again.thread_rank();
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    x = np.arange(64, dtype=np.int32)
+    alike = [[n for n in range(t // 16 * 16, t // 16 * 16 + 16) if (n % 3 == 0) == (t % 3 == 0)] for t in x]
+    again = [[n for n in each if n % 2 == t % 2] for t, each in zip(x, alike, strict=True)]
+    wanted = [1000 * len(a) + 100 * len(b) + b.index(t) for t, a, b in zip(x, alike, again, strict=True)]
+    assert kernels.run("k", np.zeros(64, np.int32), x, block=64).tolist() == wanted
+
+
+NV = """#include <nv/target>
+#include <cuda/std/cstddef>
+#include <cuda/stream_ref>
+#include <cstddef>
+struct Hash {
+    __device__ int of(std::byte x) const { return of(cuda::std::byte{(unsigned char)x} << 1); }
+    __device__ int of(cuda::std::byte x) const { return cuda::std::to_integer<int>(x | cuda::std::byte{1}); }
+};
+void host(cuda::stream_ref stream) { if (stream != cuda::stream_ref{}) stream.wait(); }
+extern "C" __global__ void k(const int* x, int* y) {
+    const unsigned t = threadIdx.x;
+    NV_IF_TARGET(NV_IS_HOST, (y[t] = -1;), (y[t] = 1;))
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (y[t] += 2;), (y[t] = -2;))
+    NV_IF_TARGET(NV_PROVIDES_SM_90, (y[t] = -3;))
+    NV_DISPATCH_TARGET(NV_IS_EXACTLY_SM_70, (y[t] = -4;), NV_NO_TARGET, (y[t] = -5;), NV_ANY_TARGET, (y[t] += 4;))
+    y[t] += 8 * Hash().of(std::byte(x[t]));
+}
+"""
+
+
+def test_what_code_is_compiled_for_as_libcupp_asks_it(tmp_path, cache):
+    kernels = program(tmp_path, NV, "gfx1100", cache)
+    x = np.arange(64, dtype=np.int32)
+    assert (kernels.run("k", np.zeros(64, np.int32), x, block=64) == 7 + 8 * (2 * x | 1)).all()

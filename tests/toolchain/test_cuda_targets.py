@@ -430,6 +430,17 @@ def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, t
     assert (built.translation.stubs, built.translation.empty_headers) == ((), ("ATen/ATen.h",))
 
 
+def test_kernels_that_are_launched_with_types_of_the_small_torch_are_not_lost_without_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <ATen/ATen.h>\n#include <torch/extension.h>\n"
+        "template <class T> __device__ T twice(c10::Half, T x) { return 2 * x + missing_at_first(x); }\n"
+        "template <class T> __global__ void k(T* x) { *x = twice(c10::Half(), *x); }\n"
+        "at::Tensor f(at::Tensor x) { k<<<1, 1>>>(x.data_ptr<float>()); return x; }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert "missing_at_first" in str(built.error)
+
+
 def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <cublas_v2.h>\n#include <nccl.h>\n"
@@ -445,6 +456,19 @@ def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_pat
     assert built.entries == ("k",)
     if built.translation:  # none where CUDA is installed with its libraries
         assert not built.translation.left_out
+
+
+def test_small_headers_of_libraries_for_the_host_serve_this_side_too(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <THC/THC.h>\n#include <fmt/format.h>\n#include <glog/logging.h>\n#include <gtest/gtest.h>\n"
+        "#include <mpi.h>\n#include <spdlog/spdlog.h>\n"
+        "template <class T> __global__ void k(T* x) { *x = 1; }\n"
+        'TEST(Kernel, Runs) {\n  CHECK_EQ(MPI_Barrier(MPI_COMM_WORLD), 0) << fmt::format("{}", 1);\n'
+        "  k<<<1, 1>>>((double*)nullptr);\n}\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("_Z1kIdEvPT_",) and not built.translation.left_out
 
 
 def test_device_code_is_never_left_out(compiler, tmp_path):

@@ -1,7 +1,11 @@
 """Small headers for what tests of frameworks and Torch 7's libraries include."""
 
 import numpy as np
+import pytest
 from execution import program
+
+from parity.errors import MissingTool
+from parity.toolchain import nvcc
 
 TESTS = """
 #include <gtest/gtest.h>
@@ -48,6 +52,47 @@ extern "C" __global__ void NAME(Half, add)(const half_float::half* x, half_float
 }
 #endif
 """
+
+
+CATCH = """
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_template_test_macros.hpp>
+#include <boost/test/unit_test.hpp>
+#include <tuple>
+
+template <typename T, int by>
+__global__ void times(const T* x, T* y) { y[threadIdx.x] = by * x[threadIdx.x]; }
+
+TEST_CASE("Of nothing", "[times]") {
+  SECTION("empty") { times<int, 1><<<1, 32>>>(nullptr, nullptr); }
+  REQUIRE(1 == Catch::Approx(1.0));
+  INFO("at " << GENERATE(1, 2));
+}
+TEMPLATE_TEST_CASE("Of types", "", int, float) { times<TestType, 2><<<1, 32>>>(nullptr, nullptr); }
+TEMPLATE_TEST_CASE_SIG("Of both", "", ((typename T, int N), T, N), (int, 3), (double, 4)) {
+  times<T, N><<<1, 32>>>(nullptr, nullptr);
+}
+TEMPLATE_TEST_CASE_SIG("Of numbers", "", ((int N), N), 5, 6) { times<int, N><<<1, 32>>>(nullptr, nullptr); }
+BOOST_AUTO_TEST_SUITE(suite)
+using Types = std::tuple<char, short>;
+BOOST_AUTO_TEST_CASE_TEMPLATE(of_types, T, Types) { times<T, 7><<<1, 32>>>(nullptr, nullptr); BOOST_CHECK_EQUAL(1, 1); }
+BOOST_AUTO_TEST_CASE(of_nothing) { times<int, 8><<<1, 32>>>(nullptr, nullptr); }
+BOOST_AUTO_TEST_SUITE_END()
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "sm_90"])
+def test_tests_of_catch2_and_boost_are_built_for_each_type(tmp_path, cache, target):
+    if target == "sm_90":
+        try:
+            nvcc()
+        except MissingTool as error:
+            pytest.skip(str(error))
+    built = program(tmp_path, CATCH, target, cache).built
+    assert not built.translation.left_out and not set(built.translation.empty_headers) - set(built.translation.stubs)
+    kinds = {"int": (1, 2, 3, 5, 6, 8), "float": (2,), "double": (4,), "char": (7,), "short": (7,)}
+    wanted = {built.code_object.symbol(f"times<{kind}, {by}>") for kind, several in kinds.items() for by in several}
+    assert {*built.entries} == wanted and len(wanted) == 10
 
 
 def test_tests_of_googletest_are_built_with_their_kernels(tmp_path, cache):
@@ -131,3 +176,31 @@ def test_images_of_opencv_and_a_header_of_the_projects_own_among_its(tmp_path, c
     kernels = program(tmp_path / "src", IMAGES, "gfx1100", cache)
     x = np.arange(32, dtype=np.uint8)
     assert (kernels.run("doubled", np.zeros(32, np.uint8), x, block=32) == 2 * x).all()
+
+
+LIBRARIES = """
+#include <cudnn.h>
+#include <curand.h>
+#include <mpi.h>
+
+typedef struct Generator hiprandGenerator_t;
+enum cudnnKind_t { ONE };
+static const MPI_Datatype MPI_OWN = MPI_FLOAT;
+struct Context {
+  cudnnHandle_t handle;
+  float* data;
+  Context() { cudnnCreate(&handle); }
+};
+static __constant__ struct { float* data; } context;
+__global__ void twice() { context.data[threadIdx.x] *= 2; }
+void run(Context* all) {
+  if (cudnnGetVersion() < 7000) return;
+  MPI_Bcast(all->data, 1, MPI_OWN, 0, MPI_COMM_WORLD);
+  twice<<<1, 32>>>();
+}
+"""
+
+
+def test_libraries_of_the_host_and_names_like_theirs_that_a_source_defines(tmp_path, cache):
+    built = program(tmp_path, LIBRARIES, "gfx1100", cache).built
+    assert built.entries and not built.translation.left_out and not built.translation.empty_headers

@@ -201,9 +201,47 @@ def test_templates_that_other_files_launch_get_a_number_of_their_own(built):
     assert one.guessed and "-std=c++20" in [each.flag for each in one.switches]
 
 
+def test_templates_that_host_templates_launch_get_what_these_are_called_with(built):
+    source = (
+        "template <class T, int N, bool B> __global__ void fill(T* x) { x[N] = B; }\n"
+        "template <class T, int N> __global__ void scale(T* x) { x[N] *= N; }\n"
+        "template <class T, int N, bool B> Array<T> run(Array<T> x) { fill<T, N, B><<<1, 1>>>(x.data); return x; }\n"
+        "template <class T, bool B> Array<T> either(Array<T> x) { return B ? run<T, 3, B>(x) : run<T, 5, false>(x); }\n"
+        "template <class T> Array<T> all(Array<T> x) { return either<T, true>(x); }\n"
+        "template <class T, int N> struct Scaler { Array<T> x; void run() { scale<T, N><<<1, 1>>>(x.data); } };\n"
+    )
+    filled = {"_Z4fillIfLi3ELb1EEvPT_", "_Z4fillIfLi5ELb0EEvPT_"}
+    assert {*built(source).entries} == {*filled, "_Z5scaleIfLi32EEvPT_"}
+    named = "namespace in {\nconst int five = 5;\n" + source.replace("run<T, 5,", "run<T, five,") + "}\n"
+    assert {*names(built(named)).values()} >= {f"_ZN2in{name[2:].replace('EEv', 'EEEv')}" for name in filled}
+    used = source + "void both(Array<double> x) { Scaler<double, 2>{x}.run(); Scaler<float, 4>{x}.run(); }\n"
+    assert {*built(used).entries} == {*filled, "_Z5scaleIdLi2EEvPT_", "_Z5scaleIfLi4EEvPT_"}
+
+
+def test_templates_whose_launch_names_a_constant_of_its_function(built):
+    source = (
+        "template <class T, int N> __global__ void fill(T* x) { x[N] = N; }\n"
+        "template <class T> Status run(T* x) {\n  const int size = 512;\n  fill<T, size><<<1, size>>>(x);\n}\n"
+    )
+    assert built(source).entries == ("_Z4fillIfLi512EEvPT_",)
+    source = source.replace("Status", "int") + "void all() { table.push_back(Entry(Kind::DOUBLE, run<double>)); }\n"
+    assert built('#include "kinds.h"\n' + source).entries == ("_Z4fillIdLi512EEvPT_",)
+
+
 def test_a_guess_that_does_not_compile_is_none(built):
     one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
     assert (one.error, one.entries, one.guessed) == (None, (), False)
+
+
+def test_a_condition_that_is_a_static_member_of_this_is_evaluated(built):
+    one = built(
+        "template <class T> struct Base { static constexpr bool is_wide = sizeof(T) > 2; };\n"
+        "template <class T> struct Slot : Base<T> {\n"
+        "  __device__ T get(T x) const { if constexpr (sizeof(T) < 8 and this->is_wide) return x; else return -x; }\n"
+        "};\n"
+        'extern "C" __global__ void k(int* x) { *x = Slot<int>().get(*x); }\n'
+    )
+    assert (one.error, one.entries) == (None, ("k",))
 
 
 def test_conditionals_in_a_piece_stay():
@@ -403,8 +441,10 @@ def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
 
 def test_an_error_directive_about_the_version_of_cuda_does_not_count(built):
     version = "#if !defined(CUDART_VERSION)\n#error no CUDA\n#elif CUDART_VERSION < 9000\n#error old\n#endif\n"
+    version += "#ifndef __CUDACC_EXTENDED_LAMBDA__\n#error no lambdas\n#endif\n"
     one = built(version + "__global__ void k(int* x) { x[0] = 1; }\n")
-    assert not one.error and [piece.name for piece in one.translation.left_out] == ["#error no CUDA"]
+    assert not one.error
+    assert {piece.name for piece in one.translation.left_out} == {"#error no CUDA", "#error no lambdas"}
     one = built("#ifndef TIMER\n#if CUDART_VERSION < 3\n#else\n#endif\n#error no timer\n#endif\n")
     assert "no timer" in str(one.error)
 

@@ -1,5 +1,6 @@
-// The libraries that host code calls: hipBLAS, hipFFT, hipSPARSE, hipSOLVER, hipRAND, MIOpen, RCCL. Only their names
-// matter, and those that a module uses are written to library_names.h when it is compiled.
+// The libraries that host code calls: hipBLAS, hipFFT, hipSPARSE, hipSOLVER, hipRAND, MIOpen, RCCL, and cuDNN, whose
+// names hipify keeps. Only their names matter, and those that a module uses are written to library_names.h when it is
+// compiled.
 #pragma once
 
 #include <hip/hip_bf16.h>

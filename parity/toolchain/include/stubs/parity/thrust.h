@@ -221,6 +221,18 @@ __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 template <typename T>
 constexpr __host__ __device__ T* raw_pointer_cast(const device_ptr<T>& pointer) { return pointer.get(); }
 
+struct host_system_tag {};
+struct device_system_tag {};
+struct any_system_tag {
+  operator host_system_tag() const;
+  operator device_system_tag() const;
+};
+
+template <typename T>
+constexpr __host__ __device__ T& raw_reference_cast(T& x) { return x; }
+template <typename T>
+constexpr __host__ __device__ const T& raw_reference_cast(const T& x) { return x; }
+
 template <typename T, typename Allocator = std::allocator<T>>
 struct host_vector : std::vector<T> {
   using std::vector<T>::vector;

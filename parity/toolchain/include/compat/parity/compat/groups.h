@@ -1,4 +1,4 @@
-// cooperative_groups::reduce and the scans, which HIP's cooperative groups lack.
+// cooperative_groups::reduce, the scans and binary_partition, which HIP's cooperative groups lack.
 #pragma once
 
 #include <hip/hip_cooperative_groups.h>
@@ -27,7 +27,32 @@ __device__ __forceinline__ T of_rank(const Group& group, T value, unsigned rank)
     return ::parity_compat::exchanged(value, [&](int word) { return group.shfl(word, int(rank)); });
 }
 
+struct of_lanes : coalesced_group {
+    __device__ explicit of_lanes(lane_mask lanes) : coalesced_group(lanes) {}
+};
+
+// The threads of a group for which a condition is what it is for this one.
+template <class Group>
+__device__ coalesced_group alike(const Group& group, int condition) {
+    unsigned long long lanes = 0;
+    for (unsigned rank = 0; rank < group.size(); ++rank) {
+        const unsigned long long is_one = group.shfl(condition, int(rank)) == condition;
+        lanes |= is_one << unsigned(group.shfl(int(__lane_id()), int(rank)));
+    }
+    return of_lanes(lanes);
+}
+
 }  // namespace parity_compat_groups
+
+// These give way to those of a newer HIP.
+template <class... Last>
+__device__ coalesced_group binary_partition(const coalesced_group& group, bool condition, Last...) {
+    return parity_compat_groups::alike(group, condition);
+}
+template <unsigned size, class Parent, class... Last>
+__device__ coalesced_group binary_partition(const thread_block_tile<size, Parent>& tile, bool condition, Last...) {
+    return parity_compat_groups::alike(tile, condition);
+}
 
 // The same in every thread: ranks 0, 1, 2, ... from the left.
 template <class Group, class T, class Operation>
