@@ -26,7 +26,7 @@ from parity.toolchain.build_files import (
 )
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
-from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
+from parity.toolchain.diagnostics import CRASHED, ELSEWHERE, diagnostics
 from parity.toolchain.hints import is_beyond_switches, switches_asked, switches_of_kernels
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.host_code import HostCode, Repairs
@@ -162,7 +162,8 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
-    if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
+    said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
+    if said and all(ELSEWHERE in each.text for each in said):
         # It compiles, and nothing but the file that has the names makes a difference.
         yield Variant("linked", tuple(_elsewhere(error)))
         yield from _wholes(source)

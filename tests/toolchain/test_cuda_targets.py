@@ -489,7 +489,8 @@ def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler
     assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log
 
 
-ELSEWHERE = """extern __constant__ float table[4];
+ELSEWHERE = """#include <absent_library.h>
+extern __constant__ float table[4];
 extern __device__ float twice(float x);
 extern "C" __global__ void k(float* x) { x[threadIdx.x] = twice(table[threadIdx.x]); }
 """
