@@ -112,7 +112,7 @@ def _prepared(source: Source, host: HostCode, folder: Path, stub_of: Callable[[s
     """The source as it is, if nothing is left out and no other file is compiled with it."""
     if host != HostCode() or source.linked:
         return _staged(source, host, folder, stub_of)
-    unit = Unit(source.path, source.folders, source.side.forced, source.side.flags)
+    unit = Unit(source.path, source.folders, tuple(map(_forced, source.side.forced)), source.side.flags)
     return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
 
@@ -161,11 +161,16 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),
-            *(forced.get(name, name) for name in source.side.forced),
+            *(forced.get(name, _forced(name)) for name in source.side.forced),
         ),
         source.side.flags,
     )
     return StagedCuda(unit, originals, host, stubs)
+
+
+def _forced(name: str | Path) -> str:
+    """The header that a setting or a variant forces in: one of parity's own by its path."""
+    return str(STUBS / name) if (STUBS / name).is_file() else str(name)
 
 
 def _named(error: Diagnostic, names: dict[Path, str], texts: dict[str, str]) -> Diagnostic:

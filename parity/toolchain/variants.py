@@ -58,6 +58,8 @@ _VERSIONS = {
 _LANES = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
 """Matches the name of a macro that is the lanes of a wavefront, as builds define it that ask the GPU at hand."""
 
+_PREFIXES = {"amd": "hip", "cuda": "cuda"}
+"""How the settings of a side begin."""
 _PTX = re.compile(r"\basm\b|\binline PTX\b")
 _AMBIGUOUS = re.compile(r"\bambiguous\b|\bmore than one (?:operator|conversion|instance|user-defined)\b")
 _OF_HALVES = {
@@ -68,6 +70,8 @@ _OF_HALVES = {
     ),
 }
 """With what torch.utils.cpp_extension compiles for each side, so that torch's Half is the only one with operators."""
+
+_STANDARD = "parity/standard.h"
 
 _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
     "parity/compat/min_max.h": (
@@ -90,16 +94,17 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)\b"),
         "because CUDA's headers, CUB's among them, bring it",
     ),
-    "parity/standard.h": (
+    _STANDARD: (
         re.compile(
-            r"(?:undeclared identifier|unknown type name) '"
-            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))'"
+            r"(?:undeclared identifier|unknown type name|^identifier) ['\"]"
+            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))['\"]"
         ),
         re.compile(r"\b(?:[A-Z]+\d*_(?:MAX|MIN|EPSILON)|u?int\d+_t|mem(?:cpy|set))\b"),
         "because other compilers' headers bring what is in the standard library",
     ),
 }
-"""Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
+"""Headers to force in, by clang's errors without, each with the text that asks for it, and why. Of these nvcc misses
+``_STANDARD``, too."""
 
 _DIALECTS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "-fms-extensions": (re.compile(r"^use 'template' keyword to treat"), "as compilers of Windows take it"),
@@ -181,9 +186,10 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
-        for header, (without, _, _) in _HEADERS.items():
-            if any(without.search(each.advice) for each in error.findings):
-                flags.append(Variant("headers", (header,)))
+    for header, (without, _, _) in _HEADERS.items():
+        if (vendor == "amd" or header == _STANDARD) and any(without.search(each.advice) for each in error.findings):
+            flags.append(Variant("headers", (header, f"{_PREFIXES[vendor]}-force-include")))
+    if vendor == "amd":
         for flag, (without, _) in _DIALECTS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("dialect", (flag,)))
@@ -299,12 +305,12 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with a header forced in, at the first place that asks for it."""
-    (header,) = names
+    header, setting = names
     _, asks, why = _HEADERS[header]
     if source.ported or header in source.side.forced:
         return None
     if place := _first(source, asks, code):
-        said = Switch(f"-include {header}", *place, f'hip-force-include = ["{header}"]', why=why)
+        said = Switch(f"-include {header}", *place, f'{setting} = ["{header}"]', why=why)
         side = replace(source.side, forced=(*source.side.forced, header))
         return replace(source, side=side, switches=(*source.switches, said), repairs=_afresh(source))
     return None
