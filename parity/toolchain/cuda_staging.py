@@ -69,8 +69,9 @@ def compiled(compile_it: Callable[[StagedCuda], None], source: Source, target: T
             cuda_stub(each.missing_header) != cuda_library(each.missing_header) for each in diagnostics(error.log)
         ):
             raise
+        plain = folder.with_name(f"{folder.name}-plain")
         try:
-            return _compiled(compile_it, source, target, folder.with_name(f"{folder.name}-plain"), cuda_library)
+            return _compiled(compile_it, source, target, plain, cuda_library, patient=False)
         except CompileError:
             raise error from None
 
@@ -81,7 +82,10 @@ def _compiled(
     target: Target,
     folder: Path,
     stub_of: Callable[[str], str],
+    *,
+    patient: bool = True,
 ) -> StagedCuda:
+    """What compiled with these stubs; who is not ``patient`` ends where device code is in the way."""
     staged = _prepared(source, HostCode(), folder, stub_of)
     rounds = 0
     while True:
@@ -97,7 +101,7 @@ def _compiled(
             refused = [_named(each, names, texts) for each in warnings(error.log)]
             supplied = [each for each in missed((*errors, *refused)) if each[0] not in staged.former]
             host = staged.host if supplied else repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
-            if host is None or rounds == ROUNDS:
+            if host is None or rounds == ROUNDS or (host.stuck and not patient):
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.
             rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)

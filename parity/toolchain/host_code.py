@@ -154,7 +154,8 @@ class HostCode:
     """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
-    with what is left out. ``brought`` are lines for what these headers would have brought with them.
+    with what is left out. ``brought`` are lines for what these headers would have brought with them. ``stuck`` are
+    errors, with their places, that were the user's own when it was last added to.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -162,6 +163,7 @@ class HostCode:
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
     brought: tuple[str, ...] = ()
+    stuck: frozenset[tuple[str, Place]] = frozenset()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -227,7 +229,8 @@ def repaired(
     """The pieces to leave out so that these errors go away; None if none of them is one of host code.
 
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
-    piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
+    piece goes first; ``coarse`` is a whole function at once, as it is where the same errors are the user's own for the
+    second time: then the others matter little. With ``without``, device code goes as well where headers
     are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
     parity asks for the instantiated templates: one that leads to an error goes.
     """
@@ -239,7 +242,9 @@ def repaired(
         if error.missing_header and error.missing_header not in host.empty_headers
     }
     pieces: dict[tuple[str, int], LeftOut] = {}
+    open_ones: list[tuple[str, str, list[Piece]]] = []
     refused: set[int] = set()
+    stuck: set[tuple[str, Place]] = set()
     for error in errors:
         if error.missing_header:
             continue
@@ -291,26 +296,30 @@ def repaired(
                 if len(around) > 1 and not pieces_at(texts[file], line, column, perhaps):
                     around = around[-1:]  # no part of a function that may be the device's: it would do something else
             if not around:
+                if not (without or _BEYOND.search(error.text) or _LAUNCHES.search(error.text)):
+                    stuck.add((error.text, (file, line, column)))
                 break  # device code of the user's: the error is his
-            open_ones = [piece for piece in (around[-1:] if coarse else around) if not host.covers(file, piece)]
-            if open_ones:
-                piece = open_ones[0]
-                left_out = LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, piece.instead)
-                pieces.setdefault((file, piece.start), left_out)
+            if found := [piece for piece in around if not host.covers(file, piece)]:
+                open_ones.append((file, error.text, found))
                 break
+    for file, because, found in open_ones:
+        piece = found[-1 if coarse or stuck & host.stuck else 0]
+        left_out = LeftOut(file, piece.line, piece.head, because, piece.start, piece.end, piece.instead)
+        pieces.setdefault((file, piece.start), left_out)
     if not missing and (without or not (pieces or refused)):
         pieces = {**_beyond(host, texts, errors, device, without), **pieces}
     if not missing and not pieces and not refused:
         return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
-    found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
+    wanted = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
     return replace(
         host,
+        stuck=frozenset(stuck),
         left_out=(*host.left_out, *pieces.values()),
         empty_headers=(*host.empty_headers, *missing),
         missing=(*host.missing, *missing.values()),
-        instantiated=tuple(dict.fromkeys((*kept, *found))),
+        instantiated=tuple(dict.fromkeys((*kept, *wanted))),
     )
 
 
