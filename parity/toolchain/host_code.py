@@ -27,6 +27,7 @@ from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Plac
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
     KERNEL_WORD,
+    SIDE_WORD,
     Instantiation,
     Piece,
     arguments_at,
@@ -252,7 +253,7 @@ def repaired(
             refused.update(asked)
             continue
         sides = (
-            _sides(error, texts, device_macros(texts.values(), anywhere=True))
+            _sides(error, texts, device_macros(texts.values(), anywhere=True, words=SIDE_WORD))
             if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
             else ()
         )
@@ -323,7 +324,7 @@ def repaired(
     )
 
 
-def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) -> Iterator[LeftOut]:
+def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) -> Iterator[LeftOut]:
     """The words on its side that only a definition has, or only its declaration: nvcc takes both for both."""
     if error.previous and error.previous[0] in texts:
         places = [error.places[0], error.previous]
@@ -331,7 +332,7 @@ def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) 
         quoted = _QUOTED.search(error.text)
         name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
         places = list(_named(name.split()[-1], texts)) if name else []
-    said = [(file, attributes_at(texts[file], line, column, device)) for file, line, column in places if file in texts]
+    said = [(file, attributes_at(texts[file], line, column, macros)) for file, line, column in places if file in texts]
     for (_, one), (file, other) in itertools.permutations(said, 2):
         if one and other and (missing := [word for word in one[0] if word not in other[0]]):
             piece, instead = other[1], f"{' '.join(missing)} "

@@ -24,7 +24,7 @@ from parity.toolchain.build_files import (
     standard_used,
     switches_of,
 )
-from parity.toolchain.compiler import CompileError
+from parity.toolchain.compiler import CompileError, undefined
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.diagnostics import CRASHED, ELSEWHERE, diagnostics
 from parity.toolchain.hints import is_beyond_switches, switches_asked, switches_of_kernels
@@ -32,7 +32,7 @@ from parity.toolchain.hipify import defined_macros
 from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
-from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
+from parity.toolchain.sources import INCLUDE, Source, closure, including, linked, others_define, project_of
 from parity.toolchain.stubs import stub_of
 from parity.toolchain.vectors import DERIVED, PLAIN
 
@@ -170,7 +170,7 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
     if said and all(ELSEWHERE in each.text for each in said):
         # It compiles, and nothing but the file that has the names makes a difference.
-        yield Variant("linked", tuple(_elsewhere(error)))
+        yield Variant("linked", undefined(error))
         yield from _wholes(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())
@@ -185,7 +185,7 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(_PTX.search(each.advice) for each in error.findings):
         flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
-        flags.append(Variant("linked", tuple(_elsewhere(error))))
+        flags.append(Variant("linked", undefined(error)))
     for header, (without, _, _) in _HEADERS.items():
         if (vendor == "amd" or header == _STANDARD) and any(without.search(each.advice) for each in error.findings):
             flags.append(Variant("headers", (header, f"{_PREFIXES[vendor]}-force-include")))
@@ -223,11 +223,6 @@ def _wholes(source: Source) -> Iterator[Variant]:
     for path in including(source.path):
         if path not in source.parts:
             yield Variant("part", (source.name(path),))
-
-
-def _elsewhere(error: CompileError) -> list[str]:
-    """The names of functions and variables that an error says are defined nowhere."""
-    return [each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice]
 
 
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -377,10 +372,7 @@ def _of_newest(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those behind it that define what it declares for the device."""
-    others: dict[Path, int] = {}
-    for path, line in () if source.ported else defining(names, source).values():
-        if path not in source.linked:
-            others.setdefault(path, line)
+    others = others_define(names, source)
     if not others:
         return None
     included = (
