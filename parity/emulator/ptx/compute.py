@@ -139,8 +139,16 @@ def _logic(o: Operation, base: str) -> None:
 
 def _combined(base: str, masks: Sequence[str]) -> str:
     sign = {"and": "&", "or": "|", "xor": "^", "mov": "", "not": ""}[base]
+    if base in ("and", "or") and any(map(_WIDE_COMPARISON.search, masks)):
+        first, second = sorted(masks, key=lambda mask: bool(_WIDE_COMPARISON.search(mask)))
+        undecided = "r" if base == "and" else "~r"
+        return f"[&] {{ Mask r = {first}; if ({undecided} & exec) r {sign}= {second}; return r; }}()"
     value = f" {sign} ".join(masks)
     return f"~({value})" if base == "not" else value
+
+
+_WIDE_COMPARISON = re.compile(r"V<[fiu]64> a\b")
+"""A comparison of 64 bits takes so long that it is left out where another one decides for all threads."""
 
 
 def _set(o: Operation, target: str, value: str) -> None:

@@ -189,6 +189,11 @@ def synchronised(o: Operation, members: str, *lines: str) -> None:
     o.step(*begin, "{ const Mask on = exec;", *lines, "}")
 
 
+def _members(o: Operation, operand: str) -> str:
+    """The threads that are named by the last operand of an exchange; mostly these are all, and that is known here."""
+    return "all(ALL)" if o.bits(operand, "b32") == 0xFFFFFFFF else o.source(operand, "b32")
+
+
 def _guard_before(o: Operation) -> None:
     """Let the threads of the guard come to the operation, and the others go on behind it."""
     if not o.item.modifiers:
@@ -203,13 +208,19 @@ def _shfl(o: Operation, words: list[str]) -> None:
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
     first, valid = parts_of(target)
-    named = o.source(members, "b32")
-    values = [o.source(each, "b32") for each in (a, b, c)]
+    named = _members(o, members)
+    lane = o.bits(b, "b32")
+    if mode == "BFLY" and lane is not None and lane < 32 and o.bits(c, "b32") == 31:
+        value = f"crossed<{lane}>(t, on, {o.source(a, 'b32')}, {named}, {o.here})"
+        exchange = f"const Mask valid = on; const V<u32> r = {value};"
+    else:
+        values = [o.source(each, "b32") for each in (a, b, c)]
+        value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
+        exchange = f"Mask valid; const V<u32> r = {value};"
     synchronised(
         o,
         named,
-        "Mask valid;",
-        f"const V<u32> r = shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here});",
+        exchange,
         o.result(first, "b32", "r"),
         o.decide(valid, "valid"),
     )
@@ -220,7 +231,7 @@ def _vote(o: Operation, words: list[str]) -> None:
         raise Missing("votes of threads without a mask (vote), which GPUs since Volta do not have")
     _guard_before(o)
     target, p, members = o.item.operands
-    named = o.source(members, "b32")
+    named = _members(o, members)
     lines = [f"const V<u32> ayes = voted(on, {o.predicate(p)}, {named}), here = voted(on, ALL, {named});"]
     if "ballot" in words:
         lines.append(o.result(target, "b32", "ayes"))
@@ -234,7 +245,7 @@ def _match(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, members = o.item.operands
     first, valid = parts_of(target)
-    named = o.source(members, "b32")
+    named = _members(o, members)
     lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
     if "any" in words:
         lines.append(o.result(first, "b32", "equal"))
@@ -248,7 +259,7 @@ def _match(o: Operation, words: list[str]) -> None:
 def _redux(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, members = o.item.operands
-    named = o.source(members, "b32")
+    named = _members(o, members)
     type_ = words[-1]
     kind = next(word for word in words if word in ("add", "min", "max", "and", "or", "xor"))
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
@@ -265,7 +276,7 @@ def _elect(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, members = o.item.operands
     first, valid = parts_of(target)
-    named = o.source(members, "b32")
+    named = _members(o, members)
     lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
     lines.append(o.decide(valid, "holds(leader == IOTA)"))
     synchronised(o, named, *lines)

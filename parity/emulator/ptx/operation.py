@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from parity.coverage import Point
@@ -94,23 +95,26 @@ class Translation:
     current instruction. ``notes`` are the points of the code that are noted when they are reached, each with the number
     of its operation and its place among the numbers of that. ``constants`` are places for the registers that threads of
     a warp share and, behind these, for those that are constants, each with the name of its function; then the values of
-    literals. ``formals`` are the slots of parameters and results by function and name, ``returns`` those of the
-    operation at which each thread goes on behind a call. ``used`` are the registers of each function that it reads,
-    ``unwritten`` are the slots that may be read before they are
-    written, ``unwritten_shared`` the places of such registers among the constants.
+    literals. ``values`` are the bits of those registers that are a literal. ``formals`` are the slots of parameters and
+    results by function and name, ``returns`` those of the operation at which each thread goes on behind a call.
+    ``used`` are the registers of each function that it reads, ``unwritten`` are the slots that may be read before they
+    are written, ``unwritten_shared`` the places of such registers among the constants.
     """
 
     def __init__(
         self,
         functions: Sequence[Function],
         layout: Layout,
-        constants: Iterable[tuple[str, str]] = (),
+        constants: Collection[tuple[str, str]] = (),
         shared: Collection[tuple[str, str]] = (),
     ) -> None:
         self.functions = {each.name: each for each in functions}
         self.constants = [0, 0]  # the block and the launch of which they are
         self._literals: dict[int, int] = {}
+        written_once = {*constants}
         self._constants = {each: self._constant(0) for each in (*shared, *constants)}
+        self.values = {(each.name, name): bits for each in functions for name, bits in _moved(each)
+                       if (each.name, name) in written_once}  # fmt: skip
         self.layout = layout
         self.steps: list[Step] = []
         self.places: dict[str, int] = {}
@@ -176,6 +180,11 @@ class Translation:
     def vectors(self) -> int:
         """The number of slots."""
         return self._next
+
+    @property
+    def floats(self) -> Iterator[range]:
+        """The slots of f64 and of f32."""
+        return chain.from_iterable(each.floats for each in self._slots.values())
 
     def slot(self, function: str, register: str) -> int:
         """The slot of a register, or the first of two."""
@@ -254,6 +263,12 @@ class Operation:
     def register(self, name: str, type_: str) -> str:
         """A register as a variable of a C++ type."""
         return f"R({type_}, {self.n(self.whole.slot(self.function.name, name))})"
+
+    def bits(self, operand: str, type_: str) -> int | None:
+        """The bits of an operand that is a literal, or a register that is nothing else; None if it is neither."""
+        value = self.whole.values.get((self.function.name, operand))
+        value = literal(operand, type_) if value is None else value
+        return value if value is None else value % (1 << 8 * size_of(type_))
 
     def source(self, operand: str, type_: str) -> str:
         """The value of an operand as ``V<type>``."""
@@ -362,6 +377,15 @@ class Operation:
 
 _BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f32": 4, "u64": 8, "i64": 8, "f64": 8}
 _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+
+
+def _moved(function: Function) -> Iterator[tuple[str, int]]:
+    """The registers that an instruction moves a literal to, and its bits."""
+    for item in function.items:
+        if isinstance(item, Instruction) and item.mnemonic.startswith("mov.") and not item.modifiers:
+            bits = literal(item.operands[1], item.mnemonic.rpartition(".")[2])
+            if bits is not None:
+                yield item.operands[0], bits
 
 
 def integer(text: str) -> int | None:

@@ -7,6 +7,7 @@ the code holds for all of them, and results are written for the threads alone th
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,39 +26,56 @@ class Slots:
     """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
 
     ``widths`` are the slots that each takes, 0 for a predicate. ``vectors`` is the number of slots, ``predicates`` that
-    of predicates. ``unwritten`` are the registers that may be read before they are written.
+    of predicates. ``floats`` are the slots of f64 and of f32. ``unwritten`` are the registers that may be read before
+    they are written.
     """
 
     places: Mapping[str, int]
     widths: Mapping[str, int]
     vectors: int
     predicates: int
+    floats: tuple[range, ...]
     unwritten: frozenset[str]
 
     def moved(self, vectors: int, predicates: int) -> Slots:
         """The same, behind slots (an even number) and predicates of others."""
         places = {name: place + (vectors if self.widths[name] else predicates) for name, place in self.places.items()}
-        return replace(self, places=places)
+        floats = tuple(range(each.start + vectors, each.stop + vectors) for each in self.floats)
+        return replace(self, places=places, floats=floats)
 
 
 def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
     spans, unwritten = _spans(function)
-    # A slot is of one size: else what is one thread's in one type would be another thread's in another.
-    files: dict[int, list[int]] = {0: [], 2: [], 4: [], 8: []}
-    numbers: dict[str, tuple[int, int]] = {}
+    # A slot is of one size: else what is one thread's in one type would be another thread's in another. And integers
+    # that threads left there would be subnormal numbers to others, which take some processors a hundred times as long.
+    files: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    numbers: dict[str, tuple[tuple[int, bool], int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         kind = function.registers[name]
-        size = 0 if kind == "pred" else max(2, min(size_of(kind), 8))
-        ends = files[size]
+        file = 0 if kind == "pred" else max(2, min(size_of(kind), 8)), kind.startswith("f")
+        ends = files[file]
         number = next((number for number, last in enumerate(ends) if last < begin), len(ends))
         ends[number : number + 1] = [end]
-        numbers[name] = size, number
-    pairs, words = 2 * len(files[8]), len(files[4])
-    first = {0: 0, 8: 0, 4: pairs, 2: pairs + words}
-    widths = {name: {0: 0, 8: 2}.get(size, 1) for name, (size, _) in numbers.items()}
-    places = {name: first[size] + number * max(1, widths[name]) for name, (size, number) in numbers.items()}
-    return Slots(places, widths, pairs + words + len(files[2]), len(files[0]), unwritten)
+        numbers[name] = file, number
+    slots: dict[tuple[int, bool], range] = {}
+    vectors = 0
+    for file in sorted(files, reverse=True):  # pairs before words
+        slots[file] = range(vectors, vectors + len(files[file]) * _width(file[0]))
+        vectors = slots[file].stop
+    first = {file: 0 if file == _PREDICATES else each.start for file, each in slots.items()}
+    widths = {name: _width(size) for name, ((size, _), _) in numbers.items()}
+    places = {name: first[file] + number * max(1, _width(file[0])) for name, (file, number) in numbers.items()}
+    floats = tuple(each for (size, is_float), each in slots.items() if is_float and size >= 4)
+    return Slots(places, widths, vectors, len(files[_PREDICATES]), floats, unwritten)
+
+
+_PREDICATES = 0, False
+
+
+def _width(size: int) -> int:
+    """The slots of 32 bits that a register of so many bytes takes; 0 for a predicate."""
+    return {0: 0, 8: 2}.get(size, 1)
 
 
 def unwritten(function: Function) -> frozenset[str]:

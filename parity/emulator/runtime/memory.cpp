@@ -447,7 +447,7 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
 // Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become one of theirs.
-template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr) {
+template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr, bool *written = nullptr) {
   offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
   if (mask(bools(offset > c->size - sizeof(T)))) return false;
   if (!c->checked) return true;
@@ -455,6 +455,7 @@ template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64>
   T every = (T)~0ul, any = 0;
   for (u32 i = 0; i < LANES; i++) every &= peek<T>(c->shadow + each[i]), any |= peek<T>(c->shadow + each[i]);
   if (vary) *vary = c->compares | (any & (T)(EACH_BYTE * WRITABLE)) != 0 ? exec : 0;
+  if (written) *written = every == (T)(EACH_BYTE * (READABLE | WRITABLE));
   return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
 // Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
@@ -540,29 +541,40 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
     return 0;
   }
   const Lanes<T> value(x);
-  Mask same = 0; // lanes that write what is there already: no matter who is first
-  for (Mask m = exec; m; m &= m - 1) {
-    const u32 i = first(m);
-    if (!may_access<T, WRITABLE>(c, at[i]))
-      if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
-    same |= (Mask)(peek<T>(c->data + (at[i] - c->base)) == value[i]) << i;
-  }
+  Lanes<T> before;
+  V<u64> offset = where - c->base;
+  bool written = false; // and readable: then that need not be said again
+  const bool many = __builtin_popcountl(exec) > LANES / 2 && lanes_at<T, WRITABLE>(c, exec, offset, nullptr, &written);
+  const Lanes<u64> each(offset);
+  if (many) {
+    for (u32 i = 0; i < LANES; i++) before[i] = peek<T>(c->data + each[i]);
+  } else
+    for (Mask m = exec; m; m &= m - 1) {
+      const u32 i = first(m);
+      if (!may_access<T, WRITABLE>(c, at[i]))
+        if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
+      before[i] = peek<T>(c->data + each[i]);
+    }
+  Mask same = mask(bools(before.vector() == x)) & exec; // lanes that write what is there already: no matter who is first
   c->changes += same != exec;
   if (meet(c, at, exec, sizeof(T))) {
     same = 0;
     for (Mask m = exec; m; m &= m - 1) {
       const u32 i = first(m);
-      u8 *const to = c->data + (at[i] - c->base);
+      u8 *const to = c->data + each[i];
       if (peek<T>(to) == value[i]) same |= m & -m;
       poke(to, value[i]);
     }
   }
   if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
-  for (Mask m = exec; m; m &= m - 1) {
-    u32 i = first(m);
-    poke(c->data + (at[i] - c->base), value[i]);
-    poke(c->shadow + (at[i] - c->base), (T)(3 * EACH_BYTE));
-  }
+  auto put = [&](u32 i) {
+    poke(c->data + each[i], value[i]);
+    if (!written) poke(c->shadow + each[i], (T)(3 * EACH_BYTE));
+  };
+  if (exec == ALL)
+    for (u32 i = 0; i < LANES; i++) put(i);
+  else
+    for (Mask m = exec; m; m &= m - 1) put(first(m));
   return 0;
 }
 template <class T>

@@ -52,7 +52,7 @@ struct Context {
   u32 *who[2];               // of words and of bytes, as `trace` has them, which threads of a warp accessed them; or null (warps.cpp)
   u16 *wrote[2], *loaded[2]; // and by which instruction
   u64 used;                  // bytes that were ever allocated, from the base on
-  u32 phases, begun;         // the number of the last phase of a warp; how many of them there were in this launch
+  u32 phases;                // the number of the last phase of a warp
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

@@ -66,6 +66,8 @@ INLINE bool scattered(State *t, V<u32> members) { return t->scalar[PARKED] | (t-
     if (others == exec) GO_ON(o + 2);                                                                          \
     if (others) park(t, others, NEXT + 1), exec &= ~others;                                                    \
   } while (0)
+// Whether a warp is of the first block of a launch.
+INLINE bool is_first(const Context *c, u32 wave) { return c->running->wave[wave].ordinal - c->running->earlier <= c->running->waves; }
 #define NEXT ((u64)(o - t->code) + 1)
 #define SELF ((u64)(o - t->code))
 
@@ -615,6 +617,12 @@ template <int MODE> INLINE V<u32> shuffled(State *t, Mask on, V<u32> x, V<u32> b
   from = sel(ok, from, IOTA);
   *valid = ok & on;
   return on == ALL && holds(members == ALL) == ALL ? taken_from(x, from) : shuffled(t, on, x, from, members, instruction);
+}
+template <class T, T... I> struct Numbers {};
+template <u32 BITS, u32... I> INLINE V<u32> crossed(V<u32> x, Numbers<u32, I...>) { return __builtin_shufflevector(x, x, (I ^ BITS)...); }
+template <u32 BITS> INLINE V<u32> crossed(State *t, Mask on, V<u32> x, V<u32> members, u32 instruction) { // from thread i ^ BITS
+  if (on == ALL && holds(members == ALL) == ALL) return crossed<BITS>(x, __make_integer_seq<Numbers, u32, LANES>{});
+  return shuffled(t, on, x, IOTA ^ BITS, members, instruction);
 }
 RUNTIME V<u32> voted(Mask on, Mask p, In<u32> members); // the ballot of each thread's group
 RUNTIME V<u32> matched(Mask on, In<u64> x, In<u32> members);

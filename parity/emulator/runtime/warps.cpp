@@ -21,11 +21,14 @@ static void forget(Context *c) {
     memset(c->who[BYTES] + from, 0, 4 * bytes);
   }
 }
-// Of the phases of a launch the first ones are looked at, and then some, of one warp as of another.
-constexpr u32 SEEN = 256, OF_WHICH = 7;
+// A launch looks at the first phases of the first warp, of the others at one of 4 and then at one of 16: what warps do is
+// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of the first warp of
+// several the loads of a phase that wrote nothing yet are looked at up to so many as are logged.
+constexpr u32 SEEN = 12;
 void next_phase(Context *c, Wave &w) {
-  const u32 before = c->begun++;
-  w.unseen = before >= SEEN && before % OF_WHICH;
+  const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
+  w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 28 != 0 : warp && (before + warp) % 4;
+  w.brief = before < SEEN && !warp && c->running->waves > 1, w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
     c->phases = 0;
@@ -129,13 +132,16 @@ struct Accesses { // of an instruction
     const u64 one = at[first(exec)];
     Lanes<u32> word(to<u32>(at.vector() - (one - place(one))) >> 2), entries[N];
     word = Lanes<u32>(sel(unmask(exec), word.vector(), all(word[first(exec)])));
+    Mask changed = WRITES ? exec : 0; // what was read is read again, mostly
     for (u32 j = 0; j < N; j++) {
       for (u32 i = 0; i < LANES; i++) entries[j][i] = who[word[i] + j];
-      V<u32> to = entries[j].vector();
+      const V<u32> was = entries[j].vector();
+      V<u32> to = was;
       if (!follows<WRITES>(to, IOTA, exec)) return false;
       entries[j] = Lanes<u32>(to);
+      changed |= mask(bools(to != was));
     }
-    for (Mask m = exec; m; m &= m - 1) {
+    for (Mask m = exec & changed; m; m &= m - 1) {
       const u32 i = first(m);
       for (u32 j = 0; j < N; j++) who[word[i] + j] = entries[j][i], what[word[i] + j] = number;
     }
@@ -228,6 +234,8 @@ static bool own(V<u32> place, Mask on, u32 bytes, const Logged &e) {
 template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
+  if (!WRITES && w.brief && !w.writes && w.logged == LOGGED) return 0;
+  w.writes |= WRITES;
   const u64 one = at[first(lanes)];
   if (one - c->scratch < c->variables - c->scratch) // each has its own
     return mask(bools(at.vector() - c->scratch >= c->variables - c->scratch)) & lanes ? check<WRITES>(c, exec, lanes, at, bytes, instruction, same) : 0;

@@ -22,7 +22,7 @@ struct Wave {
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
   u32 ordinal, epoch, instruction, done, busy, synchronised;
   Mask stuck; // the lanes that wait for something to change, at `instruction`
-  u32 phase, whole, unseen, logged; // of a warp (warps.cpp)
+  u32 phase, whole, unseen, logged, brief, writes; // of a warp (warps.cpp)
 };
 // Something wrong with a load unless what it loads goes into a compare-and-swap, which shows later.
 struct Doubt {
@@ -50,6 +50,7 @@ struct Group {
     u32 bytes, lane, instruction;
   } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
   Logged log[32][LOGGED]; // of each warp
+  u32 begun[32]; // how many phases each warp had in this launch, in all blocks (warps.cpp)
   Doubt doubt[DOUBTS]; // one for a load
   u32 doubts;
   u8 feeds[INSTRUCTIONS]; // whether an instruction loaded what was compared by a compare-and-swap

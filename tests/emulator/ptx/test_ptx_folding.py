@@ -24,6 +24,10 @@ LOAD = "ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%y];"
         ("setp.lt.u32 %p1, %r1, 8; @!%p1 bra L; add.u32 %r1, %r1, 100; L:", np.where(X < 8, X + 100, X), 1),
         ("setp.lt.u32 %p1, %r1, 8; setp.ne.s32 %p2, %r1, 3; and.pred %p3, %p1, %p2; @%p3 bra L; mov.u32 %r1, 0; L:",
          np.where((X < 8) & (X != 3), X, 0), 3),
+        ("cvt.u64.u32 %d1, %r1; setp.lt.u64 %p1, %d1, 8; setp.ne.s32 %p2, %r1, 3; and.pred %p3, %p1, %p2; @%p3 bra L;"
+         "mov.u32 %r1, 0; L:", np.where((X < 8) & (X != 3), X, 0), 4),
+        ("cvt.u64.u32 %d1, %r1; setp.lt.u64 %p1, %d1, 8; setp.ge.u32 %p2, %r1, 12; or.pred %p3, %p1, %p2; @%p3 bra L;"
+         "mov.u32 %r1, 0; L:", np.where((X < 8) | (X >= 12), X, 0), 4),
         ("setp.lt.u32 %p1, %r1, 8; mov.u32 %r1, 0; @%p1 bra L; mov.u32 %r1, 1; L:", np.where(X < 8, 0, 1), 0),
         ("add.u32 %r3, %r1, 5; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; mov.u32 %r1, 1; L: add.u32 %r1, %r3, %r1;",
          X + 5 + np.where(X == 0, X, 1), 1),

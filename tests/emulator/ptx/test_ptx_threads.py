@@ -112,6 +112,19 @@ MEET:
     assert found.tolist() == [sum(range(32)) + 16 * 1 + 16 * 5] * 32
 
 
+@pytest.mark.parametrize("lane", [*range(32), 33])
+def test_the_thread_that_a_shuffle_takes_from_is_known_before_or_not(cache, lane):
+    take = "shfl.sync.bfly.b32 %r1, %r1, {lane}, 31, {mask}; st.global.u32 [%x], %r1;"
+    known = take.format(lane=lane, mask=-1)
+    constants = f"mov.u32 %r2, {lane}; mov.u32 %r3, -1;" + take.format(lane="%r2", mask="%r3")
+    loaded = "ld.global.u32 %r2, [%y];" + take.format(lane="%r2", mask="0xffffffff")
+    expected = np.arange(32, dtype=np.uint32) ^ (lane & 31)
+    for body in (known, constants, loaded):
+        text = module(kernel(f"ld.global.u32 %r1, [%x]; {body}"))
+        found, _ = run(text, cache, np.arange(32, dtype=np.uint32), np.full(32, lane, np.uint32))
+        np.testing.assert_array_equal(found[0], expected)
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_mask_that_names_threads_that_do_not_come(cache, seed):
     half = "setp.ge.u32 %p1, %t, 16; @%p1 bra OTHERS;"

@@ -244,16 +244,21 @@ def test_a_reduction_that_lacks_one_barrier(cache):
 
 
 def test_more_barriers_than_there_are_numbers_of_phases(cache):
-    """What was accessed before the numbers began anew is forgotten; of so many phases every seventh is looked at."""
-    rounds = 7 * 150_000
-    assert rounds > 1 << 20
-    body = f"""
+    """What was accessed before the numbers began anew is forgotten; of so many phases one of 16 is looked at."""
+
+    def looked_at(phase):
+        return phase * 0x9E3779B9 % (1 << 32) >> 28 == 0
+
+    many = range((1 << 20) + 1, (1 << 20) + 100)
+    seen = next(n for n in many if looked_at(n))
+    unseen = next(n for n in many if not looked_at(n))
+    body = """
     st.shared.u32 [%r2], %r5; mov.u32 %r8, 0;
 LOOP:
     bar.warp.sync -1; add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, {rounds}; @%p1 bra LOOP;
-    ld.shared.u32 %r6, [%r4]; {{}} st.shared.u32 [%r2], %r6; st.global.u32 [%y], %r6;
+    ld.shared.u32 %r6, [%r4]; {barrier} st.shared.u32 [%r2], %r6; st.global.u32 [%y], %r6;
 """
-    _, found = launched(body.format("bar.warp.sync -1;"), cache, budget=10 * rounds)
+    _, found = launched(body.format(rounds=seen, barrier="bar.warp.sync -1;"), cache, budget=10 * seen)
     assert found.tolist() == (X ^ 1).tolist()
-    told(body.format(""), cache, budget=10 * rounds)
-    launched(body.replace(str(rounds), str(rounds + 1)).format(""), cache, budget=10 * rounds)
+    told(body.format(rounds=seen, barrier=""), cache, budget=10 * seen)
+    launched(body.format(rounds=unseen, barrier=""), cache, budget=10 * unseen)
