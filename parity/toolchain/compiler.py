@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEADERS", "CompileError", "NoSource", "Unit", "UnusableCodeObject", "assemble", "compile_intermediate",
     "compile_kernels", "compile_listing", "described", "device_library", "elsewhere", "fingerprint", "headers",
-    "headers_missed", "missed_by", "refused_assembly", "wide",
+    "headers_missed", "missed_by", "refused_assembly", "undefined", "wide",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -513,6 +513,11 @@ def elsewhere(place: str, name: str) -> str:
         f"{place}: error: '{name}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
     )
+
+
+def undefined(error: CompileError) -> tuple[str, ...]:
+    """The names of functions and variables that an error says are defined nowhere."""
+    return tuple(each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice)
 
 
 def device_library() -> Path:

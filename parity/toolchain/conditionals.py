@@ -33,7 +33,11 @@ RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
 """Macros of CUDA that have a counterpart in HIP."""
 
 NVCC = "__NVCC__"
-"""It has a counterpart, too, in a file without a test for HIP: there it means that the device compiler compiles."""
+"""It has a counterpart, too, in a file that does not tell HIP from CUDA: there it means that the device compiler
+compiles."""
+
+_EITHER = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b(?=[^\n]*\b__CUDACC__)[^\n!&]*$", re.MULTILINE)
+"""Matches a condition that is the same for CUDA and for HIP."""
 
 _ELSEWHERE = frozenset(
     {"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"}
@@ -107,7 +111,8 @@ class Conditionals:
 
     def __post_init__(self) -> None:
         self.branches: list[Branch] = []
-        self.renamed = RENAMED if any(name in self.text for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
+        told_apart = _EITHER.sub("", self.text)
+        self.renamed = RENAMED if any(name in told_apart for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
         """CUDA's macros in whose place one of HIP's is asked for."""
         self.constants: dict[str, str] = {}
         """Macros without parameters that the source defines in lines that are compiled."""

@@ -72,13 +72,10 @@ def compiled(compile_it: Callable[[StagedCuda], bool], source: Source, target: T
         ):
             raise
         kernels: list[bool] = []
+        plain = folder.with_name(f"{folder.name}-plain")
         try:
             staged = _compiled(
-                lambda each: kernels.append(compile_it(each)),
-                source,
-                target,
-                folder.with_name(f"{folder.name}-plain"),
-                cuda_library,
+                lambda each: kernels.append(compile_it(each)), source, target, plain, cuda_library, patient=False
             )
         except CompileError:
             raise error from None
@@ -93,7 +90,10 @@ def _compiled(
     target: Target,
     folder: Path,
     stub_of: Callable[[str], str],
+    *,
+    patient: bool = True,
 ) -> StagedCuda:
+    """What compiled with these stubs; who is not ``patient`` ends where device code is in the way."""
     staged = _prepared(source, HostCode(), folder, stub_of)
     rounds = 0
     while True:
@@ -109,7 +109,7 @@ def _compiled(
             refused = [_named(each, names, texts) for each in warnings(error.log)]
             supplied = [each for each in missed((*errors, *refused)) if each[0] not in staged.former]
             host = staged.host if supplied else repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
-            if host is None or rounds == ROUNDS:
+            if host is None or rounds == ROUNDS or (host.stuck and not patient):
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.
             rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
@@ -124,7 +124,7 @@ def _prepared(source: Source, host: HostCode, folder: Path, stub_of: Callable[[s
     """The source as it is, if nothing is left out and no other file is compiled with it."""
     if host != HostCode() or source.linked:
         return _staged(source, host, folder, stub_of)
-    unit = Unit(source.path, source.folders, source.side.forced, source.side.flags)
+    unit = Unit(source.path, source.folders, tuple(map(_forced, source.side.forced)), source.side.flags)
     return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
 
@@ -173,11 +173,16 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),
-            *(forced.get(name, name) for name in source.side.forced),
+            *(forced.get(name, _forced(name)) for name in source.side.forced),
         ),
         source.side.flags,
     )
     return StagedCuda(unit, originals, host, stubs)
+
+
+def _forced(name: str | Path) -> str:
+    """The header that a setting or a variant forces in: one of parity's own by its path."""
+    return str(STUBS / name) if (STUBS / name).is_file() else str(name)
 
 
 def _named(error: Diagnostic, names: dict[Path, str], texts: dict[str, str]) -> Diagnostic:

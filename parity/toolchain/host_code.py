@@ -28,6 +28,7 @@ from parity.toolchain.hipify import Finding
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
     KERNEL_WORD,
+    SIDE_WORD,
     Instantiation,
     Piece,
     arguments_at,
@@ -163,7 +164,8 @@ class HostCode:
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
     with what is left out. ``brought`` are lines for what these headers would have brought with them, ``pasted`` names
-    of CUDA's that macros put together.
+    of CUDA's that macros put together. ``stuck`` are errors, with their places, that were the user's own when it was
+    last added to.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -172,6 +174,7 @@ class HostCode:
     instantiated: tuple[Instantiation, ...] = ()
     brought: tuple[str, ...] = ()
     pasted: tuple[Finding, ...] = ()
+    stuck: frozenset[tuple[str, Place]] = frozenset()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -237,7 +240,8 @@ def repaired(
     """The pieces to leave out so that these errors go away; None if none of them is one of host code.
 
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
-    piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
+    piece goes first; ``coarse`` is a whole function at once, as it is where the same errors are the user's own for the
+    second time: then the others matter little. With ``without``, device code goes as well where headers
     are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
     parity asks for the instantiated templates: one that leads to an error goes if nothing else is left to go.
     """
@@ -249,15 +253,17 @@ def repaired(
         if error.missing_header and error.missing_header not in host.empty_headers
     }
     pieces: dict[tuple[str, int], LeftOut] = {}
+    open_ones: list[tuple[str, str, list[Piece]]] = []
     refused: set[int] = set()
     doubted: set[int] = set()
+    stuck: set[tuple[str, Place]] = set()
     for error in errors:
         if error.missing_header:
             continue
         if guessed:
             doubted.update(line - 1 for file, line, _ in error.places if file == INSTANTIATIONS)
         sides = (
-            _sides(error, texts, device_macros(texts.values(), anywhere=True))
+            _sides(error, texts, device_macros(texts.values(), anywhere=True, words=SIDE_WORD))
             if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
             else ()
         )
@@ -307,13 +313,16 @@ def repaired(
                 if len(around) > 1 and not pieces_at(texts[file], line, column, perhaps):
                     around = around[-1:]  # no part of a function that may be the device's: it would do something else
             if not around:
+                if not (without or _BEYOND.search(error.text) or _LAUNCHES.search(error.text)):
+                    stuck.add((error.text, (file, line, column)))
                 break  # device code of the user's: the error is his
-            open_ones = [piece for piece in (around[-1:] if coarse else around) if not host.covers(file, piece)]
-            if open_ones:
-                piece = open_ones[0]
-                left_out = LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, piece.instead)
-                pieces.setdefault((file, piece.start), left_out)
+            if found := [piece for piece in around if not host.covers(file, piece)]:
+                open_ones.append((file, error.text, found))
                 break
+    for file, because, found in open_ones:
+        piece = found[-1 if coarse or stuck & host.stuck else 0]
+        left_out = LeftOut(file, piece.line, piece.head, because, piece.start, piece.end, piece.instead)
+        pieces.setdefault((file, piece.start), left_out)
     if not pieces:
         refused |= doubted  # what else does not compile may be the reason of its errors
     if not missing and (without or not (pieces or refused)):
@@ -322,17 +331,18 @@ def repaired(
         return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
-    found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
+    wanted = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
     return replace(
         host,
+        stuck=frozenset(stuck),
         left_out=(*host.left_out, *pieces.values()),
         empty_headers=(*host.empty_headers, *missing),
         missing=(*host.missing, *missing.values()),
-        instantiated=tuple(dict.fromkeys((*kept, *found))),
+        instantiated=tuple(dict.fromkeys((*kept, *wanted))),
     )
 
 
-def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) -> Iterator[LeftOut]:
+def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) -> Iterator[LeftOut]:
     """The words on its side that only a definition has, or only its declaration: nvcc takes both for both."""
     if error.previous and error.previous[0] in texts:
         places = [error.places[0], error.previous]
@@ -340,7 +350,7 @@ def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) 
         quoted = _QUOTED.search(error.text)
         name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
         places = list(_named(name.split()[-1], texts)) if name else []
-    said = [(file, attributes_at(texts[file], line, column, device)) for file, line, column in places if file in texts]
+    said = [(file, attributes_at(texts[file], line, column, macros)) for file, line, column in places if file in texts]
     for (_, one), (file, other) in itertools.permutations(said, 2):
         if one and other and (missing := [word for word in one[0] if word not in other[0]]):
             piece, instead = other[1], f"{' '.join(missing)} "

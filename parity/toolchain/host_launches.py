@@ -227,29 +227,33 @@ class _Names:
             text = said
         return None
 
-    def value(self, text: str, at: int) -> int | str | None:
-        """A number; the name that it comes down to, if nothing gives that a value; None for anything else."""
+    def value(self, text: str, at: int, met: frozenset[str] = frozenset()) -> int | str | None:
+        """A number; the name that it comes down to, if nothing gives that a value; None for anything else.
+
+        Names that were ``met`` on the way to it are not followed: a program may add to a name what it was.
+        """
         text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", text)).strip()
         for _ in range(_DEEP):
             if re.fullmatch(r"[A-Za-z_]\w*", text):
                 said = self._last(self._values, text, at)
                 if said is None or said.strip() == text:
                     return text
+                met |= {text}
                 text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", said)).strip()
                 continue
             break
         try:
-            return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, _DEEP)
+            return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, met)
         except (SyntaxError, ValueError, ZeroDivisionError):
             return None
 
-    def _number(self, node: ast.AST, at: int, deep: int) -> int:
+    def _number(self, node: ast.AST, at: int, met: frozenset[str]) -> int:
         """Raises: ValueError: it is no number that the file tells."""
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](self._number(node.left, at, deep), self._number(node.right, at, deep))
-        if isinstance(node, ast.Name) and deep and isinstance(value := self.value(node.id, at), int):
+            return _OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
+        if isinstance(node, ast.Name) and node.id not in met and isinstance(value := self.value(node.id, at, met), int):
             return value
         raise ValueError
 

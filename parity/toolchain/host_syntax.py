@@ -50,6 +50,8 @@ ANYTHING = "::parity_stub::anything()"
 """The stand-in for a value, see ``include/stubs/parity/anything.h``."""
 
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
+SIDE_WORD = re.compile(r"\b__(?:host|device|global)__\b")
+"""Matches what says for which side a function is."""
 KERNEL_WORD = re.compile(r"\b__global__\b")
 """Matches what says that a function is a kernel."""
 DEVICE_ALONE = re.compile(r"^(?!.*\b__host__\b).*\b__device__\b", re.DOTALL)
@@ -389,10 +391,10 @@ def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece
     return ()
 
 
-def attributes_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[tuple[str, ...], Piece] | None:
+def attributes_at(text: str, line: int, column: int, sides: frozenset[str]) -> tuple[tuple[str, ...], Piece] | None:
     """The words before the name at a place that say for which side its function is, and the place before all of them.
 
-    None if no function is declared or defined there.
+    Beside CUDA's words they are those macros of ``sides``. None if no function is declared or defined there.
     """
     node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
     begins = node.start_byte if node is not None else 0
@@ -402,9 +404,12 @@ def attributes_at(text: str, line: int, column: int, device: frozenset[str]) -> 
         node = node.parent
     if node is None:
         return None
-    head = text_of(text, Piece(node.start_byte, begins, line, ""))
-    words = (word for word in _WORD.findall(head) if _ATTRIBUTE.fullmatch(word) or word in device)
-    return tuple(dict.fromkeys(words)), replace(_piece(node, ""), end=node.start_byte)
+    first = node  # two macros before a type look like a declaration of their own that lacks its end
+    while (before := first.prev_sibling) and before.type in _FUNCTIONS and before.children[-1].is_missing:
+        first = before
+    head = text_of(text, Piece(first.start_byte, begins, line, ""))
+    words = (word for word in _WORD.findall(head) if _ATTRIBUTE.fullmatch(word) or word in sides)
+    return tuple(dict.fromkeys(words)), replace(_piece(first, ""), end=first.start_byte)
 
 
 def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:

@@ -39,6 +39,7 @@ __all__ = [
     "included",
     "including",
     "linked",
+    "others_define",
     "project_of",
     "searched",
 ]
@@ -225,6 +226,15 @@ def _includes(path: Path, source: Source) -> list[Path]:
     return [each for each in found if each]
 
 
+def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
+    """The files, each with a line, that define such names, and are not compiled with a source yet."""
+    found: dict[Path, int] = {}
+    for path, line in () if source.ported else defining(names, source).values():
+        if path not in source.linked:
+            found.setdefault(path, line)
+    return found
+
+
 def linked(source: Source, others: Iterable[Path]) -> Source:
     """The source with others compiled behind it."""
     closures = [closure(path, source.side, source.folder, {}) for path in others]
@@ -233,7 +243,8 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
         files |= each.files
     around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
     paths = dict.fromkeys((*source.linked, *others))
-    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs())
+    # What is left out of these files already compiled without.
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs(source.repairs.host))
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:

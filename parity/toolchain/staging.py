@@ -16,15 +16,15 @@ from parity.toolchain import compiler, rocm
 from parity.toolchain.aliases import declared_again
 from parity.toolchain.brought import brought, pasted
 from parity.toolchain.compat import Compat, of_version, supplied
-from parity.toolchain.compiler import RUNTIME, CompileError, Unit, in_terms_of_the_source
+from parity.toolchain.compiler import RUNTIME, CompileError, Unit, in_terms_of_the_source, undefined
 from parity.toolchain.coordinates import with_plain_coordinates
-from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
+from parity.toolchain.diagnostics import ELSEWHERE, Diagnostic, Place, diagnostics
 from parity.toolchain.header_defects import defects
 from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding, Hipified, counterpart, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
-from parity.toolchain.sources import INCLUDE, Source, found_in, included, searched
+from parity.toolchain.sources import INCLUDE, Source, found_in, included, others_define, searched
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
 from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
@@ -106,9 +106,14 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
     compat = _compat(source, hip, hip_version(installed))
     repairs = source.repairs
     with repairs.lock:
-        if not (repairs.host.left_out or repairs.host.instantiated):
-            twice = () if source.ported else tuple(_twice_defined(source, hip))
-            repairs.host = replace(repairs.host, left_out=twice, instantiated=tuple(_wanted(source)))
+        begun = repairs.host
+        twice = (each for each in _twice_defined(source, hip) if each not in begun.left_out)
+        wanted = () if begun.left_out or begun.instantiated else tuple(_wanted(source))
+        repairs.host = replace(
+            begun,
+            left_out=begun.left_out if source.ported else (*begun.left_out, *twice),
+            instantiated=(*begun.instantiated, *wanted),
+        )
     while True:
         host = repairs.host
         staged = _staged(source, hip, compat, host, folder, plain_coordinates=installed is not None)
@@ -121,6 +126,12 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                     continue
                 texts = {name: hip[path].text for name, path in source.originals.items()}
                 errors = _errors(error, source)
+                if (
+                    errors
+                    and all(ELSEWHERE in each.text for each in errors)
+                    and others_define(undefined(error), source)
+                ):
+                    raise _explained(error, host, source, hip, staged) from None  # no other words bring what they have
                 if any(each.missing_header for each in errors):
                     missed = installed.headers_missed if installed else compiler.headers_missed
                     errors += not_found(missed(staged.unit, target), texts)

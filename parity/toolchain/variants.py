@@ -24,15 +24,15 @@ from parity.toolchain.build_files import (
     standard_used,
     switches_of,
 )
-from parity.toolchain.compiler import CompileError
+from parity.toolchain.compiler import CompileError, undefined
 from parity.toolchain.conditionals import macros_of
-from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
+from parity.toolchain.diagnostics import CRASHED, ELSEWHERE, diagnostics
 from parity.toolchain.hints import is_beyond_switches, switches_asked, switches_of_kernels
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
-from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
+from parity.toolchain.sources import INCLUDE, Source, closure, including, linked, others_define, project_of
 from parity.toolchain.stubs import stub_of
 from parity.toolchain.vectors import DERIVED, PLAIN
 
@@ -58,6 +58,8 @@ _VERSIONS = {
 _LANES = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
 """Matches the name of a macro that is the lanes of a wavefront, as builds define it that ask the GPU at hand."""
 
+_PREFIXES = {"amd": "hip", "cuda": "cuda"}
+"""How the settings of a side begin."""
 _PTX = re.compile(r"\basm\b|\binline PTX\b")
 _AMBIGUOUS = re.compile(r"\bambiguous\b|\bmore than one (?:operator|conversion|instance|user-defined)\b")
 _OF_HALVES = {
@@ -68,6 +70,8 @@ _OF_HALVES = {
     ),
 }
 """With what torch.utils.cpp_extension compiles for each side, so that torch's Half is the only one with operators."""
+
+_STANDARD = "parity/standard.h"
 
 _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
     "parity/compat/min_max.h": (
@@ -90,16 +94,17 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)\b"),
         "because CUDA's headers, CUB's among them, bring it",
     ),
-    "parity/standard.h": (
+    _STANDARD: (
         re.compile(
-            r"(?:undeclared identifier|unknown type name) '"
-            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))'"
+            r"(?:undeclared identifier|unknown type name|^identifier) ['\"]"
+            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))['\"]"
         ),
         re.compile(r"\b(?:[A-Z]+\d*_(?:MAX|MIN|EPSILON)|u?int\d+_t|mem(?:cpy|set))\b"),
         "because other compilers' headers bring what is in the standard library",
     ),
 }
-"""Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
+"""Headers to force in, by clang's errors without, each with the text that asks for it, and why. Of these nvcc misses
+``_STANDARD``, too."""
 
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
@@ -156,9 +161,10 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
-    if error.findings and all(ELSEWHERE in each.advice for each in error.findings):
+    said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
+    if said and all(ELSEWHERE in each.text for each in said):
         # It compiles, and nothing but the file that has the names makes a difference.
-        yield Variant("linked", tuple(_elsewhere(error)))
+        yield Variant("linked", undefined(error))
         yield from _wholes(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())
@@ -173,10 +179,10 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(_PTX.search(each.advice) for each in error.findings):
         flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
-        flags.append(Variant("linked", tuple(_elsewhere(error))))
-        for header, (without, _, _) in _HEADERS.items():
-            if any(without.search(each.advice) for each in error.findings):
-                flags.append(Variant("headers", (header,)))
+        flags.append(Variant("linked", undefined(error)))
+    for header, (without, _, _) in _HEADERS.items():
+        if (vendor == "amd" or header == _STANDARD) and any(without.search(each.advice) for each in error.findings):
+            flags.append(Variant("headers", (header, f"{_PREFIXES[vendor]}-force-include")))
     if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
         flags.append(Variant("halves", _OF_HALVES[vendor]))
     if vendor == "amd":
@@ -217,11 +223,6 @@ def _wholes(source: Source) -> Iterator[Variant]:
     for path in including(source.path):
         if path not in source.parts:
             yield Variant("part", (source.name(path),))
-
-
-def _elsewhere(error: CompileError) -> list[str]:
-    """The names of functions and variables that an error says are defined nowhere."""
-    return [each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice]
 
 
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -299,12 +300,12 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with a header forced in, at the first place that asks for it."""
-    (header,) = names
+    header, setting = names
     _, asks, why = _HEADERS[header]
     if source.ported or header in source.side.forced:
         return None
     if place := _first(source, asks, code):
-        said = Switch(f"-include {header}", *place, f'hip-force-include = ["{header}"]', why=why)
+        said = Switch(f"-include {header}", *place, f'{setting} = ["{header}"]', why=why)
         side = replace(source.side, forced=(*source.side.forced, header))
         return replace(source, side=side, switches=(*source.switches, said), repairs=_afresh(source))
     return None
@@ -364,10 +365,7 @@ def _of_newest(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those behind it that define what it declares for the device."""
-    others: dict[Path, int] = {}
-    for path, line in () if source.ported else defining(names, source).values():
-        if path not in source.linked:
-            others.setdefault(path, line)
+    others = others_define(names, source)
     if not others:
         return None
     included = (

@@ -172,6 +172,7 @@ def test_dot_products_and_the_nth_set_bit(target, cache, tmp_path):
         "__dp4a(make_uchar4(a, a >> 8, a >> 16, a >> 24), make_uchar4(b, b >> 8, b >> 16, b >> 24), c)",
         "__dp2a_hi(make_short2(a, a >> 16), make_char4(b, b >> 8, b >> 16, b >> 24), int(c))",
         "__ffsll(uint64_t(a) << 32 | (b & 1))", "__ffsll(int64_t(a & 1))",
+        "__ffs(uint64_t(b) << 32 | a)", "__ffsll(int(a & 1))", "__ffsll(a | 1u << 31)",
         "__fns(a, b & 31, int(c % 67) - 33)",
     ]  # fmt: skip
     code = program(tmp_path, calls("dots", "unsigned, unsigned, unsigned", "unsigned", expressions), target, cache)
@@ -191,6 +192,7 @@ def test_dot_products_and_the_nth_set_bit(target, cache, tmp_path):
     model += [bytes_of(True), bytes_of(False), halves_of(True, 2)]
     lowest = np.log2((A & -A.astype(np.int64)).clip(1)).astype(np.uint32) + 33
     model += [np.where(B & 1, 1, np.where(A, lowest, 0)), A & 1]
+    model += [np.where(A, lowest - 32, 0), A & 1, np.where(A, lowest - 32, 32)]
     for name, values, expected in zip(expressions, got, model, strict=False):
         np.testing.assert_array_equal(values, expected, name)
     places = [nth_set_bit(int(a), int(b) & 31, int(c) % 67 - 33) for a, b, c in zip(A, B, C, strict=True)]

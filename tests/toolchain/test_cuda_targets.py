@@ -409,6 +409,15 @@ def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the
     assert (built.error, [each.flag for each in built.switches]) == (None, ["-DWITH_IT"])
 
 
+def test_what_other_compilers_headers_bring_of_the_standard_library_is_there(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text('extern "C" __global__ void k(float* x) { x[0] = FLT_MAX; }\n')
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert not built.error, built.error
+    assert [(each.flag, each.setting) for each in built.switches] == [
+        ("-include parity/standard.h", 'cuda-force-include = ["parity/standard.h"]')
+    ]
+
+
 def test_constexpr_functions_and_lambdas_of_the_device_need_no_flag(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <limits>\n__global__ void least(float* x) { x[0] = std::numeric_limits<float>::lowest(); }\n"
@@ -515,7 +524,8 @@ def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler
     assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log
 
 
-ELSEWHERE = """extern __constant__ float table[4];
+ELSEWHERE = """#include <absent_library.h>
+extern __constant__ float table[4];
 extern __device__ float twice(float x);
 extern "C" __global__ void k(float* x) { x[threadIdx.x] = twice(table[threadIdx.x]); }
 """

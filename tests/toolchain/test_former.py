@@ -22,6 +22,14 @@ __global__ void mixed(const float* x, float* out) {
 VOTES = """
 __global__ void votes(const float* x, unsigned* out) { out[threadIdx.x] = __ballot(x[threadIdx.x] > 1.0f); }
 """
+GROUPS = """
+#include <cooperative_groups/reduce.h>
+__global__ void sums(const float* x, float* out) {
+  out[threadIdx.x] = cooperative_groups::reduce(
+      cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block()), x[threadIdx.x],
+      cooperative_groups::plus<float>()) + __shfl(x[threadIdx.x], 0) + __any(x[threadIdx.x] > 1.0f);
+}
+"""
 LIBRARIES = """
 #include <cub/cub.cuh>
 #include <thrust/functional.h>
@@ -88,6 +96,11 @@ def test_votes_alone_are_found_by_what_is_said_of_them(compiled):
     assert [each.name for each in built.needs] == ["__ballot"]
     x = np.where(np.arange(32) % 3 == 0, 2, 0).astype(np.float32)
     assert set(launched(built, 32, x, np.zeros(32, np.uint32))) == {0x49249249}
+
+
+def test_exchanges_without_a_mask_beside_headers_that_have_such_a_name(compiled):
+    x = np.arange(32, dtype=np.float32)
+    assert set(launched(compiled(GROUPS), 32, x, np.zeros(32, np.float32))) == {x.sum() + 1}
 
 
 def test_operators_of_cub_and_classes_of_thrust_are_there(compiled):

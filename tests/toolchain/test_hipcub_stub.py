@@ -57,6 +57,108 @@ extern "C" __global__ void bounds(const int* wanted, const int* sorted, int* y) 
     y[threadIdx.x] = cub::LowerBound(sorted, 64, wanted[threadIdx.x]);
     y[threadIdx.x + 64] = cub::UpperBound<const int*, int, int>(sorted, 64, wanted[threadIdx.x]);
 }
+#define EXCHANGE(name)                                                    \\
+    extern "C" __global__ void name(const int*, const int* x, int* y) {   \\
+        typedef cub::BlockExchange<int, 64, 3> Exchange;                  \\
+        __shared__ typename Exchange::TempStorage room;                   \\
+        int items[3];                                                     \\
+        for (int i = 0; i < 3; ++i) items[i] = x[threadIdx.x * 3 + i];    \\
+        Exchange(room).name(items, items);                                \\
+        for (int i = 0; i < 3; ++i) y[threadIdx.x * 3 + i] = items[i];    \\
+    }
+EXCHANGE(BlockedToStriped)
+EXCHANGE(StripedToBlocked)
+EXCHANGE(BlockedToWarpStriped)
+EXCHANGE(WarpStripedToBlocked)
+extern "C" __global__ void scattered(const int* ranks, const int* x, int* y) {
+    __shared__ typename cub::BlockExchange<int, 64, 3>::TempStorage room;
+    int items[3], places[3], guarded[3];
+    for (int i = 0; i < 3; ++i) {
+        items[i] = x[threadIdx.x * 3 + i];
+        places[i] = ranks[threadIdx.x * 3 + i];
+        guarded[i] = places[i] % 2 ? places[i] : -1;
+    }
+    cub::BlockExchange<int, 64, 3>(room).ScatterToBlocked(items, places);
+    for (int i = 0; i < 3; ++i) y[threadIdx.x * 3 + i] = items[i];
+    __syncthreads();
+    cub::BlockExchange<int, 64, 3>(room).ScatterToStripedGuarded(items, guarded);
+    for (int i = 0; i < 3; ++i) y[192 + i * 64 + threadIdx.x] = items[i];
+}
+struct Above { __device__ bool operator()(float a, float b) const { return a > b; } };
+extern "C" __global__ void sorted(const int*, const float* x, float* y) {
+    typedef cub::BlockRadixSort<float, 64, 3, int> Radix;
+    typedef cub::BlockRadixSort<unsigned, 64, 3> Digits;
+    typedef cub::BlockMergeSort<float, 64, 3> Merge;
+    __shared__ union { Radix::TempStorage radix; Digits::TempStorage digits; Merge::TempStorage merge; } room;
+    float keys[3], merged[3], own[3];
+    int values[3];
+    unsigned digits[3];
+    for (int i = 0; i < 3; ++i) {
+        values[i] = threadIdx.x * 3 + i;
+        merged[i] = own[i] = keys[i] = x[values[i]];
+        digits[i] = 1000 + 37 * values[i];
+    }
+    Radix(room.radix).SortBlockedToStriped(keys, values);
+    __syncthreads();
+    Digits(room.digits).SortDescending(digits, 4, 8);
+    __syncthreads();
+    Merge(room.merge).Sort(merged, Above());
+    cub::WarpMergeSort<float, 3, 32> warps(*(cub::WarpMergeSort<float, 3, 32>::TempStorage*)&room);
+    warps.Sort(own, Above());
+    for (int i = 0; i < 3; ++i) {
+        y[i * 64 + threadIdx.x] = keys[i];
+        y[192 + i * 64 + threadIdx.x] = values[i];
+        y[384 + threadIdx.x * 3 + i] = digits[i];
+        y[576 + threadIdx.x * 3 + i] = merged[i];
+        y[768 + threadIdx.x * 3 + i] = own[i];
+    }
+}
+struct Differs { __device__ bool operator()(int a, int b) const { return a != b; } };
+struct DiffersAt { __device__ bool operator()(int a, int b, int place) const { return a != b && place % 5; } };
+struct Minus { __device__ int operator()(int a, int b) const { return a - b; } };
+extern "C" __global__ void neighbours(const int*, const int* x, int* y) {
+    __shared__ cub::BlockDiscontinuity<int, 64>::TempStorage flags;
+    __shared__ cub::BlockAdjacentDifference<int, 64>::TempStorage differences;
+    __shared__ cub::BlockShuffle<int, 64>::TempStorage shuffle;
+    int items[3], found[7][3];
+    for (int i = 0; i < 3; ++i) items[i] = found[5][i] = found[6][i] = x[threadIdx.x * 3 + i];
+    cub::BlockDiscontinuity<int, 64>(flags).FlagHeadsAndTails(found[0], found[1], items, Differs());
+    __syncthreads();
+    cub::BlockDiscontinuity<int, 64>(flags).FlagHeads(found[2], items, DiffersAt(), x[0]);
+    cub::BlockAdjacentDifference<int, 64>(differences).SubtractLeft(items, found[3], Minus());
+    __syncthreads();
+    cub::BlockAdjacentDifference<int, 64>(differences).SubtractRightPartialTile(items, found[4], Minus(), 100);
+    cub::BlockShuffle<int, 64>(shuffle).Up(items, found[5]);
+    __syncthreads();
+    cub::BlockShuffle<int, 64>(shuffle).Offset(items[0], found[6][0], -2);
+    __syncthreads();
+    cub::BlockShuffle<int, 64>(shuffle).Rotate(items[0], found[6][1], 63);
+    for (int k = 0; k < 7; ++k)
+        for (int i = 0; i < 3; ++i) y[k * 192 + threadIdx.x * 3 + i] = found[k][i];
+}
+extern "C" __global__ void counted(const int*, const unsigned char* x, int* y) {
+    typedef cub::BlockHistogram<unsigned char, 64, 3, 16> Histogram;
+    __shared__ typename Histogram::TempStorage room;
+    __shared__ int bins[16];
+    unsigned char items[3];
+    for (int i = 0; i < 3; ++i) items[i] = x[threadIdx.x * 3 + i];
+    Histogram(room).InitHistogram(bins);
+    __syncthreads();
+    Histogram(room).Composite(items, bins);
+    __syncthreads();
+    if (threadIdx.x < 16) y[threadIdx.x] = bins[threadIdx.x];
+}
+extern "C" __global__ void of_warps(const int*, const int* x, int* y) {
+    __shared__ int room;
+    typedef cub::WarpLoad<int, 3, cub::WARP_LOAD_STRIPED, 32> Load;
+    typedef cub::WarpExchange<int, 3, 32> Exchange;
+    typedef cub::WarpStore<int, 3, cub::WARP_STORE_DIRECT, 32> Store;
+    int items[3];
+    Load(*(Load::TempStorage*)&room).Load(x + threadIdx.x / 32 * 96, items);
+    Exchange(*(Exchange::TempStorage*)&room).StripedToBlocked(items, items);
+    items[0] += cub::ThreadReduce(items, cub::Sum());
+    Store(*(Store::TempStorage*)&room).Store(y + threadIdx.x / 32 * 96, items);
+}
 """
 THREAD, ITEM = np.meshgrid(np.arange(64), np.arange(3), indexing="ij")
 THREADS = np.zeros(64, np.int32)
@@ -127,3 +229,68 @@ def test_bounds_in_sorted_values(moved):
 
 def test_a_value_in_shared_memory_that_no_constructor_runs_for(moved):
     assert (moved.run("kept", np.zeros(64, np.int32), THREADS + 4, block=64) == THREADS[0] + 5).all()
+
+
+ARRANGED = {
+    "BlockedToStriped": ("blocked", "striped"),
+    "StripedToBlocked": ("striped", "blocked"),
+    "BlockedToWarpStriped": ("blocked", "by_warp"),
+    "WarpStripedToBlocked": ("by_warp", "blocked"),
+}
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_items_of_a_block_change_their_arrangement(moved, name):
+    x = np.arange(192, dtype=np.int32) * 7
+    before, after = (PLACES[each] for each in ARRANGED[name])
+    room = np.zeros(192, np.int32)
+    room[before] = x.reshape(64, 3)
+    assert (moved.run(name, np.zeros((64, 3), np.int32), THREADS, x, block=64) == room[after]).all()
+
+
+def test_items_go_to_their_ranks(moved):
+    x, ranks = np.arange(192, dtype=np.int32) * 7, (np.arange(192, dtype=np.int32) * 37 + 5) % 192
+    room = np.zeros(192, np.int32)
+    room[ranks] = x
+    wanted = np.stack([room, room])
+    odd = ranks % 2 == 1
+    wanted[1, ranks[odd]] = room[odd]  # of the items that are in order now
+    assert (moved.run("scattered", np.zeros((2, 192), np.int32), ranks, x, block=64) == wanted).all()
+
+
+def test_sorted_by_bits_and_by_an_operator(moved):
+    x = ((np.arange(192) * 37 % 64) - 31).astype(np.float32)
+    order = np.argsort(x, kind="stable")
+    digits = 1000 + 37 * np.arange(192)
+    by_digit = digits[np.argsort(-(digits >> 4 & 15), kind="stable")]
+    warps = -np.sort(-x.reshape(2, 96), axis=1).reshape(-1)
+    wanted = np.stack([x[order], order, by_digit, -np.sort(-x), warps]).astype(np.float32)
+    assert (moved.run("sorted", np.zeros((5, 192), np.float32), THREADS, x, block=64) == wanted).all()
+
+
+def test_neighbours_in_a_block(moved):
+    x = (np.arange(192, dtype=np.int32) // 3 * 5 // 4) ** 2 % 97
+    heads = np.concatenate([[1], x[1:] != x[:-1]])
+    tails = np.concatenate([x[1:] != x[:-1], [1]])
+    at = np.concatenate([[0], (x[1:] != x[:-1]) & (np.arange(1, 192) % 5 > 0)])
+    left = np.concatenate([x[:1], x[1:] - x[:-1]])
+    right = np.concatenate([x[:99] - x[1:100], x[99:]])
+    moved_up = np.concatenate([x[:1], x[:-1]])
+    single = x.reshape(64, 3).copy()
+    first = x[::3]
+    single[2:, 0] = first[:-2]
+    single[:, 1] = np.roll(first, 1)
+    wanted = np.stack([heads, tails, at, left, right, moved_up, single.reshape(-1)])
+    assert (moved.run("neighbours", np.zeros((7, 192), np.int32), THREADS, x, block=64) == wanted).all()
+
+
+def test_a_histogram_of_a_block(moved):
+    x = (np.arange(192) ** 2 % 16).astype(np.uint8)
+    assert (moved.run("counted", np.zeros(16, np.int32), THREADS, x, block=64) == np.bincount(x, minlength=16)).all()
+
+
+def test_items_of_a_warp(moved):
+    x = np.arange(192, dtype=np.int32) * 5
+    wanted = x.reshape(64, 3).copy()
+    wanted[:, 0] += wanted.sum(axis=1)
+    assert (moved.run("of_warps", np.zeros((64, 3), np.int32), THREADS, x, block=64) == wanted).all()

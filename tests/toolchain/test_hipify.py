@@ -298,6 +298,10 @@ def test_nvccs_macro_is_hips_where_nothing_asks_for_hip():
     assert (finding.name, "a port has to ask for __HIPCC__" in finding.advice) == ("__NVCC__", True)
     both = "#if defined(__NVCC__)\nint a;\n#elif defined(__HIP__)\nint b;\n#endif"
     assert text(both) == both
+    # A test for either compiler tells nothing apart.
+    either = "#if defined(__CUDACC__) || defined(__HIPCC__)\nint a;\n#endif\n"
+    assert "__HIPCC__" in text(either + "#ifdef __NVCC__").splitlines()[-1]
+    assert text(either.replace("||", "&& !") + "#ifdef __NVCC__").splitlines()[-1] == "#ifdef __NVCC__"
 
 
 @pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])

@@ -677,6 +677,34 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
 
 
+def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_path, cache):
+    (tmp_path / "ball.h").write_text(
+        "#pragma once\nstruct Ball { __device__ int hit(int) const; int hit(long*) const; };\n"
+    )
+    (tmp_path / "ball.cu").write_text('#include "ball.h"\n__device__ int Ball::hit(int x) const { return x + 2; }\n')
+    (tmp_path / "m.cu").write_text(
+        '#include "ball.h"\n#include <absent_library.h>\nvoid host() { absent::call(); }\n'
+        "__global__ void k(int* x) { x[0] = Ball().hit(2); }\n"
+    )
+    told: list[str] = []
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    assert not one.error, one.error
+    assert [each.flag for each in one.switches] == ['#include "ball.cu"']
+    # As it is, without the header, without the host's function, with the file.
+    assert told == [f"m gfx1100, compilation {number}" for number in (2, 3, 4)]
+
+
+def test_a_definition_gets_the_words_of_both_sides_that_its_declaration_has(tmp_path, cache):
+    (tmp_path / "m.cu").write_text(
+        "#define ON_GPU __device__\n#define ON_CPU __host__\nstruct Ball { ON_GPU ON_CPU int hit(int) const; };\n"
+        "int Ball::hit(int x) const { return x + 2; }\n"
+        "__global__ void k(int* x) { x[0] = Ball().hit(2); }\n"
+    )
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert [piece.instead for piece in one.translation.left_out] == ["ON_GPU ON_CPU "]
+
+
 def test_of_several_files_that_define_a_name_the_one_is_linked_that_has_the_nearest_header(tmp_path, cache):
     (tmp_path / "old.h").write_text("#pragma once\nnamespace n { __device__ int hash(int); }\n")
     declared = "namespace n { __device__ int hash(int); extern __constant__ int table[2]; }\n"

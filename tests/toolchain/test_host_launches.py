@@ -30,6 +30,7 @@ template <typename T, int N> __global__ void t(T* x);
         ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), None),
         ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), 0),
         ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), 0),
+        ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), 0),
     ],
 )
 def test_blocks_are_followed_to_what_the_file_gives_them(code, block, shared):

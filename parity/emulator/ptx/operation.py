@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from parity.coverage import Point
@@ -179,6 +180,11 @@ class Translation:
     def vectors(self) -> int:
         """The number of slots."""
         return self._next
+
+    @property
+    def floats(self) -> Iterator[range]:
+        """The slots of f64 and of f32."""
+        return chain.from_iterable(each.floats for each in self._slots.values())
 
     def slot(self, function: str, register: str) -> int:
         """The slot of a register, or the first of two."""

@@ -26,19 +26,22 @@ class Slots:
     """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
 
     ``widths`` are the slots that each takes, 0 for a predicate. ``vectors`` is the number of slots, ``predicates`` that
-    of predicates. ``unwritten`` are the registers that may be read before they are written.
+    of predicates. ``floats`` are the slots of f64 and of f32. ``unwritten`` are the registers that may be read before
+    they are written.
     """
 
     places: Mapping[str, int]
     widths: Mapping[str, int]
     vectors: int
     predicates: int
+    floats: tuple[range, ...]
     unwritten: frozenset[str]
 
     def moved(self, vectors: int, predicates: int) -> Slots:
         """The same, behind slots (an even number) and predicates of others."""
         places = {name: place + (vectors if self.widths[name] else predicates) for name, place in self.places.items()}
-        return replace(self, places=places)
+        floats = tuple(range(each.start + vectors, each.stop + vectors) for each in self.floats)
+        return replace(self, places=places, floats=floats)
 
 
 def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
@@ -55,13 +58,16 @@ def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
         number = next((number for number, last in enumerate(ends) if last < begin), len(ends))
         ends[number : number + 1] = [end]
         numbers[name] = file, number
-    first, vectors = {}, 0
+    slots: dict[tuple[int, bool], range] = {}
+    vectors = 0
     for file in sorted(files, reverse=True):  # pairs before words
-        first[file] = 0 if file == _PREDICATES else vectors
-        vectors += len(files[file]) * _width(file[0])
+        slots[file] = range(vectors, vectors + len(files[file]) * _width(file[0]))
+        vectors = slots[file].stop
+    first = {file: 0 if file == _PREDICATES else each.start for file, each in slots.items()}
     widths = {name: _width(size) for name, ((size, _), _) in numbers.items()}
     places = {name: first[file] + number * max(1, _width(file[0])) for name, (file, number) in numbers.items()}
-    return Slots(places, widths, vectors, len(files[_PREDICATES]), unwritten)
+    floats = tuple(each for (size, is_float), each in slots.items() if is_float and size >= 4)
+    return Slots(places, widths, vectors, len(files[_PREDICATES]), floats, unwritten)
 
 
 _PREDICATES = 0, False

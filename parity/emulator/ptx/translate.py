@@ -55,6 +55,9 @@ _BEGIN = (
     "for (u32 k = 0; k <= GROUPS; k++) t->scalar[k] = 0;\n"
     "c->turns = 0, c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
 )
+# Threads that take no part compute with what earlier launches left: subnormal numbers take some processors ten times as
+# long. So the first block begins with ones.
+_FLOATS = "if (is_first(c, wave)) for (u64 k = N({0}); k < N({1}); k++) t->vector[k] = all(0x3f800000u);"
 
 
 def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
@@ -69,7 +72,9 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
     kernel = functions[0]
     shared = shared_registers(kernel, [name for of, name in of_blocks if of == kernel.name], layout)
     whole = Translation(functions, layout, of_blocks, [(kernel.name, name) for name in sorted(shared)])
-    whole.steps.append(Step(_BEGIN, []))
+    floats = [each for each in whole.floats if each]
+    begin = [_BEGIN, *(_FLOATS.format(2 * i, 2 * i + 1) for i in range(len(floats)))]
+    whole.steps.append(Step("\n".join(begin), [end for each in floats for end in (each.start, each.stop)]))
     if constants:
         whole.steps.append(Step(_CONSTANTS, ["constants end", "constants of blocks"]))
     for of_block in (False, True):

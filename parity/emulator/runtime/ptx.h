@@ -66,6 +66,8 @@ INLINE bool scattered(State *t, V<u32> members) { return t->scalar[PARKED] | (t-
     if (others == exec) GO_ON(o + 2);                                                                          \
     if (others) park(t, others, NEXT + 1), exec &= ~others;                                                    \
   } while (0)
+// Whether a warp is of the first block of a launch.
+INLINE bool is_first(const Context *c, u32 wave) { return c->running->wave[wave].ordinal - c->running->earlier <= c->running->waves; }
 #define NEXT ((u64)(o - t->code) + 1)
 #define SELF ((u64)(o - t->code))
 

@@ -22,14 +22,13 @@ static void forget(Context *c) {
   }
 }
 // A launch looks at the first phases of the first warp, of the others at one of 4 and then at one of 16: what warps do is
-// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4).
+// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of the first warp of
+// several the loads of a phase that wrote nothing yet are looked at up to so many as are logged.
 constexpr u32 SEEN = 12;
-static bool looks(u32 warp, u32 before) {
-  return before >= SEEN ? before * 0x9e3779b9u >> 28 == 0 : warp == 0 || (before + warp) % 4 == 0;
-}
 void next_phase(Context *c, Wave &w) {
-  const u32 warp = &w - c->running->wave;
-  w.unseen = !looks(warp, c->running->begun[warp]++);
+  const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
+  w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 28 != 0 : warp && (before + warp) % 4;
+  w.brief = before < SEEN && !warp && c->running->waves > 1, w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
     c->phases = 0;
@@ -235,6 +234,8 @@ static bool own(V<u32> place, Mask on, u32 bytes, const Logged &e) {
 template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
+  if (!WRITES && w.brief && !w.writes && w.logged == LOGGED) return 0;
+  w.writes |= WRITES;
   const u64 one = at[first(lanes)];
   if (one - c->scratch < c->variables - c->scratch) // each has its own
     return mask(bools(at.vector() - c->scratch >= c->variables - c->scratch)) & lanes ? check<WRITES>(c, exec, lanes, at, bytes, instruction, same) : 0;

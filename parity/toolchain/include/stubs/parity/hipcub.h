@@ -501,80 +501,482 @@ class BlockStore {
   }
 };
 
+// Items go to shared memory by one arrangement and come from it by another; ranks are the places of single ones.
 template <typename T, int X, int ITEMS_PER_THREAD, bool = false, int Y = 1, int Z = 1, int = 1>
 class BlockExchange {
+  using Blocked = parity_places::Blocked;
+  using Striped = parity_places::Striped<X * Y * Z>;
+  using WarpStriped = parity_places::WarpStriped;
+  template <typename U>
+  using Items = U (&)[ITEMS_PER_THREAD];
+
  public:
   struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS_PER_THREAD]; };
+  __device__ BlockExchange() : values_(own()) {}
   __device__ explicit BlockExchange(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
-  __device__ void BlockedToStriped(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD]) { move(items, results, true); }
-  __device__ void StripedToBlocked(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD]) { move(items, results, false); }
-  __device__ void BlockedToStriped(T (&items)[ITEMS_PER_THREAD]) { move(items, items, true); }
-  __device__ void StripedToBlocked(T (&items)[ITEMS_PER_THREAD]) { move(items, items, false); }
+
+#define PARITY_EXCHANGE(name, From, To)                                                                          \
+  template <typename Result>                                                                                     \
+  __device__ void name(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD]) { put<From>(items); take<To>(results); } \
+  __device__ void name(Items<T> items) { name(items, items); }
+  PARITY_EXCHANGE(BlockedToStriped, Blocked, Striped)
+  PARITY_EXCHANGE(StripedToBlocked, Striped, Blocked)
+  PARITY_EXCHANGE(BlockedToWarpStriped, Blocked, WarpStriped)
+  PARITY_EXCHANGE(WarpStripedToBlocked, WarpStriped, Blocked)
+#undef PARITY_EXCHANGE
+#define PARITY_SCATTER(name, To, is_kept)                                                                        \
+  template <typename Result, typename Rank>                                                                      \
+  __device__ void name(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD]) { \
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (is_kept) values_[ranks[i]] = items[i];                        \
+    take<To>(results);                                                                                           \
+  }                                                                                                              \
+  template <typename Rank>                                                                                       \
+  __device__ void name(Items<T> items, Rank (&ranks)[ITEMS_PER_THREAD]) { name(items, items, ranks); }
+  PARITY_SCATTER(ScatterToBlocked, Blocked, true)
+  PARITY_SCATTER(ScatterToStriped, Striped, true)
+  PARITY_SCATTER(ScatterToStripedGuarded, Striped, ranks[i] >= 0)
+#undef PARITY_SCATTER
+  template <typename Result, typename Rank, typename Flag>
+  __device__ void ScatterToStripedFlagged(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD], Flag (&flags)[ITEMS_PER_THREAD]) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (flags[i]) values_[ranks[i]] = items[i];
+    take<Striped>(results);
+  }
 
  private:
-  __device__ void move(const T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], bool to_striped) {
+  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
+  template <class Place>
+  __device__ void put(const T (&items)[ITEMS_PER_THREAD]) {
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[to_striped ? thread * ITEMS_PER_THREAD + i : i * X * Y * Z + thread] = items[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[Place::at(thread, i, ITEMS_PER_THREAD)] = items[i];
+  }
+  template <class Place, typename Result>
+  __device__ void take(Result (&results)[ITEMS_PER_THREAD]) {
+    const int thread = RowMajorTid(X, Y, Z);
     __syncthreads();
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = values_[to_striped ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = values_[Place::at(thread, i, ITEMS_PER_THREAD)];
   }
   T* values_;
 };
 
 // Sorted by counting, for every key, those that come before it: stable, and the same for all types.
-template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
-class BlockRadixSort {
- public:
-  struct TempStorage {
-    alignas(alignof(Key)) unsigned char keys[sizeof(Key) * X * Y * Z * ITEMS_PER_THREAD];
-    alignas(alignof(Value)) unsigned char values[sizeof(Value) * X * Y * Z * ITEMS_PER_THREAD];
-  };
-  __device__ explicit BlockRadixSort(TempStorage& storage) : keys_(reinterpret_cast<Key*>(storage.keys)), values_(reinterpret_cast<Value*>(storage.values)) {}
-  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, false, false); }
-  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, false, false); }
-  __device__ void SortDescending(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, true, false); }
-  __device__ void SortDescending(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, true, false); }
-  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, false, true); }
-  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, false, true); }
-  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD]) { Value none[ITEMS_PER_THREAD]; sort(keys, none, true, true); }
-  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD]) { sort(keys, values, true, true); }
-
- private:
-  __device__ void sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], bool descending, bool striped) {
-    constexpr int all = X * Y * Z * ITEMS_PER_THREAD;
+namespace parity_sorted {
+// Unsigned numbers in the order of keys, of which some bits count.
+template <typename Key>
+__device__ unsigned long long bits_of(const Key& key) {
+  using Word = std::conditional_t<sizeof(Key) == 8, unsigned long long, std::conditional_t<sizeof(Key) == 4, unsigned int, std::conditional_t<sizeof(Key) == 2, unsigned short, unsigned char>>>;
+  Word word;
+  __builtin_memcpy(&word, &key, sizeof(Key));
+  constexpr Word top = Word(1) << (sizeof(Key) * 8 - 1);
+  if constexpr (std::is_integral_v<Key>) return std::is_signed_v<Key> ? Word(word ^ top) : word;
+  else return word & top ? Word(~word) : Word(word ^ top);
+}
+struct ByBits {
+  int begin, end;
+  bool descending;
+  template <typename Key>
+  __device__ bool operator()(const Key& a, const Key& b) const { return descending ? bits(b) < bits(a) : bits(a) < bits(b); }
+  template <typename Key>
+  __device__ unsigned long long bits(const Key& key) const {
+    // -0 is a key like 0.
+    const unsigned long long all = bits_of(std::is_floating_point_v<Key> && key == Key() ? Key() : key) >> begin;
+    return end - begin < 64 ? all & ((1ull << (end - begin)) - 1) : all;
+  }
+};
+// The keys and values of a block in shared memory, and how they come to be in order there.
+template <typename Key, typename Value, int X, int Y, int Z, int ITEMS_PER_THREAD>
+struct Room {
+  static constexpr int ALL = X * Y * Z * ITEMS_PER_THREAD;
+  alignas(alignof(Key)) unsigned char keys_[sizeof(Key) * ALL];
+  alignas(alignof(Value)) unsigned char values_[sizeof(Value) * ALL];
+  template <class Place, typename Less>
+  __device__ void sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
+    Key* const shared_keys = reinterpret_cast<Key*>(keys_);
+    Value* const shared_values = reinterpret_cast<Value*>(values_);
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) keys_[thread * ITEMS_PER_THREAD + i] = keys[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) shared_keys[thread * ITEMS_PER_THREAD + i] = keys[i];
     __syncthreads();
     int places[ITEMS_PER_THREAD];
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
       const int mine = thread * ITEMS_PER_THREAD + i;
-      int before = 0;
-      for (int j = 0; j < all; ++j) {
-        const bool less = descending ? keys_[j] > keys[i] : keys_[j] < keys[i];
-        before += less || (j < mine && keys_[j] == keys[i]);
-      }
-      places[i] = before;
+      places[i] = 0;
+      for (int j = 0; j < ALL; ++j) places[i] += less(shared_keys[j], keys[i]) || (j < mine && !less(keys[i], shared_keys[j]));
     }
     __syncthreads();
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
-      keys_[places[i]] = keys[i];
-      values_[places[i]] = values[i];
+      shared_keys[places[i]] = keys[i];
+      shared_values[places[i]] = values[i];
     }
     __syncthreads();
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
-      const int place = striped ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
-      keys[i] = keys_[place];
-      values[i] = values_[place];
+      keys[i] = shared_keys[Place::at(thread, i, ITEMS_PER_THREAD)];
+      values[i] = shared_values[Place::at(thread, i, ITEMS_PER_THREAD)];
     }
   }
-  Key* keys_;
-  Value* values_;
+};
+}  // namespace parity_sorted
+
+template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
+class BlockRadixSort {
+  using Room = parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>;
+  static constexpr int BITS = sizeof(Key) * 8;
+
+ public:
+  struct TempStorage : Room {};
+  __device__ BlockRadixSort() : room_(own()) {}
+  __device__ explicit BlockRadixSort(TempStorage& storage) : room_(storage) {}
+#define PARITY_SORT(name, Place, is_descending)                                                                  \
+  __device__ void name(Key (&keys)[ITEMS_PER_THREAD], int begin = 0, int end = BITS) { Value none[ITEMS_PER_THREAD]; name(keys, none, begin, end); } \
+  __device__ void name(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], int begin = 0, int end = BITS) { \
+    room_.template sort<Place>(keys, values, parity_sorted::ByBits{begin, end, is_descending});                  \
+  }
+  PARITY_SORT(Sort, parity_places::Blocked, false)
+  PARITY_SORT(SortDescending, parity_places::Blocked, true)
+  PARITY_SORT(SortBlockedToStriped, parity_places::Striped<X * Y * Z>, false)
+  PARITY_SORT(SortDescendingBlockedToStriped, parity_places::Striped<X * Y * Z>, true)
+#undef PARITY_SORT
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+  TempStorage& room_;
 };
 
-template <typename T, int X, int ITEMS_PER_THREAD, int BINS>
-class BlockHistogram;
-template <typename T, int X>
-class BlockDiscontinuity;
+template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int Y = 1, int Z = 1>
+class BlockMergeSort {
+  using Room = parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>;
+
+ public:
+  struct TempStorage : Room {};
+  __device__ BlockMergeSort() : room_(own()) {}
+  __device__ explicit BlockMergeSort(TempStorage& storage) : room_(storage) {}
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less); }
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) { room_.template sort<parity_places::Blocked>(keys, values, less); }
+  // What is beyond the valid items is the last key there is.
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less, int valid, Key last) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less, valid, last); }
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less, int valid, Key last) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (static_cast<int>(RowMajorTid(X, Y, Z)) * ITEMS_PER_THREAD + i >= valid) keys[i] = last;
+    Sort(keys, values, less);
+  }
+  template <typename... Given>
+  __device__ void StableSort(Given&&... given) { Sort(given...); }
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+  TempStorage& room_;
+};
+
+enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
+// Each thread counts for bins of its own.
+template <typename T, int X, int ITEMS_PER_THREAD, int BINS, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int = 1>
+class BlockHistogram {
+ public:
+  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS_PER_THREAD]; };
+  __device__ BlockHistogram() : values_(own()) {}
+  __device__ explicit BlockHistogram(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  template <typename Count>
+  __device__ void InitHistogram(Count (&histogram)[BINS]) { for (int bin = RowMajorTid(X, Y, Z); bin < BINS; bin += X * Y * Z) histogram[bin] = 0; }
+  template <typename Count>
+  __device__ void Histogram(T (&items)[ITEMS_PER_THREAD], Count (&histogram)[BINS]) { InitHistogram(histogram); Composite(items, histogram); }
+  template <typename Count>
+  __device__ void Composite(T (&items)[ITEMS_PER_THREAD], Count (&histogram)[BINS]) {
+    const int thread = RowMajorTid(X, Y, Z);
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[thread * ITEMS_PER_THREAD + i] = items[i];
+    __syncthreads();
+    for (int bin = thread; bin < BINS; bin += X * Y * Z)
+      for (int j = 0; j < X * Y * Z * ITEMS_PER_THREAD; ++j) histogram[bin] += static_cast<int>(values_[j]) == bin;
+  }
+
+ private:
+  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
+  T* values_;
+};
+
+namespace parity_neighbours {
+// An operator of two items may ask for the place of the second, too.
+template <typename Op, typename T>
+__device__ auto applied(Op& op, const T& a, const T& b, int place) {
+  if constexpr (std::is_invocable_v<Op&, const T&, const T&, int>) return op(a, b, place);
+  else return op(a, b);
+}
+// The first and the last items of all threads of a block.
+template <typename T, int X, int Y, int Z>
+struct Ends {
+  static constexpr int ALL = X * Y * Z;
+  alignas(alignof(T)) unsigned char first_[sizeof(T) * ALL];
+  alignas(alignof(T)) unsigned char last_[sizeof(T) * ALL];
+  __device__ void put(const T& first, const T& last) {
+    reinterpret_cast<T*>(first_)[RowMajorTid(X, Y, Z)] = first;
+    reinterpret_cast<T*>(last_)[RowMajorTid(X, Y, Z)] = last;
+    __syncthreads();
+  }
+  __device__ const T& first(int thread) const { return reinterpret_cast<const T*>(first_)[thread]; }
+  __device__ const T& last(int thread) const { return reinterpret_cast<const T*>(last_)[thread]; }
+};
+}  // namespace parity_neighbours
+
+template <typename T, int X, int Y = 1, int Z = 1, int = 1>
+class BlockDiscontinuity {
+  static constexpr int ALL = X * Y * Z;
+
+ public:
+  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
+  __device__ BlockDiscontinuity() : ends_(own()) {}
+  __device__ explicit BlockDiscontinuity(TempStorage& storage) : ends_(storage) {}
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) { put(items); head_flags(heads, items, op, nullptr); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, T before) { put(items); head_flags(heads, items, op, &before); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagTails(Flag (&tails)[N], T (&items)[N], Op op) { put(items); tail_flags(tails, items, op, nullptr); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, T after) { put(items); tail_flags(tails, items, op, &after); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T (&items)[N], Op op) { both(heads, nullptr, tails, nullptr, items, op); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T after, T (&items)[N], Op op) { both(heads, nullptr, tails, &after, items, op); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeadsAndTails(Flag (&heads)[N], T before, Flag (&tails)[N], T (&items)[N], Op op) { both(heads, &before, tails, nullptr, items, op); }
+  template <int N, typename Flag, typename Op>
+  __device__ void FlagHeadsAndTails(Flag (&heads)[N], T before, Flag (&tails)[N], T after, T (&items)[N], Op op) { both(heads, &before, tails, &after, items, op); }
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+  template <int N>
+  __device__ void put(T (&items)[N]) { ends_.put(items[0], items[N - 1]); }
+  template <int N, typename Flag, typename Op>
+  __device__ void both(Flag (&heads)[N], const T* before, Flag (&tails)[N], const T* after, T (&items)[N], Op op) {
+    put(items);
+    head_flags(heads, items, op, before);
+    tail_flags(tails, items, op, after);
+  }
+  // Without an item before the block its first is a head, and without one behind it the last a tail.
+  template <int N, typename Flag, typename Op>
+  __device__ void head_flags(Flag (&heads)[N], T (&items)[N], Op& op, const T* before) {
+    const int thread = RowMajorTid(X, Y, Z);
+    for (int i = 0; i < N; ++i) {
+      if (i == 0 && thread == 0 && !before) { heads[0] = 1; continue; }
+      const T& other = i ? items[i - 1] : thread ? ends_.last(thread - 1) : *before;
+      heads[i] = parity_neighbours::applied(op, other, items[i], thread * N + i);
+    }
+  }
+  template <int N, typename Flag, typename Op>
+  __device__ void tail_flags(Flag (&tails)[N], T (&items)[N], Op& op, const T* after) {
+    const int thread = RowMajorTid(X, Y, Z);
+    for (int i = 0; i < N; ++i) {
+      if (i == N - 1 && thread == ALL - 1 && !after) { tails[i] = 1; continue; }
+      const T& other = i < N - 1 ? items[i + 1] : thread < ALL - 1 ? ends_.first(thread + 1) : *after;
+      tails[i] = parity_neighbours::applied(op, items[i], other, thread * N + i + 1);
+    }
+  }
+  TempStorage& ends_;
+};
+
+// What has no neighbour stays as it is.
+template <typename T, int X, int Y = 1, int Z = 1, int = 1>
+class BlockAdjacentDifference {
+  static constexpr int ALL = X * Y * Z;
+
+ public:
+  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
+  __device__ BlockAdjacentDifference() : ends_(own()) {}
+  __device__ explicit BlockAdjacentDifference(TempStorage& storage) : ends_(storage) {}
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractLeft(T (&items)[N], Result (&results)[N], Op op) { left(items, results, op, N * ALL, nullptr); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractLeft(T (&items)[N], Result (&results)[N], Op op, T before) { left(items, results, op, N * ALL, &before); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractLeftPartialTile(T (&items)[N], Result (&results)[N], Op op, int valid) { left(items, results, op, valid, nullptr); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractLeftPartialTile(T (&items)[N], Result (&results)[N], Op op, int valid, T before) { left(items, results, op, valid, &before); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractRight(T (&items)[N], Result (&results)[N], Op op) { right(items, results, op, N * ALL, nullptr); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractRight(T (&items)[N], Result (&results)[N], Op op, T after) { right(items, results, op, N * ALL, &after); }
+  template <int N, typename Result, typename Op>
+  __device__ void SubtractRightPartialTile(T (&items)[N], Result (&results)[N], Op op, int valid) { right(items, results, op, valid, nullptr); }
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+  template <int N, typename Result, typename Op>
+  __device__ void left(T (&items)[N], Result (&results)[N], Op& op, int valid, const T* before) {
+    const int thread = RowMajorTid(X, Y, Z);
+    ends_.put(items[0], items[N - 1]);
+    for (int i = N - 1; i >= 0; --i) {
+      const bool is_first = i == 0 && thread == 0;
+      const T* other = i ? &items[i - 1] : is_first ? before : &ends_.last(thread - 1);
+      results[i] = other && thread * N + i < valid ? op(items[i], *other) : items[i];
+    }
+  }
+  template <int N, typename Result, typename Op>
+  __device__ void right(T (&items)[N], Result (&results)[N], Op& op, int valid, const T* after) {
+    const int thread = RowMajorTid(X, Y, Z);
+    ends_.put(items[0], items[N - 1]);
+    for (int i = 0; i < N; ++i) {
+      const bool is_last = i == N - 1 && thread == ALL - 1;
+      const T* other = i < N - 1 ? &items[i + 1] : is_last ? after : &ends_.first(thread + 1);
+      const bool has = after ? thread * N + i < valid : thread * N + i < valid - 1;
+      results[i] = other && has ? op(items[i], *other) : items[i];
+    }
+  }
+  TempStorage& ends_;
+};
+
+// A thread that no other gives something to keeps its own.
+template <typename T, int X, int Y = 1, int Z = 1, int = 1>
+class BlockShuffle {
+  static constexpr int ALL = X * Y * Z;
+
+ public:
+  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
+  __device__ BlockShuffle() : ends_(own()) {}
+  __device__ explicit BlockShuffle(TempStorage& storage) : ends_(storage) {}
+  __device__ void Offset(T item, T& result, int distance = 1) {
+    const int from = static_cast<int>(RowMajorTid(X, Y, Z)) + distance;
+    ends_.put(item, item);
+    if (from >= 0 && from < ALL) result = ends_.first(from);
+  }
+  __device__ void Rotate(T item, T& result, unsigned int distance = 1) {
+    ends_.put(item, item);
+    result = ends_.first((RowMajorTid(X, Y, Z) + distance) % ALL);
+  }
+  template <int N>
+  __device__ void Up(T (&items)[N], T (&results)[N]) {
+    const int thread = RowMajorTid(X, Y, Z);
+    ends_.put(items[0], items[N - 1]);
+    for (int i = N - 1; i > 0; --i) results[i] = items[i - 1];
+    if (thread > 0) results[0] = ends_.last(thread - 1);
+  }
+  template <int N>
+  __device__ void Up(T (&items)[N], T (&results)[N], T& last) { Up(items, results); last = ends_.last(ALL - 1); }
+  template <int N>
+  __device__ void Down(T (&items)[N], T (&results)[N]) {
+    const int thread = RowMajorTid(X, Y, Z);
+    ends_.put(items[0], items[N - 1]);
+    for (int i = 0; i < N - 1; ++i) results[i] = items[i + 1];
+    if (thread < ALL - 1) results[N - 1] = ends_.first(thread + 1);
+  }
+  template <int N>
+  __device__ void Down(T (&items)[N], T (&results)[N], T& first) { Down(items, results); first = ends_.first(0); }
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+  TempStorage& ends_;
+};
+
+// Those of a warp, without shared memory.
+enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
+enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
+template <typename T, int ITEMS_PER_THREAD, WarpLoadAlgorithm ALGORITHM = WARP_LOAD_DIRECT, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+class WarpLoad {
+  using Place = std::conditional_t<ALGORITHM == WARP_LOAD_STRIPED, parity_places::Striped<LOGICAL_WARP_THREADS>, parity_places::Blocked>;
+
+ public:
+  struct TempStorage {};
+  __device__ WarpLoad() {}
+  __device__ explicit WarpLoad(TempStorage&) {}
+  template <typename Iterator, typename... Valid>
+  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<Place>(__lane_id() % LOGICAL_WARP_THREADS, from, items, valid...); }
+};
+template <typename T, int ITEMS_PER_THREAD, WarpStoreAlgorithm ALGORITHM = WARP_STORE_DIRECT, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+class WarpStore {
+  using Place = std::conditional_t<ALGORITHM == WARP_STORE_STRIPED, parity_places::Striped<LOGICAL_WARP_THREADS>, parity_places::Blocked>;
+
+ public:
+  struct TempStorage {};
+  __device__ WarpStore() {}
+  __device__ explicit WarpStore(TempStorage&) {}
+  template <typename Iterator, typename... Valid>
+  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<Place>(__lane_id() % LOGICAL_WARP_THREADS, to, items, valid...); }
+};
+namespace parity_warps {
+// The items whose places are a lane's own, by the place of each item.
+template <int LOGICAL_WARP_THREADS, class Place, typename T, typename Result, typename Rank, int N>
+__device__ void scattered(const T (&items)[N], Result (&results)[N], const Rank (&ranks)[N]) {
+  Result taken[N] = {};
+  for (int lane = 0; lane < LOGICAL_WARP_THREADS; ++lane) {
+    for (int j = 0; j < N; ++j) {
+      const T item = parity_stub::at<LOGICAL_WARP_THREADS>(items[j], lane);
+      const int rank = parity_stub::at<LOGICAL_WARP_THREADS>(static_cast<int>(ranks[j]), lane);
+      for (int i = 0; i < N; ++i) if (Place::at(__lane_id() % LOGICAL_WARP_THREADS, i, N) == rank) taken[i] = item;
+    }
+  }
+  for (int i = 0; i < N; ++i) results[i] = taken[i];
+}
+template <class Place, int N>
+__device__ void places(int lane, int (&ranks)[N]) { for (int i = 0; i < N; ++i) ranks[i] = Place::at(lane, i, N); }
+}  // namespace parity_warps
+enum WarpExchangeAlgorithm { WARP_EXCHANGE_SMEM, WARP_EXCHANGE_SHUFFLE };
+template <typename T, int ITEMS_PER_THREAD, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1, WarpExchangeAlgorithm = WARP_EXCHANGE_SMEM>
+class WarpExchange {
+  using Blocked = parity_places::Blocked;
+  using Striped = parity_places::Striped<LOGICAL_WARP_THREADS>;
+
+ public:
+  struct TempStorage {};
+  __device__ WarpExchange() {}
+  __device__ explicit WarpExchange(TempStorage&) {}
+  template <typename Result>
+  __device__ void BlockedToStriped(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD]) { move<Blocked, Striped>(items, results); }
+  template <typename Result>
+  __device__ void StripedToBlocked(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD]) { move<Striped, Blocked>(items, results); }
+  template <typename Rank>
+  __device__ void ScatterToStriped(T (&items)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD]) { parity_warps::scattered<LOGICAL_WARP_THREADS, Striped>(items, items, ranks); }
+  template <typename Result, typename Rank>
+  __device__ void ScatterToStriped(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD]) { parity_warps::scattered<LOGICAL_WARP_THREADS, Striped>(items, results, ranks); }
+
+ private:
+  template <class From, class To, typename Result>
+  __device__ void move(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD]) {
+    int ranks[ITEMS_PER_THREAD];
+    parity_warps::places<From>(__lane_id() % LOGICAL_WARP_THREADS, ranks);
+    parity_warps::scattered<LOGICAL_WARP_THREADS, To>(items, results, ranks);
+  }
+};
+template <typename Key, int ITEMS_PER_THREAD, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, typename Value = NullType, int = 1>
+class WarpMergeSort {
+ public:
+  struct TempStorage {};
+  __device__ explicit WarpMergeSort(TempStorage&) {}
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less); }
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
+    const int mine = __lane_id() % LOGICAL_WARP_THREADS;
+    int ranks[ITEMS_PER_THREAD] = {};
+    for (int lane = 0; lane < LOGICAL_WARP_THREADS; ++lane) {
+      for (int j = 0; j < ITEMS_PER_THREAD; ++j) {
+        const Key other = parity_stub::at<LOGICAL_WARP_THREADS>(keys[j], lane);
+        for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+          const bool is_earlier = lane < mine || (lane == mine && j < i);
+          ranks[i] += less(other, keys[i]) || (is_earlier && !less(keys[i], other));
+        }
+      }
+    }
+    parity_warps::scattered<LOGICAL_WARP_THREADS, parity_places::Blocked>(keys, keys, ranks);
+    if constexpr (!std::is_same_v<Value, NullType>) parity_warps::scattered<LOGICAL_WARP_THREADS, parity_places::Blocked>(values, values, ranks);
+  }
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less, int valid, Key last) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less, valid, last); }
+  template <typename Less>
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less, int valid, Key last) {
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (static_cast<int>(__lane_id() % LOGICAL_WARP_THREADS) * ITEMS_PER_THREAD + i >= valid) keys[i] = last;
+    Sort(keys, values, less);
+  }
+  template <typename... Given>
+  __device__ void StableSort(Given&&... given) { Sort(given...); }
+};
+
+template <int N, typename T, typename Op>
+__device__ T ThreadReduce(T (&items)[N], Op op) { return parity_stub::reduced(items, op); }
+template <int N, typename T, typename Op>
+__device__ T ThreadReduce(T (&items)[N], Op op, T total) {
+  for (int i = 0; i < N; ++i) total = op(total, items[i]);
+  return total;
+}
+namespace internal { using hipcub::ThreadReduce; }
 
 // Only a pointer with another way to read it.
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };

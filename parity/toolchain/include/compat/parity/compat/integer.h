@@ -62,3 +62,9 @@ PARITY_COMPAT unsigned __fns(unsigned mask, unsigned base, int n) {
 
 PARITY_COMPAT int __ffsll(long x) { return __builtin_ffsll(x); }
 PARITY_COMPAT int __ffsll(unsigned long x) { return __builtin_ffsll(static_cast<long long>(x)); }
+PARITY_COMPAT int __ffsll(int x) { return __builtin_ffsll(x); }
+PARITY_COMPAT int __ffsll(unsigned int x) { return __builtin_ffsll(x); }
+PARITY_COMPAT int __ffs(long x) { return __builtin_ffs(static_cast<int>(x)); }
+PARITY_COMPAT int __ffs(unsigned long x) { return __builtin_ffs(static_cast<int>(x)); }
+PARITY_COMPAT int __ffs(long long x) { return __builtin_ffs(static_cast<int>(x)); }
+PARITY_COMPAT int __ffs(unsigned long long x) { return __builtin_ffs(static_cast<int>(x)); }

@@ -6,6 +6,10 @@
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+// A header of libcu++ has a constructor of that name.
+#if __has_include(<cuda/std/__functional/invoke.h>)
+#include <cuda/std/__functional/invoke.h>
+#endif
 
 namespace parity_former {
 __device__ inline unsigned warp() {
