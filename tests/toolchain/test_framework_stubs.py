@@ -57,6 +57,8 @@ extern "C" __global__ void NAME(Half, add)(const half_float::half* x, half_float
 CATCH = """
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_approx.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <boost/test/unit_test.hpp>
 #include <tuple>
 
