@@ -22,6 +22,7 @@ __all__ = [
     "first_difference",
     "idle",
     "mangled",
+    "name_of",
     "parse",
     "plain",
     "prebuilt",
@@ -183,6 +184,11 @@ def spelled(symbol: str) -> tuple[str, ...]:
         if letter == " " and not depth:
             start = i + 1
     return text[start:begin], text[start:]
+
+
+def name_of(symbol: str) -> str:
+    """The name of a symbol in source code, without its arguments; the symbol itself if it is none that is mangled."""
+    return (spelled(symbol) or (symbol,))[0]
 
 
 def idle(code: CodeObject) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from rich.text import Text
 from parity import documents
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
-from parity.codeobject import Kernel, plain, spelled, unqualified
+from parity.codeobject import Kernel, name_of, plain, spelled, unqualified
 from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES
 from parity.report.tables import coloured
@@ -181,7 +181,7 @@ def _print_kernels(built: Sequence[Built]) -> None:
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
         sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-        output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
+        output().print(f"{name_of(symbol)}({takes})")
 
 
 def _every(built: Sequence[Built], part: str) -> list[Any]:
@@ -268,7 +268,7 @@ def _print_parts(built: Sequence[Built]) -> None:
 def _print_guessed(built: Sequence[Built]) -> None:
     """Print the kernel templates whose arguments no source names: a line for each module."""
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
-        kernels = " ".join((spelled(symbol) or (symbol,))[0] for symbol in symbols)
+        kernels = " ".join(name_of(symbol) for symbol in symbols)
         output().print(
             f"{module}: nothing that compiles here says for which types its kernel templates are; built for {kernels}",
             style="yellow",
@@ -297,7 +297,7 @@ def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> 
     for one in built:
         path = modules[one.module]
         if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
-            named = {unqualified((spelled(symbol) or (symbol,))[0]) for symbol in one.entries}
+            named = {unqualified(name_of(symbol)) for symbol in one.entries}
             named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
             kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
             if lost := " ".join(name for name in kernels if name not in named):

@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
 from parity.cli.terminal import building, errors, output, reporting
-from parity.codeobject import CodeObject, spelled, unqualified
+from parity.codeobject import CodeObject, name_of, spelled, unqualified
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
@@ -295,7 +295,7 @@ def _probe(
     flow: Flow | None,
 ) -> Probed | str:
     assert flow
-    name = unqualified((spelled(symbol) or (symbol,))[0])
+    name = unqualified(name_of(symbol))
     return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))
 
 

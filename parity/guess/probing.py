@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, spelled
+from parity.codeobject import CodeObject, name_of
 from parity.emulator.ptx import PtxDevice
 from parity.expression import Scope, expression
 from parity.guess.conditions import MOST, Condition, likely_blocks, numbers_for
@@ -77,7 +77,7 @@ class Prober:
         self, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, launches: Sequence[HostLaunch]
     ) -> Probed | str:
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)
-        name = (spelled(kernel) or (kernel,))[0]
+        name = name_of(kernel)
         # Instances of a template are alike: what holds of one is tried first with the next.
         alike = name.partition("<")[0], tuple(each.name for each in args)
         for host in hosted(name, launches, args, flow):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import PurePath
 
-from parity.codeobject import Kernel, spelled, unqualified
+from parity.codeobject import Kernel, name_of, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
 from parity.guess.facts import FREE, Given, Probed
@@ -211,7 +211,7 @@ def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
     """
     found, unknown = dict[str, _Table](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
-        source = (spelled(symbol) or (symbol,))[0]
+        source = name_of(symbol)
         kinds = {ELEMENTS.get(each, "") for each in table.types}
         dtype = kinds.pop() if len(kinds) == 1 else ""
         if dtype in NUMBERS and NUMBERS[dtype].is_float:

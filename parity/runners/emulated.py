@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, spelled
+from parity.codeobject import CodeObject, name_of
 from parity.coverage import Point, Reached, joined
 from parity.emulator import (
     MORE,
@@ -173,7 +173,7 @@ class DeviceSession:
         The one before has other floating-point inputs, so that it has other results to leave; if the kernel cannot take
         them, it has the same.
         """
-        names = ", ".join((spelled(name) or (name,))[0] for name in self._changed)
+        names = ", ".join(name_of(name) for name in self._changed)
         said = f"a launch changes {names}, and after another launch this one "
         seed, other = _seed(launch), {name: _other(buffer) for name, buffer in buffers.items()}
         try:

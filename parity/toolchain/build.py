@@ -17,7 +17,7 @@ from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, Kernel, idle, parse, prebuilt, spelled, unqualified
+from parity.codeobject import CodeObject, Kernel, idle, name_of, parse, prebuilt, unqualified
 from parity.documents import json_text, read_json
 from parity.errors import UsageError
 from parity.side import Side, Sides
@@ -387,6 +387,7 @@ def _build_one(
     One that has the ``known_errors`` of what it is a variant of has no variants of its own: it has changed nothing.
     """
     start = time.perf_counter()
+    others: Iterable[Variant] = ()
     hollow: frozenset[str] = frozenset()
     key = _key(source, target, fingerprint)
     chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
@@ -400,8 +401,10 @@ def _build_one(
         folder, cached = cache.get(key, functools.partial(fill, source, target, attempts))
         built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
         hollow = frozenset() if cached else _hollow(built, source)  # else it was seen to at first
-        others = of_version(target.vendor) if hollow else ()
-        others = others if built.entries or source.kernels else with_kernels(source, target.vendor)
+        if not (built.entries or source.kernels):
+            others = with_kernels(source, target.vendor)
+        elif hollow:
+            others = of_version(target.vendor)
     except compiler.CompileError as error:
         translation = error.translation or Translation(source.ported)
         seconds = time.perf_counter() - start
@@ -478,7 +481,7 @@ def _hollow(built: Built, source: Source) -> frozenset[str]:
     nothing = idle(built.code_object) if built.code_object else ()
     texts = (text for text in source.files.values() if nothing and "__global__" in text)
     written = {name for text in texts for name in kernels_of(text, with_bodies=True)}
-    return frozenset(each for each in nothing if unqualified((spelled(each) or (each,))[0]) in written)
+    return frozenset(each for each in nothing if unqualified(name_of(each)) in written)
 
 
 def _errors_of(built: Built) -> tuple[Finding, ...]:
@@ -678,7 +681,7 @@ def _with_names(code: CodeObject, source: Source) -> CodeObject:
             names |= parameters(text)
     kernels = {}
     for symbol, kernel in code.kernels.items():
-        own = names.get(unqualified((spelled(symbol) or (symbol,))[0]), ())
+        own = names.get(unqualified(name_of(symbol)), ())
         pairs = zip(kernel.args, own, strict=True) if len(own) == len(kernel.args) else ()
         named = tuple(replace(argument, name=name) for argument, name in pairs)
         kernels[symbol] = replace(kernel, args=named or kernel.args)

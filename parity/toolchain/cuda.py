@@ -26,7 +26,7 @@ from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import Argument, CodeObject, Kernel, spelled, unqualified
+from parity.codeobject import Argument, CodeObject, Kernel, name_of, unqualified
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.compiler import HEADERS, CompileError, Unit, elsewhere
 from parity.toolchain.host_code import INSTANTIATIONS, instantiations
@@ -173,7 +173,7 @@ def compile_module(
         except CompileError as error:
             if not (unresolved := _UNRESOLVED.findall(error.log)):
                 raise
-            raise _elsewhere([(spelled(each) or (each,))[0] for each in unresolved], unit, target) from None
+            raise _elsewhere([name_of(each) for each in unresolved], unit, target) from None
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
 
     code = compiled(source)

@@ -621,16 +621,19 @@ def _given(use: tree_sitter.Node, texts: Sequence[str], depth: int = 3) -> Itera
     if around is None or not set(names) & set(parts):
         yield parts
         return
-    root = around
-    while root.parent is not None:
-        root = root.parent
     own = _defined_by(around)
-    uses = [each for each in _descendants(root) if each.type in _USES and _named_by(each) == own]
+    uses = [each for each in _descendants(_root(around)) if each.type in _USES and _named_by(each) == own]
     several = dict.fromkeys(each for node in uses if depth for each in _given(node, texts, depth - 1))
     defaults = [_default(child, texts) for child in children]
     for given in [each for each in several if len(each) <= len(names)] or [()]:
         known = dict(zip(names, (*given, *defaults[len(given) :]), strict=True))
         yield tuple(known.get(part, part) or part for part in parts)
+
+
+def _root(node: tree_sitter.Node) -> tree_sitter.Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def _named_by(node: tree_sitter.Node) -> str:
@@ -756,11 +759,9 @@ def _templates_given(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         and each.parent.type == "argument_list"
         and all(map(_PLAIN.fullmatch, _source(each).partition("<")[2].removesuffix(">").replace(",", " ").split()))
     ]
-    root = node
-    while given and root.parent is not None:
-        root = root.parent
-    defined = {_defined_by(each) for each in _descendants(root) if each.type == "template_declaration"} if given else ()
-    yield from (each for each in given if _named_by(each) in defined)
+    if given:
+        defined = {_defined_by(each) for each in _descendants(_root(node)) if each.type == "template_declaration"}
+        yield from (each for each in given if _named_by(each) in defined)
 
 
 def _instead_of_return(node: tree_sitter.Node) -> str:

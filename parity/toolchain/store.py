@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from parity.codeobject import CodeObject, spelled, unqualified
+from parity.codeobject import CodeObject, name_of, unqualified
 from parity.errors import UsageError, nearest
 
 __all__ = ["MissingKernel", "ModuleStore"]
@@ -22,7 +22,7 @@ class MissingKernel(UsageError):
     """A code object has no kernel of that name."""
 
     def __init__(self, name: str, code: CodeObject) -> None:
-        names = [(spelled(symbol) or (symbol,))[0] for symbol in code.kernels]
+        names = [name_of(symbol) for symbol in code.kernels]
         hint = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
         if why := code.refused.get(unqualified(name)):
             hint = f", which is left out: {why}"

@@ -65,7 +65,7 @@ def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
         vectors = slots[file].stop
     first = {file: 0 if file == _PREDICATES else each.start for file, each in slots.items()}
     widths = {name: _width(size) for name, ((size, _), _) in numbers.items()}
-    places = {name: first[file] + number * max(1, _width(file[0])) for name, (file, number) in numbers.items()}
+    places = {name: first[file] + number * max(1, widths[name]) for name, (file, number) in numbers.items()}
     floats = tuple(each for (size, is_float), each in slots.items() if is_float and size >= 4)
     return Slots(places, widths, vectors, len(files[_PREDICATES]), floats, unwritten)
 

@@ -253,7 +253,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
   group.doubts = group.atomics = 0, group.scratched = 1;
-  for (u32 &begun : group.begun) begun = 0;
+  memset(group.begun, 0, sizeof group.begun);
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
