@@ -14,7 +14,7 @@ from parity.fingerprint import Fingerprint, Unclear
 from parity.generate import sample
 from parity.op import Op
 
-__all__ = ["drawn_cases"]
+__all__ = ["drawing_code", "drawn_cases"]
 
 _FILE = "cases.txt"
 
@@ -38,7 +38,7 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
 
 def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> str:
     """The key of an entry; empty if it cannot be told what decides the cases."""
-    if (code := _code()) is None:
+    if (code := drawing_code()) is None:
         return ""
     fingerprint = Fingerprint(code)
     declared = {field.name: getattr(op, field.name) for field in dataclasses.fields(op)}
@@ -52,11 +52,11 @@ def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) ->
 
 
 @functools.cache
-def _code() -> Fingerprint | None:
+def drawing_code() -> Fingerprint | None:
     """The code that draws; None if it cannot be told, as where a tool has put something of its own into it."""
     fingerprint = Fingerprint()
     try:
         fingerprint.add([Op, sample, Case])
     except Unclear:
         return None
-    return fingerprint
+    return Fingerprint(fingerprint)  # which has made its digest

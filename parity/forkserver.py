@@ -32,10 +32,12 @@ from parity.interrupts import INTERRUPTS
 
 __all__ = ["Forked", "begin", "forked"]
 
-# What is imported here, which is all of parity.engine, no forked process imports again.
+# What is imported and found out here no forked process does again: all of parity.engine, Hypothesis, the runners that
+# nearly all use, and what code draws.
 _BEGIN = (
-    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import parity.engine; from parity.forkserver import "
-    "serve; gc.enable(); serve(int(sys.argv[1]))"
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis, parity.engine, parity.runners.ptx; "
+    "from parity.drawn import drawing_code; drawing_code(); "
+    "from parity.forkserver import serve; gc.enable(); serve(int(sys.argv[1]))"
 )
 
 _ATTEMPTS = 2

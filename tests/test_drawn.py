@@ -31,9 +31,9 @@ NUMBERS = itertools.count()
 def cache(tmp_path, monkeypatch):
     """A cache of its own, and the names of the ops that are drawn."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
-    drawn._code.cache_clear()
+    drawn.drawing_code.cache_clear()
     yield
-    drawn._code.cache_clear()
+    drawn.drawing_code.cache_clear()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def draws(monkeypatch):
         calls.append(arguments)
         return sample(*arguments)
 
-    drawn._code()  # before the function is another one
+    drawn.drawing_code()  # before the function is another one
     monkeypatch.setattr(drawn, "sample", counted)
     return calls
 
@@ -175,7 +175,7 @@ def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_p
     """As where a tool has put something of its own into it."""
     with Path(__file__).open() as file:
         monkeypatch.setattr(drawn, "Case", (drawn.Case, file))
-        drawn._code.cache_clear()
+        drawn.drawing_code.cache_clear()
         op = declared(tmp_path)
         assert of(op) == of(op)
     assert len(draws) == 2
@@ -200,7 +200,7 @@ def test_assertions_that_pytest_rewrote_are_known_by_its_version(monkeypatch):
 def test_another_parity_draws(tmp_path, draws, monkeypatch):
     of(declared(tmp_path))
     monkeypatch.setattr(drawing, "WINDOW", 95)
-    drawn._code.cache_clear()
+    drawn.drawing_code.cache_clear()
     of(declared(tmp_path))
     assert len(draws) == 2
 
@@ -209,7 +209,7 @@ def test_another_hypothesis_draws(tmp_path, draws, monkeypatch):
     of(declared(tmp_path))
     monkeypatch.setattr(hypothesis, "__version__", "6.0.0")
     fingerprint._version.cache_clear()
-    drawn._code.cache_clear()
+    drawn.drawing_code.cache_clear()
     try:
         of(declared(tmp_path))
     finally:

@@ -50,8 +50,8 @@ def runner(name: str) -> Runner | OpRunner:
         UsageError: there is none.
         NotAvailable: more than one package offers it, it cannot be made, or it lacks what a runner has.
     """
-    known = runners()
     name, equals, word = name.partition("=")
+    known = BUILT_IN if name in BUILT_IN else runners()  # to look for plug-ins reads all packages
     if name not in known:
         raise UsageError(f"unknown runner {name!r}; installed: {' '.join(known)}{nearest(name, known)}")
     plugins = [] if name in BUILT_IN else _plugins()[name]

@@ -66,6 +66,7 @@ def judge(tmp_path):
                 "cc",
                 "-shared",
                 "-fPIC",
+                "-O1",  # without, zig compiles a sanitizer of its own for it
                 "-Wall",
                 "-Wno-unused-function",
                 tmp_path / "judge.c",

@@ -24,7 +24,7 @@ def test_a_c_program_runs_on_the_emulator(tmp_path):
     (tmp_path / "twice.cu").write_text(KERNEL)
     (built,) = build(tmp_path, targets=["gfx1100"])
     program = tmp_path / "program"
-    made = zig.run(["cc", PROGRAM, "-o", program, "-L", library() / "lib", "-lamdhip64"])
+    made = zig.run(["cc", "-O1", PROGRAM, "-o", program, "-L", library() / "lib", "-lamdhip64"])
     assert made.returncode == 0, made.stderr
     command = [sys.executable, "-m", "parity", "hip-emulator", "--target", "gfx1100,gfx90a", "--", program]
     ran = subprocess.run([*command, built.code_object.binary], capture_output=True, text=True)

@@ -28,6 +28,7 @@ constexpr u32 SEEN = 12;
 void next_phase(Context *c, Wave &w) {
   const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
   w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 28 != 0 : warp && (before + warp) % 4;
+  w.sampled = before >= SEEN || warp;
   w.brief = before < SEEN && !warp && c->running->waves > 1, w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
@@ -235,6 +236,7 @@ template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, co
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   if (!WRITES && w.brief && !w.writes && w.logged == LOGGED) return 0;
+  if (w.sampled && w.logged == LOGGED) return w.unseen = 1, 0;
   w.writes |= WRITES;
   const u64 one = at[first(lanes)];
   if (one - c->scratch < c->variables - c->scratch) // each has its own
