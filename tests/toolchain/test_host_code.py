@@ -872,8 +872,10 @@ __global__ void fill(int* x) { x[threadIdx.x] = 1; }
     assert has(one, "fill") and not one.translation.left_out
 
 
-def test_mpi_is_a_library_of_the_host(built):
-    one = built("""#include <mpi.h>
+def test_mpi_is_a_library_of_the_host_even_as_one_of_c(built):
+    one = built("""extern "C" {
+#include <mpi.h>
+}
 struct Grid { MPI_Comm comm; int rows; };
 __global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
 void run(float* x, Grid grid) {
