@@ -154,6 +154,7 @@ _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_DIRECTIVE_BEFORE = re.compile(rf"{_DIRECTIVE.pattern}\n", re.MULTILINE)
 _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
@@ -415,7 +416,9 @@ class _Translation:
 
     def _is_declared_at(self, start: int) -> bool:
         """True if a type stands before a place: a program may have its own function of a name that CUDA has too."""
-        before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
+        begin = max(self.text.rfind("\n", 0, start - 60) + 1, start - 300, 0)
+        # What ends the line of a directive (#endif) is no type.
+        before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))
         return before is not None and before[1] not in _NO_TYPE
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:

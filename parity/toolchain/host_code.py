@@ -350,8 +350,9 @@ def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) 
         quoted = _QUOTED.search(error.text)
         name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
         places = list(_named(name.split()[-1], texts)) if name else []
+        places.sort(key=lambda place: place[:2] != error.places[0][:2])  # what is at the error's own place first
     said = [(file, attributes_at(texts[file], line, column, macros)) for file, line, column in places if file in texts]
-    for (_, one), (file, other) in itertools.permutations(said, 2):
+    for (file, other), (_, one) in itertools.permutations(said, 2):
         if one and other and (missing := [word for word in one[0] if word not in other[0]]):
             piece, instead = other[1], f"{' '.join(missing)} "
             yield LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, instead)
@@ -361,7 +362,7 @@ def _named(name: str, texts: Mapping[str, str]) -> Iterator[Place]:
     """The places where a function of a name may be declared, defined or called."""
     for file, text in texts.items():
         lines = Lines(text)
-        for match in re.finditer(rf"\b{name}(?=\s*\()", code(text)):
+        for match in re.finditer(rf"\b{name}(?=\s*(?:<[^;{{}}()]*>\s*)?\()", code(text)):
             before = text[match.start() - lines.column(match.start()) + 1 : match.start()]
             yield file, lines.number(match.start()), len(before.encode("utf-8", "surrogateescape")) + 1
 

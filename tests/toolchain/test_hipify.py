@@ -31,6 +31,10 @@ def text(source):
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
         ("\ufeffcudaFree(p);", "hipFree(p);"),
         ("if (x) __trap();", "if (x) __builtin_trap();"),
+        (
+            "#ifndef NDEBUG\n  __trap();\n#endif\n  __trap();",
+            "#ifndef NDEBUG\n  __builtin_trap();\n#endif\n  __builtin_trap();",
+        ),
         ("#include <cub/warp/warp_reduce_of_tomorrow.cuh>", "#include <hipcub/hipcub.hpp>"),
         ("#include <curand_normal.h>", "#include <hiprand/hiprand_kernel.h>"),
         ("cudaDevAttrMaxSharedMemoryPerBlock", "hipDeviceAttributeMaxSharedMemoryPerBlock"),

@@ -469,10 +469,11 @@ template <class T> {3}T Lock::half(T x) {{ return x / 2; }}
 {2}int three(int* x) {{ return 3; }}
 {4}int four(int* x) {{ return *x; }}
 template <> {4}int five(int x) {{ return 5; }}
+template <> {4}long five<long>(long x) {{ return 5; }}
 __global__ void k(int* x) {{
   Lock lock;
   lock.take(x);
-  *x = lock.half(lock.tell(4)) + three(x) + four(x) + five(5);
+  *x = lock.half(lock.tell(4)) + three(x) + four(x) + five(5) + five(5l);
 }}
 """
 
