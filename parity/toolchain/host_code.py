@@ -323,6 +323,10 @@ def repaired(
         piece = found[-1 if coarse or stuck & host.stuck else 0]
         left_out = LeftOut(file, piece.line, piece.head, because, piece.start, piece.end, piece.instead)
         pieces.setdefault((file, piece.start), left_out)
+    # An error around another may be of what is wrong inside: a launch stays if an argument can go.
+    for key, outer in [*pieces.items()]:
+        if outer.instead and any(each is not outer and each.is_in(outer) for each in pieces.values()):
+            del pieces[key]
     if not pieces:
         refused |= doubted  # what else does not compile may be the reason of its errors
     if not missing and (without or not (pieces or refused)):
