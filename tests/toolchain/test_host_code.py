@@ -273,8 +273,12 @@ def test_kernels_stay_when_what_launches_them_does_not_compile(built):
         "  srand(7); double t = ceil(3.5) + min(argc, 2);\n"
         "  k<double, 2><<<parser.grid, 32>>>((double*)nullptr, parser.n);\n"
         "}\n"
+        "template <typename T> __global__ void fill(T* x, int n) { x[0] = n; }\n"
+        "namespace n { const char* lengths(int); }\n"  # which clang takes what is not here for
+        "template <typename T> void filled(T* x) { fill<<<1, 1>>>(x, n::length(2)); }\n"
+        "template void filled(char*);\n"
     )
-    assert has(one, "k<float, 4>", "k<double, 2>")
+    assert has(one, "k<float, 4>", "k<double, 2>", "fill<char>")
     assert one.translation.empty_headers == ("nosuch/everything.h",)
 
 
@@ -669,13 +673,16 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
     (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
     (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::operator+(int x) const { return x + 1; }\n')
-    (tmp_path / "box.cu").write_text('#include "shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
-    (tmp_path / "m.cu").write_text(
-        '#include "shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
+    own, far = tmp_path / "own", tmp_path / "far" / "gpu"
+    for folder in (tmp_path / ".git", own, far):
+        folder.mkdir(parents=True)
+    (far / "box.cu").write_text('#include "../../shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (own / "m.cu").write_text(
+        '#include "../shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
     )
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    (one,) = build(own, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
-    assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
+    assert {each.flag for each in one.switches} == {'#include "../ball.cu"', '#include "../far/gpu/box.cu"'}
 
 
 def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_path):
