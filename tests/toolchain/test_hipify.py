@@ -31,6 +31,7 @@ def text(source):
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
         ("\ufeffcudaFree(p);", "hipFree(p);"),
         ("if (x) __trap();", "if (x) __builtin_trap();"),
+        ("void f(struct float2* x, struct uint3); struct int4 {}", "void f(float2* x, uint3); struct int4 {}"),
         (
             "#ifndef NDEBUG\n  __trap();\n#endif\n  __trap();",
             "#ifndef NDEBUG\n  __builtin_trap();\n#endif\n  __builtin_trap();",

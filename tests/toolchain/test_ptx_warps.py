@@ -71,7 +71,8 @@ extern "C" __global__ void reductions(const int* in, int* out) {
     // With the predicate: the others have a lane of their warp there.
     out[4] = out[5] = in[t];
     for (int step = 1; step < 32; step *= 2) {
-        asm("{ .reg .u32 r; .reg .pred p; shfl.up.b32 r|p, %0, %1, 0; @p add.s32 %0, r, %0; }" : "+r"(out[4]) : "r"(step));
+        asm("{ .reg .u32 r; .reg .pred p; shfl.up.b32 r|p, %0, %1, 0; @p add.s32 %0, r, %0; }"
+            : "+r"(out[4]) : "r"(step));
         asm("{ .reg .u32 r; .reg .pred p; shfl.sync.down.b32 r|p, %0, %1, 31, 0xffffffff; @p add.s32 %0, r, %0; }"
             : "+r"(out[5]) : "r"(step));
     }
