@@ -36,6 +36,7 @@ from parity.toolchain.host_syntax import (
     attributes_at,
     braces_at,
     call_at,
+    components_at,
     constexpr_at,
     definitions_at,
     device_macros,
@@ -85,6 +86,9 @@ _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types
 
 _VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
 """clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
+
+_OF_DIM3 = re.compile(r"^no matching conversion for C-style cast from '(?:const )?dim3' .* to 'uint3'")
+"""clang's error for a cast that CUDA's ``dim3`` has an operator for, and HIP's has none."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
@@ -297,6 +301,8 @@ def repaired(
                 around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
+            elif _OF_DIM3.search(error.text):
+                around = components_at(texts[file], line, column)
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:

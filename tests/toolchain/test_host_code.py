@@ -261,7 +261,8 @@ def test_host_code_in_an_include_guard_is_left_out_too():
 
 def test_kernels_stay_when_what_launches_them_does_not_compile(built):
     one = built(
-        "#include <nosuch/everything.h>\n"
+        "#include <nosuch/everything.h>\n#include <helper_math.h>\n"
+        "__global__ void sizes(uint2* x, dim3 d) { x[0] = make_uint2((uint3)d); }\n"
         "template <typename T, int N> __global__ void k(T* x, int n) { x[0] = N + n; }\n"
         "nosuch::Result host(nosuch::Tensor x) {\n"
         "  auto n = x.size();\n"
@@ -278,7 +279,7 @@ def test_kernels_stay_when_what_launches_them_does_not_compile(built):
         "template <typename T> void filled(T* x) { fill<<<1, 1>>>(x, n::length(2)); }\n"
         "template void filled(char*);\n"
     )
-    assert has(one, "k<float, 4>", "k<double, 2>", "fill<char>")
+    assert has(one, "k<float, 4>", "k<double, 2>", "fill<char>", "sizes")
     assert one.translation.empty_headers == ("nosuch/everything.h",)
 
 
