@@ -154,6 +154,7 @@ _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
+_DEFINED_AS = re.compile(r"[ \t]+(\w+)[ \t]*\r?$", re.MULTILINE)
 _VECTOR_AS_STRUCT = re.compile(
     r"\b(?P<word>struct\s+)(?:u?(?:char|short|int|long|longlong)|float|double)[1-4](?=\s*[*&>,)]|\s+\w+\s*[;,)=\[])"
 )
@@ -362,6 +363,9 @@ class _Translation:
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained
         if rule.category == "device" and self._is_declared_at(start):
+            return
+        # A program that maps CUDA's names itself would define HIP's own macros as themselves, which ends them.
+        if in_directive and (same := _DEFINED_AS.match(self.text, end)) and same[1] == rule.hip:
             return
         if call := re.compile(r"\s*\(").match(self.text, end):
             given = arguments(self.text, call.end())
