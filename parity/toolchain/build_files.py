@@ -387,7 +387,7 @@ def _known(value: str, text: str) -> str | None:
     """A value, or what the variable is set to that it names; None if that is not said once and plainly."""
     variable = _VARIABLE.fullmatch(value)
     if variable is None:
-        return value
+        return None if "$<" in value else value  # an expression that CMake evaluates when it generates
     assigned = (
         rf"""^\s*(?:set\s*\(\s*{variable[1]}\s+|{variable[1]}\s*[:?]?=\s*)"""
         r"""(?P<value>[^\n]*?)(?:\s+CACHE\b[^\n]*)?\s*\)?\s*$"""

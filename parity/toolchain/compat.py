@@ -24,7 +24,8 @@ __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied"
 TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
 """Headers below this are included first where a name is met; others have the name by which the source includes them."""
-_GUARDS = f"{FORCED}guards.h"
+_OF_MACROS = (f"{FORCED}guards.h", f"{FORCED}macros.h")
+"""Headers whose names a source may define itself: that it does is the matter."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
@@ -95,7 +96,7 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
                     continue
                 if row.header.startswith(FORCED):
                     headers.add(row.header)
-                if name not in own or row.header == _GUARDS:  # of a guard, that the source defines it is the matter
+                if name not in own or row.header in _OF_MACROS:
                     reason = f"{row.header}: {row.reason}" if row.header else row.reason
                     (needs if row.header else refused).append(Finding(name, file, *names[name], reason))
     return Compat(tuple(sorted(headers)), tuple(needs), tuple(refused))
@@ -139,7 +140,7 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
         yield match[0], match.start()
     for condition in _CONDITION.finditer(plain):
         for match in _NAME.finditer(plain, *condition.span()):
-            if any(row.header == _GUARDS for row in table().get(match[0], ())):
+            if any(row.header in _OF_MACROS for row in table().get(match[0], ())):
                 yield match[0], match.start()
     for match in INCLUDE.finditer(text):
         yield match[2], match.start(2)

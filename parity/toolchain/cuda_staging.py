@@ -25,7 +25,7 @@ from parity.toolchain.host_code import HostCode, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
 from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, appended, not_found
-from parity.toolchain.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, library_names
+from parity.toolchain.stubs import LIBRARY_NAMES, answered, cuda_library, cuda_stub, library_names
 from parity.toolchain.targets import Target
 
 __all__ = ["StagedCuda", "compiled"]
@@ -155,7 +155,7 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
             continue
         stub = stub_of(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
-        (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
+        (folder / EMPTY / header).write_text(answered(stub) if stub else "")
     stubs = tuple(each for each in host.empty_headers if stub_of(each) or (HIP_ON_CUDA / each).is_file())
     if stubs:
         (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)

@@ -118,6 +118,7 @@ _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it 
 _AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
 _LAUNCH_BOUNDS = "__launch_bounds__"
 _NO_TEMPLATE = "HIP's is a macro, which a comma between template arguments ends an argument of; in parentheses"
+_NO_STRUCT = "HIP's vector types are other names of a class template; left out"
 _NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
 _RESTRICTED_NUMBER = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
@@ -153,7 +154,13 @@ _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
+_DEFINED_AS = re.compile(r"[ \t]+(\w+)[ \t]*\r?$", re.MULTILINE)
+_VECTOR_AS_STRUCT = re.compile(
+    r"\b(?P<word>struct\s+)(?:u?(?:char|short|int|long|longlong)|float|double)[1-4](?=\s*[*&>,)]|\s+\w+\s*[;,)=\[])"
+)
+"""Matches a vector type of CUDA's behind the word ``struct``, where it is used and not declared."""
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_DIRECTIVE_BEFORE = re.compile(rf"{_DIRECTIVE.pattern}\n", re.MULTILINE)
 _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
@@ -312,6 +319,8 @@ class _Translation:
                 self._say("{...}", short.span.start, _FOR_ALL)
             else:
                 self._write("{...}", short.span, short.instead, _FILLED)
+        for match in _VECTOR_AS_STRUCT.finditer(self.text):
+            self._write(match["word"].strip(), Span(*match.span("word")), "", _NO_STRUCT)
         for match in _RESTRICTED_NUMBER.finditer(self.text):
             self._write(match["restrict"], Span(*match.span("restrict")), "", _NO_POINTER)
         for match in _PRAGMA_MACRO.finditer(self.text):
@@ -354,6 +363,9 @@ class _Translation:
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained
         if rule.category == "device" and self._is_declared_at(start):
+            return
+        # A program that maps CUDA's names itself would define HIP's own macros as themselves, which ends them.
+        if in_directive and (same := _DEFINED_AS.match(self.text, end)) and same[1] == rule.hip:
             return
         if call := re.compile(r"\s*\(").match(self.text, end):
             given = arguments(self.text, call.end())
@@ -415,7 +427,9 @@ class _Translation:
 
     def _is_declared_at(self, start: int) -> bool:
         """True if a type stands before a place: a program may have its own function of a name that CUDA has too."""
-        before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
+        begin = max(self.text.rfind("\n", 0, start - 60) + 1, start - 300, 0)
+        # What ends the line of a directive (#endif) is no type.
+        before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))
         return before is not None and before[1] not in _NO_TYPE
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:

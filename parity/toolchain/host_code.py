@@ -36,6 +36,7 @@ from parity.toolchain.host_syntax import (
     attributes_at,
     braces_at,
     call_at,
+    components_at,
     constexpr_at,
     definitions_at,
     device_macros,
@@ -85,6 +86,9 @@ _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types
 
 _VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
 """clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
+
+_OF_DIM3 = re.compile(r"^no matching conversion for C-style cast from '(?:const )?dim3' .* to 'uint3'")
+"""clang's error for a cast that CUDA's ``dim3`` has an operator for, and HIP's has none."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
@@ -297,6 +301,8 @@ def repaired(
                 around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
+            elif _OF_DIM3.search(error.text):
+                around = components_at(texts[file], line, column)
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:
@@ -323,6 +329,10 @@ def repaired(
         piece = found[-1 if coarse or stuck & host.stuck else 0]
         left_out = LeftOut(file, piece.line, piece.head, because, piece.start, piece.end, piece.instead)
         pieces.setdefault((file, piece.start), left_out)
+    # An error around another may be of what is wrong inside: a launch stays if an argument can go.
+    for key, outer in [*pieces.items()]:
+        if outer.instead and any(each is not outer and each.is_in(outer) for each in pieces.values()):
+            del pieces[key]
     if not pieces:
         refused |= doubted  # what else does not compile may be the reason of its errors
     if not missing and (without or not (pieces or refused)):
@@ -350,8 +360,9 @@ def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) 
         quoted = _QUOTED.search(error.text)
         name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
         places = list(_named(name.split()[-1], texts)) if name else []
+        places.sort(key=lambda place: place[:2] != error.places[0][:2])  # what is at the error's own place first
     said = [(file, attributes_at(texts[file], line, column, macros)) for file, line, column in places if file in texts]
-    for (_, one), (file, other) in itertools.permutations(said, 2):
+    for (file, other), (_, one) in itertools.permutations(said, 2):
         if one and other and (missing := [word for word in one[0] if word not in other[0]]):
             piece, instead = other[1], f"{' '.join(missing)} "
             yield LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, instead)
@@ -361,7 +372,7 @@ def _named(name: str, texts: Mapping[str, str]) -> Iterator[Place]:
     """The places where a function of a name may be declared, defined or called."""
     for file, text in texts.items():
         lines = Lines(text)
-        for match in re.finditer(rf"\b{name}(?=\s*\()", code(text)):
+        for match in re.finditer(rf"\b{name}(?=\s*(?:<[^;{{}}()]*>\s*)?\()", code(text)):
             before = text[match.start() - lines.column(match.start()) + 1 : match.start()]
             yield file, lines.number(match.start()), len(before.encode("utf-8", "surrogateescape")) + 1
 

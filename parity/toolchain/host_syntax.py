@@ -24,6 +24,7 @@ __all__ = [
     "attributes_at",
     "braces_at",
     "call_at",
+    "components_at",
     "constexpr_at",
     "definitions_at",
     "device_macros",
@@ -419,6 +420,15 @@ def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     if not left or not right or right.type != "initializer_list":
         return ()
     return (_piece(right, f"__typeof__({_source(left)}){_source(right)}"),)
+
+
+def components_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The cast of a ``dim3`` at a place, which becomes a ``uint3`` of its components."""
+    node = _node_at(text, line, column, "cast_expression")
+    value = node.child_by_field_name("value") if node is not None else None
+    if node is None or value is None:
+        return ()
+    return (_piece(node, f"make_uint3({', '.join(f'({_source(value)}).{axis}' for axis in 'xyz')})"),)
 
 
 def zeros_at(text: str, line: int, column: int, length: int) -> tuple[Piece, ...]:

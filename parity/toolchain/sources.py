@@ -63,6 +63,8 @@ _INCLUDED_LATER = re.compile(
 """A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
 _OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"]', re.MULTILINE)
 """Matches an ``#include`` with a path as compilers on Windows take it."""
+_NEAR = ("*", "*/*", "*/*/*")
+"""Where in a folder files are that may be linked with another in or below it."""
 _FAR = 1000
 """More headers than lead to any other."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
@@ -172,6 +174,7 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     """
     found: dict[str, tuple[Path, int]] = {}
     steps = _steps(source)
+    plain = functools.cache(lambda path: code(_read(path, {})))
     for name in names:
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
         variable = r"(?:\[[^;]*\]\s*)?[;={]"
@@ -187,8 +190,8 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
         likely: list[tuple[Path, int]] = []
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
-            for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):
-                text = code(_read(path, {})) if path != source.path else ""
+            for path in sorted(each for pattern in _NEAR for each in _cuda_sources(above, pattern)):
+                text = plain(path) if path != source.path else ""
                 places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
                 hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
                 if text and any(path.stem == each.stem for each in having.keys() & set(_includes(path, source))):

@@ -25,7 +25,7 @@ from parity.toolchain.hipify import Finding, Hipified, counterpart, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
 from parity.toolchain.sources import INCLUDE, Source, found_in, included, others_define, searched
-from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
+from parity.toolchain.stubs import LIBRARY_NAMES, answered, library_names, needed_for, stub_of, switches
 from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
@@ -243,7 +243,7 @@ def _staged(
     for header, stub in stubs.items():
         place = folder / _STUBS / header
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"#include <{stub}>\n")
+        place.write_text(answered(stub))
     if stubs:
         place = folder / _STUBS / LIBRARY_NAMES
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from parity.files import rows_of
 __all__ = [
     "LIBRARY_NAMES",
     "Stub",
+    "answered",
     "cuda_library",
     "cuda_stub",
     "library_names",
@@ -107,6 +108,11 @@ def cuda_stub(header: str) -> str:
 def cuda_library(header: str) -> str:
     """The stub that answers a header of cuBLAS and the like on the CUDA side; empty for any other header."""
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
+
+
+def answered(stub: str) -> str:
+    """The text of a header that a stub answers, which may be included in ``extern "C"``, where no template can be."""
+    return f'extern "C++" {{\n#include <{stub}>\n}}\n'
 
 
 def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:

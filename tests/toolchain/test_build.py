@@ -491,9 +491,9 @@ def test_a_switch_of_the_build_brings_those_that_are_beside_it_and_not_the_one_o
         "target_compile_definitions(y PRIVATE FOR_CUDA PLACE=cuda)\n"
     )
     (tmp_path / "fill.cu").write_text(
-        "#if defined(FOR_CUDA)\n#define VALUE 1\n#elif defined(FOR_HIP)\nnamespace hip { const int width = 2; }\n"
-        "#else\n#error FOR_CUDA or FOR_HIP\n#endif\nnamespace PLACE { const int place = VALUE; }\n"
-        "__global__ void fill(int* x) { x[0] = cuda::place; }\n"
+        "#ifdef FOR_CUDA\n#define IS(name) const int name = 1;\nIS(VALUE)\n#endif\n"  # what defines it is not seen
+        "#ifdef FOR_HIP\nconst int VALUE = 2;\n#endif\nnamespace PLACE { const int place = VALUE; }\n"
+        "__global__ void fill(int* x) { x[0] = cuda::place + VALUE; }\n"
     )
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, len(one.entries)) == (None, 1)

@@ -275,7 +275,7 @@ def test_the_value_of_a_macro_that_another_file_of_cmake_sets(project):
 def test_the_macros_that_a_statement_defines_beside_one(project):
     (project / "CMakeLists.txt").write_text(
         "target_compile_definitions(a PRIVATE HIP PLACE=hip)\n"
-        "target_compile_definitions(b PUBLIC GPU PLACE=cuda\n N=${X})\n"
+        "target_compile_definitions(b PUBLIC GPU PLACE=cuda\n N=${X} M=$<IF:$<BOOL:N>,1,2>)\n"
     )
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))

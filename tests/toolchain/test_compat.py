@@ -75,15 +75,22 @@ extern "C" __global__ void k(float2* x) { x[0].y = x[0].x; }
     assert [(need.name, need.line) for need in built.needs] == [("__VECTOR_TYPES_H__", 2)]
 
 
-def test_what_a_source_has_where_cudas_own_headers_are_included_is_there(tmp_path, cache):
+def test_what_a_source_has_for_cudas_own_headers_and_beside_hips_macros_is_there(tmp_path, cache):
     source = """#ifdef __DRIVER_TYPES_H__
 __device__ int one() { return 1; }
 #endif
+#ifndef DEPRECATED
+#define DEPRECATED [[deprecated]]
+#endif
+DEPRECATED __device__ int two(int MASK1 = 2) { return MASK1; }
 extern "C" __global__ void k(int* x) { x[0] = one(); }
 """
     (tmp_path / "k.cu").write_text(source)
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
-    assert not built.error and [(need.name, need.line) for need in built.needs] == [("__DRIVER_TYPES_H__", 1)]
+    assert not built.error, built.error
+    assert [(need.name, need.line) for need in built.needs] == [
+        *(("DEPRECATED", 5), ("MASK1", 7), ("__DRIVER_TYPES_H__", 1)),
+    ]
 
 
 def test_functions_that_hips_of_halves_hide_in_an_unnamed_namespace_are_found(tmp_path, cache):

@@ -181,6 +181,7 @@ def test_images_of_opencv_and_a_header_of_the_projects_own_among_its(tmp_path, c
 
 
 LIBRARIES = """
+#include <cublas_v2.h>
 #include <cudnn.h>
 #include <curand.h>
 #include <mpi.h>
@@ -194,11 +195,11 @@ struct Context {
   Context() { cudnnCreate(&handle); }
 };
 static __constant__ struct { float* data; } context;
-__global__ void twice() { context.data[threadIdx.x] *= 2; }
+__global__ void twice(cublasFillMode_t part) { context.data[threadIdx.x] *= part == CUBLAS_FILL_MODE_FULL ? 2 : 3; }
 void run(Context* all) {
   if (cudnnGetVersion() < 7000) return;
   MPI_Bcast(all->data, 1, MPI_OWN, 0, MPI_COMM_WORLD);
-  twice<<<1, 32>>>();
+  twice<<<1, 32>>>(CUBLAS_FILL_MODE_LOWER);
 }
 """
 

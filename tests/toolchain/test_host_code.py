@@ -261,7 +261,8 @@ def test_host_code_in_an_include_guard_is_left_out_too():
 
 def test_kernels_stay_when_what_launches_them_does_not_compile(built):
     one = built(
-        "#include <nosuch/everything.h>\n"
+        "#include <nosuch/everything.h>\n#include <helper_math.h>\n"
+        "__global__ void sizes(uint2* x, dim3 d) { x[0] = make_uint2((uint3)d); }\n"
         "template <typename T, int N> __global__ void k(T* x, int n) { x[0] = N + n; }\n"
         "nosuch::Result host(nosuch::Tensor x) {\n"
         "  auto n = x.size();\n"
@@ -273,8 +274,12 @@ def test_kernels_stay_when_what_launches_them_does_not_compile(built):
         "  srand(7); double t = ceil(3.5) + min(argc, 2);\n"
         "  k<double, 2><<<parser.grid, 32>>>((double*)nullptr, parser.n);\n"
         "}\n"
+        "template <typename T> __global__ void fill(T* x, int n) { x[0] = n; }\n"
+        "namespace n { const char* lengths(int); }\n"  # which clang takes what is not here for
+        "template <typename T> void filled(T* x) { fill<<<1, 1>>>(x, n::length(2)); }\n"
+        "template void filled(char*);\n"
     )
-    assert has(one, "k<float, 4>", "k<double, 2>")
+    assert has(one, "k<float, 4>", "k<double, 2>", "fill<char>", "sizes")
     assert one.translation.empty_headers == ("nosuch/everything.h",)
 
 
@@ -469,10 +474,11 @@ template <class T> {3}T Lock::half(T x) {{ return x / 2; }}
 {2}int three(int* x) {{ return 3; }}
 {4}int four(int* x) {{ return *x; }}
 template <> {4}int five(int x) {{ return 5; }}
+template <> {4}long five<long>(long x) {{ return 5; }}
 __global__ void k(int* x) {{
   Lock lock;
   lock.take(x);
-  *x = lock.half(lock.tell(4)) + three(x) + four(x) + five(5);
+  *x = lock.half(lock.tell(4)) + three(x) + four(x) + five(5) + five(5l);
 }}
 """
 
@@ -668,13 +674,16 @@ def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
     shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
     (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
     (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::operator+(int x) const { return x + 1; }\n')
-    (tmp_path / "box.cu").write_text('#include "shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
-    (tmp_path / "m.cu").write_text(
-        '#include "shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
+    own, far = tmp_path / "own", tmp_path / "far" / "gpu"
+    for folder in (tmp_path / ".git", own, far):
+        folder.mkdir(parents=True)
+    (far / "box.cu").write_text('#include "../../shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (own / "m.cu").write_text(
+        '#include "../shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
     )
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    (one,) = build(own, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error
-    assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
+    assert {each.flag for each in one.switches} == {'#include "../ball.cu"', '#include "../far/gpu/box.cu"'}
 
 
 def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_path):
@@ -872,8 +881,10 @@ __global__ void fill(int* x) { x[threadIdx.x] = 1; }
     assert has(one, "fill") and not one.translation.left_out
 
 
-def test_mpi_is_a_library_of_the_host(built):
-    one = built("""#include <mpi.h>
+def test_mpi_is_a_library_of_the_host_even_as_one_of_c(built):
+    one = built("""extern "C" {
+#include <mpi.h>
+}
 struct Grid { MPI_Comm comm; int rows; };
 __global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
 void run(float* x, Grid grid) {

@@ -310,6 +310,10 @@ CASES = {
     "set.ge.u32.s32 %0, %1, 31": lambda x: -(signed(x) >= 31),
     "set.ge.u32.u32 %0, %1, 31": lambda x: -(x >= 31),
     "set.ne.u32.b32 %0, %1, 31": lambda x: -(x != 31),
+    "{ .reg .pred p, q; .reg .u64 w; cvt.u64.u32 w, %1; setp.lt.s32 p|q, %1, 31; setp.ne.or.u32 p, %1, 200, p;"
+    " set.gt.and.u32.u64 %0, w, 4096, p; selp.u32 %0, 7, %0, q; }": lambda x: (
+        7 if signed(x) >= 31 else -(x > 4096 and (x != 200 or signed(x) < 31))
+    ),
     "tanh.approx.f16x2 %0, %1": lambda x: halves(np.tanh, x),
     "ex2.approx.ftz.f16x2 %0, %1": lambda x: halves(np.exp2, x),
 }

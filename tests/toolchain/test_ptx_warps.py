@@ -67,7 +67,15 @@ extern "C" __global__ void pointers(const int* in, int* out) {
 // What lanes 8 to 31 of a warp agree on.
 extern "C" __global__ void reductions(const int* in, int* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
-    out += 4 * t;
+    out += 6 * t;
+    // With the predicate: the others have a lane of their warp there.
+    out[4] = out[5] = in[t];
+    for (int step = 1; step < 32; step *= 2) {
+        asm("{ .reg .u32 r; .reg .pred p; shfl.up.b32 r|p, %0, %1, 0; @p add.s32 %0, r, %0; }"
+            : "+r"(out[4]) : "r"(step));
+        asm("{ .reg .u32 r; .reg .pred p; shfl.sync.down.b32 r|p, %0, %1, 31, 0xffffffff; @p add.s32 %0, r, %0; }"
+            : "+r"(out[5]) : "r"(step));
+    }
     if (t % 32 < 8) return;
     asm("redux.sync.add.s32 %0, %1, 0xffffff00;" : "=r"(out[0]) : "r"(in[t]));
     asm("redux.sync.max.s32 %0, %1, 0xffffff00;" : "=r"(out[1]) : "r"(in[t]));
@@ -178,8 +186,10 @@ def test_predicates_registers_and_the_carry_flag(built):
 
 def test_reductions_of_lanes(built):
     given = np.random.default_rng(6).integers(-(2**20), 2**20, THREADS).astype(np.int32)
-    found = built.run("reductions", np.zeros((THREADS, 4), np.int32), given).reshape(-1, 32, 4)
-    lanes = given.reshape(-1, 32)[:, 8:]
+    found = built.run("reductions", np.zeros((THREADS, 6), np.int32), given).reshape(-1, 32, 6)
+    every = given.reshape(-1, 32)
+    assert (found[..., 4] == every.cumsum(1)).all() and (found[..., 5] == every[:, ::-1].cumsum(1)[:, ::-1]).all()
+    found, lanes = found[..., :4], every[:, 8:]
     least = lanes.view(np.uint32).min(1).view(np.int32)
     expected = np.stack([lanes.sum(1), lanes.max(1), least, np.bitwise_xor.reduce(lanes, 1)], 1)
     assert not found[:, :8].any() and (found[:, 8:] == expected[:, None]).all()

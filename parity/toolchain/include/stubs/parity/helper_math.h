@@ -109,12 +109,17 @@ PARITY_FLOATS(2) PARITY_FLOATS(3) PARITY_FLOATS(4)
 PARITY_INTEGERS(int, 2) PARITY_INTEGERS(int, 3) PARITY_INTEGERS(int, 4)
 PARITY_INTEGERS(uint, 2) PARITY_INTEGERS(uint, 3) PARITY_INTEGERS(uint, 4)
 
-PARITY_FUNCTION float2 make_float2(float3 a) { return make_float2(a.x, a.y); }
-PARITY_FUNCTION float3 make_float3(float2 a) { return make_float3(a.x, a.y, 0.0f); }
-PARITY_FUNCTION float3 make_float3(float2 a, float s) { return make_float3(a.x, a.y, s); }
-PARITY_FUNCTION float3 make_float3(float4 a) { return make_float3(a.x, a.y, a.z); }
-PARITY_FUNCTION float4 make_float4(float3 a) { return make_float4(a.x, a.y, a.z, 0.0f); }
-PARITY_FUNCTION float4 make_float4(float3 a, float w) { return make_float4(a.x, a.y, a.z, w); }
+#define PARITY_LONGER(T)                                                                     \
+  PARITY_FUNCTION T##2 make_##T##2(T##3 a) { return make_##T##2(a.x, a.y); }                 \
+  PARITY_FUNCTION T##3 make_##T##3(T##2 a) { return make_##T##3(a.x, a.y, 0); }              \
+  PARITY_FUNCTION T##3 make_##T##3(T##2 a, T s) { return make_##T##3(a.x, a.y, s); }         \
+  PARITY_FUNCTION T##3 make_##T##3(T##4 a) { return make_##T##3(a.x, a.y, a.z); }            \
+  PARITY_FUNCTION T##4 make_##T##4(T##3 a) { return make_##T##4(a.x, a.y, a.z, 0); }         \
+  PARITY_FUNCTION T##4 make_##T##4(T##3 a, T w) { return make_##T##4(a.x, a.y, a.z, w); }
+PARITY_LONGER(float)
+PARITY_LONGER(int)
+PARITY_LONGER(uint)
+#undef PARITY_LONGER
 PARITY_FUNCTION float3 cross(float3 a, float3 b) {
   return make_float3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }

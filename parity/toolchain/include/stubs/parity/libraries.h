@@ -20,6 +20,12 @@ typedef double2 hipblasDoubleComplex;
 typedef unsigned short hipblasHalf;
 typedef int hipfftHandle;
 
+// What kernels of linear algebra take, too, with hipBLAS's numbers.
+enum hipblasOperation_t { HIPBLAS_OP_N = 111, HIPBLAS_OP_T, HIPBLAS_OP_C };
+enum hipblasFillMode_t { HIPBLAS_FILL_MODE_UPPER = 121, HIPBLAS_FILL_MODE_LOWER, HIPBLAS_FILL_MODE_FULL };
+enum hipblasDiagType_t { HIPBLAS_DIAG_NON_UNIT = 131, HIPBLAS_DIAG_UNIT };
+enum hipblasSideMode_t { HIPBLAS_SIDE_LEFT = 141, HIPBLAS_SIDE_RIGHT, HIPBLAS_SIDE_BOTH };
+
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 20
 #define NCCL_PATCH 5
