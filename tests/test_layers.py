@@ -92,7 +92,7 @@ def test_what_kind_of_evidence_a_column_has_is_asked_of_the_column():
     assert not asked
 
 
-def test_what_workers_import_before_they_are_asked_needs_no_hypothesis():
+def test_the_engine_itself_imports_nothing_that_draws_or_prints():
     program = (
         "import sys, parity.engine; print(*{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'} & sys.modules.keys())"
     )

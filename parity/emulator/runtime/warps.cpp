@@ -22,14 +22,14 @@ static void forget(Context *c) {
   }
 }
 // A launch looks at the first phases of the first warp, of the others at one of 4 and then at one of 16: what warps do is
-// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of the first warp of
-// several the loads of a phase that wrote nothing yet are looked at up to so many as are logged.
+// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of these samples so
+// much is looked at as is logged, and of the first warp of several so many loads before the first store of a phase.
 constexpr u32 SEEN = 12;
 void next_phase(Context *c, Wave &w) {
   const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
+  w.sampled = warp || before >= SEEN;
   w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 28 != 0 : warp && (before + warp) % 4;
-  w.sampled = before >= SEEN || warp;
-  w.brief = before < SEEN && !warp && c->running->waves > 1, w.writes = 0;
+  w.brief = !w.sampled && c->running->waves > 1, w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
     c->phases = 0;
@@ -236,7 +236,10 @@ template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, co
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   if (!WRITES && w.brief && !w.writes && w.logged == LOGGED) return 0;
-  if (w.sampled && w.logged == LOGGED) return w.unseen = 1, 0;
+  if (w.sampled && w.logged == LOGGED) {
+    w.unseen = 1;
+    return 0;
+  }
   w.writes |= WRITES;
   const u64 one = at[first(lanes)];
   if (one - c->scratch < c->variables - c->scratch) // each has its own
