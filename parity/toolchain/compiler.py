@@ -84,7 +84,7 @@ _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
     # Headers of HIP before 6.3 have the *_sync functions of CUDA only behind this switch.
     "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
-    *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
+    *("-O3", "-std=gnu++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
