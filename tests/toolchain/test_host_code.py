@@ -9,7 +9,7 @@ from execution import program
 from parity.cache import Cache
 from parity.emulator import FailedAssertion
 from parity.emulator.faults import Trapped
-from parity.toolchain import MissingKernel, build
+from parity.toolchain import MissingKernel, build, compiler
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
 from parity.toolchain.host_syntax import parameters, pieces_at
@@ -643,7 +643,8 @@ def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
     assert {"draw"} == {piece.function for piece in one.translation.left_out if piece.function}
 
 
-def test_a_function_of_another_file_is_named_with_its_place(built):
+def test_a_function_of_another_file_is_named_with_its_place_before_code_is_made(built, monkeypatch):
+    monkeypatch.setattr(compiler, "_generated", None)
     one = built(
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
