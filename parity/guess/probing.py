@@ -360,6 +360,9 @@ class _Kernel:
             whole=whole,
             distinct=frozenset(distinct),
         )
+        known = {*replace(told, where=()).names, *(each.name for each in self._args if each.is_whole)}
+        if any(each.bound and each.bound not in known for each in bounds.values()):
+            return None  # no tensor has as many elements as they bound
         return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
 
     def where_it_may_be_none(self, probed: Probed, condition: Condition) -> Probed:

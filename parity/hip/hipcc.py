@@ -25,7 +25,7 @@ __all__ = ["FLAGS", "OWN", "main"]
 OWN = "parity-headers"
 """The folder of a reproducer with the headers of parity's that it needs."""
 
-FLAGS = ("-O3", "-std=c++17", "-DHIP_ENABLE_WARP_SYNC_BUILTINS", "-mcode-object-version=5")
+FLAGS = ("-O3", "-std=gnu++17", "-DHIP_ENABLE_WARP_SYNC_BUILTINS", "-mcode-object-version=5")
 """The flags that decide what code for AMD's targets does; parity's compiler has them anyway."""
 
 

@@ -30,6 +30,7 @@ from parity.cache import Cache, default_root, digest
 from parity.codeobject import unqualified
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.accesses import DUMPED, annotated
+from parity.toolchain.bitcode import undefined_functions
 from parity.toolchain.diagnostics import ATTRIBUTES, CRASHED, ELSEWHERE, Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
@@ -84,7 +85,7 @@ _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
     # Headers of HIP before 6.3 have the *_sync functions of CUDA only behind this switch.
     "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
-    *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
+    *("-O3", "-std=gnu++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
@@ -299,11 +300,16 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
     result = zig.run(
         [*front, _NAMED, "-emit-llvm", "-c", unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent
     )
-    if not result.returncode and (result := _generated(optimized, output, target, unit.flags)).returncode:
+    missed = "" if result.returncode else _missed(optimized, target, unit.flags)
+    if missed:
+        optimized.unlink()
+    elif not result.returncode and (result := _generated(optimized, output, target, unit.flags)).returncode:
         # Again in one go: then the message has the place in the source.
         again = zig.run([*front, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
         result = again if again.returncode else result
     controls.unlink()
+    if missed:
+        raise CompileError(output.stem, target.name, missed)
     if result.returncode:
         raise unit.refused(target, result.stderr, result.returncode)
 
@@ -347,6 +353,21 @@ def compile_kernels(
     alone.unlink()
     if result.returncode:
         raise CompileError(output.stem, target.name, result.stderr)
+
+
+def _missed(optimized: Path, target: Target, flags: Sequence[str]) -> str:
+    """The errors of ``assemble`` for functions of optimized code that are defined nowhere, without the time that good
+    code takes; none if what is made in haste does not say.
+    """
+    if not undefined_functions(optimized.read_bytes()):
+        return ""
+    made, linked = optimized.with_suffix(".o").resolve(), optimized.with_suffix(".so").resolve()
+    hasty = ("-O0", "-Xclang", "-disable-llvm-passes", "-c", optimized.resolve(), "-o", made)
+    result = zig.run([*_of_intermediate(target, flags), *hasty])
+    result = result if result.returncode else zig.run(["ld.lld", "-shared", made, "-o", linked])
+    for file in (made, linked):
+        file.unlink(missing_ok=True)
+    return _undefined(result.stderr)
 
 
 def _generated(optimized: Path, output: Path, target: Target, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -31,7 +31,8 @@ _OPERAND = re.compile(
     r"(?:(?:==|>=)\s*1|(?:!=|>)\s*0|(?P<off>==\s*0|!=\s*1))?[\s)]*"
 )
 """Matches a part of a condition that asks for one macro, as being defined, or as being 1."""
-_UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
+_UNDECLARED = re.compile(r"undeclared identifier '(\w+)'|^identifier \"(\w*[A-Z]\w*)\" is undefined")
+"""Matches it as clang and as nvcc say it, which says so of parameters, too, where it does not know a type."""
 _NOT_FOUND = re.compile(r"'([^']+)' file not found")
 _IN_NAMESPACE, _NAMED = r"\b{}\s*::", r"\b(?:namespace|class|struct|union|enum|using|define)\s+(?:\w+\s*::\s*)*{}\b"
 """Match the use of a name as that of a namespace, and what declares it."""
@@ -119,10 +120,10 @@ def is_beyond_switches(source: Source, errors: Iterable[Finding]) -> bool:
             return False
         if _NOT_FOUND.search(error.advice):
             continue
-        unknown = _UNDECLARED.search(error.advice)
-        if unknown is None:
+        unknown = _undeclared(error.advice)
+        if not unknown:
             return False
-        used, declared = (re.compile(each.format(unknown[1])) for each in (_IN_NAMESPACE, _NAMED))
+        used, declared = (re.compile(each.format(unknown)) for each in (_IN_NAMESPACE, _NAMED))
         if not any(map(used.search, texts)) or any(map(declared.search, texts)):
             return False
     return bool(source.repairs.host.empty_headers)
@@ -130,8 +131,14 @@ def is_beyond_switches(source: Source, errors: Iterable[Finding]) -> bool:
 
 def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
     """An undeclared identifier as a macro that a build may have to define."""
-    match = _UNDECLARED.search(error.text)
-    return Hint(switches=(match[1],)) if match and match[1] not in macros_of(flags) else Hint()
+    name = _undeclared(error.text)
+    return Hint(switches=(name,)) if name and name not in macros_of(flags) else Hint()
+
+
+def _undeclared(error: str) -> str:
+    """The identifier of which an error of clang's or nvcc's says that nothing declares it."""
+    match = _UNDECLARED.search(error)
+    return match[1] or match[2] if match else ""
 
 
 def _several(header: str, source: Source) -> Hint:

@@ -124,7 +124,7 @@ class Formulas:
                     raise ValueError
                 return self._expanded(part, kept, deep - 1)
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=[]):
-                return self._called(node, name, [inside(one) for one in args])
+                return self._called(node, name, [inside(one) for one in args], deep - 1)
             case ast.Attribute() | ast.Subscript():
                 return _named(node)
         raise ValueError
@@ -136,7 +136,7 @@ class Formulas:
         except ValueError:
             return False
 
-    def _called(self, node: ast.expr, name: str, args: Sequence[ast.expr]) -> ast.expr:
+    def _called(self, node: ast.expr, name: str, args: Sequence[ast.expr], deep: int) -> ast.expr:
         if name in ("ceil", "ceilf") and len(args) == 1:
             parts = _parts(args[0], ast.FloorDiv)
             return _up(*parts) if parts else args[0]
@@ -146,7 +146,7 @@ class Formulas:
             parameters, body = self._host.functions[name]
             if (said := _parsed(body)) is not None and len(parameters) == len(args):
                 try:
-                    return self._expanded(said, (), _DEEP, dict(zip(parameters, args, strict=True)))
+                    return self._expanded(said, (), deep, dict(zip(parameters, args, strict=True)))
                 except ValueError:
                     pass
         if _ROUNDED_UP.fullmatch(name) and len(args) == 2:

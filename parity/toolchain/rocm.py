@@ -49,7 +49,7 @@ HIPIFIERS = ("hipify-perl", "hipify-clang")
 SUPPLEMENT = HEADERS / "supplement"
 
 _FLAGS = (
-    *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=c++17", "-gline-tables-only"),
+    *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=gnu++17", "-gline-tables-only"),
     *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
     "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass

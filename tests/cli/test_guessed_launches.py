@@ -308,6 +308,9 @@ def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tm
     (tmp_path / "src" / "hidden.cu").write_text(
         "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
         "void f() {\n    hidden<<<7, 96>>>(a, b, c);\n}\n"
+        "__global__ void spans(const int* first, int* last, float* x, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n) return;\n    int at;\n"
+        "    for (at = first[i]; at < last[i]; at++) x[at] = at;\n    last[i] = at;\n}\n"
     )
     (tmp_path / "src" / "host.cu").write_text("int main() { return 0; }\n")
     monkeypatch.chdir(tmp_path)
@@ -316,6 +319,8 @@ def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tm
     text = (tmp_path / "cases" / "hidden.py").read_text()
     assert "# To be completed: no launch comes to what is behind x and y." in text, text
     assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
+    # No tensor has as many elements as the offsets in it bound.
+    assert "# To be completed: launches do not tell its shapes" in text and "nnz" not in text, text
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch, with_nvcc):

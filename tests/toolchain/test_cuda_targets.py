@@ -396,6 +396,7 @@ def test_vectors_of_glm_and_of_cudas_samples_compute_the_same_on_both_sides(comp
 
 SWITCHED = """#include "k.h"
 __global__ void k(wide_t* x) { *x = twice(*x); }
+__global__ void n(int* x) { *x = STEPS; }
 """
 
 
@@ -404,9 +405,9 @@ def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the
     (tmp_path / "k.h").write_text(
         "#ifdef WITH_IT\ntypedef long wide_t;\n__device__ long twice(long x) { return 2 * x; }\n#endif\n"
     )
-    (tmp_path / "setup.py").write_text("macros = [('WITH_IT', None)]\n")
+    (tmp_path / "setup.py").write_text("macros = [('WITH_IT', None), ('STEPS', '4')]\n")
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
-    assert (built.error, [each.flag for each in built.switches]) == (None, ["-DWITH_IT"])
+    assert (built.error, sorted(each.flag for each in built.switches)) == (None, ["-DSTEPS=4", "-DWITH_IT"])
 
 
 def test_what_other_compilers_headers_bring_of_the_standard_library_is_there(compiler, tmp_path):

@@ -76,6 +76,7 @@ FORMULAS = """
 #define TILE 32
 #define WIDTH 512
 static inline int parts(int a, int b) { return (a + b - 1) / b; }
+static inline int div_up(int a, int b) { return device::div_up(a, b); }  // one of the same name
 void f(int n, int m, int k, const View& view, int* dims) {
     size_t rows = 1024, columns = 64;
     int count = rows * columns, threads = 128, blocks = (n + threads - 1) / threads, left = n - k + 1;
@@ -100,6 +101,7 @@ void f(int n, int m, int k, const View& view, int* dims) {
         ("k<<<grid, block>>>(x, n, m, n * m)", ("ceil(n/16)", "ceil(m/16)", "1"), "x n m n*m"),
         ("k<<<parts(total, 256), 256>>>(x.data(), total)", ("ceil(total/256)",), "x_data total"),
         ("k<<<at::ceil_div<int>(n, 256), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<div_up(n, 256), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
         ("k<<<ceil(n / 256.0), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
         ("k<<<std::min((n - 1) / 256 + 1, 65535), 256>>>(x, n)", ("min(ceil(n/256),65535)",), "x n"),
         ("k<<<view.size(0), 256>>>(x, view.size(1), dims[0])", ("view_size_0",), "x view_size_1 dims_0"),

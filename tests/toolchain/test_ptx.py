@@ -300,6 +300,9 @@ CASES = {
     "vadd.u32.s32.s32.sat %0.b0, %1, 10, 0x12345678": lambda x: 0x12345600 | min(max(signed(x) + 10, 0), 255),
     "vadd.u32.s32.s32.sat %0.b2, %1, 10, 0x12345678": lambda x: 0x12005678 | min(max(signed(x) + 10, 0), 255) << 16,
     "cvt.s16.u32 %0, %1": lambda x: half(x, 0),
+    "{ .reg .b16 h; .reg .b8 a, b; cvt.u16.u32 h, %1; mov.b16 {a, b}, h; mov.b16 h, {b, a}; cvt.u32.u16 %0, h; }": (
+        lambda x: (x & 255) << 8 | x >> 8 & 255
+    ),
     "cvt.sat.u8.s32 %0, %1": lambda x: clipped(int, signed(x), np.uint8),
     "cvt.sat.s8.u32 %0, %1": lambda x: clipped(int, x, np.int8),
     "cvt.sat.u32.s32 %0, %1": lambda x: clipped(int, signed(x), np.uint32),

@@ -83,6 +83,13 @@ struct Traits<View<T, R, C, A>> { using Scalar = std::remove_const_t<T>; static 
 
 template <typename T, int R, int C, bool array>
 using Plain = std::conditional_t<array, Array<T, R, C>, Matrix<T, R, C>>;
+// What the elements of a class are copied to: the class itself, with its options, or one as it is without any.
+template <class D>
+struct PlainOf { using type = Plain<typename Traits<D>::Scalar, Traits<D>::rows, Traits<D>::cols, Traits<D>::array>; };
+template <typename T, int R, int C, int O, int MR, int MC>
+struct PlainOf<Matrix<T, R, C, O, MR, MC>> { using type = Matrix<T, R, C, O, MR, MC>; };
+template <typename T, int R, int C, int O, int MR, int MC>
+struct PlainOf<Array<T, R, C, O, MR, MC>> { using type = Array<T, R, C, O, MR, MC>; };
 constexpr int known(int a, int b) { return a == Dynamic ? b : a; }
 
 // Elements of a size that is known lie in the object, aligned as Eigen aligns them; others are allocated.
@@ -154,7 +161,7 @@ class DenseBase {
   static constexpr int SizeAtCompileTime = Traits::rows == Dynamic || Traits::cols == Dynamic ? Dynamic : Traits::rows * Traits::cols;
   static constexpr bool IsVectorAtCompileTime = Traits::rows == 1 || Traits::cols == 1;
   static constexpr bool array_ = Traits::array;
-  using PlainObject = parity_stub::Plain<Scalar, Traits::rows, Traits::cols, array_>;
+  using PlainObject = typename parity_stub::PlainOf<D>::type;
   template <typename U>
   using Of = parity_stub::Plain<U, Traits::rows, Traits::cols, array_>;
 
