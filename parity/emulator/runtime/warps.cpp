@@ -21,14 +21,14 @@ static void forget(Context *c) {
     memset(c->who[BYTES] + from, 0, 4 * bytes);
   }
 }
-// A launch looks at the first phases of the first warp, of the others at one of 4 and then at one of 16: what warps do is
+// A launch looks at the first phases of the first warp, of the others at one of 8 and then at one of 64: what warps do is
 // mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of these samples so
 // much is looked at as is logged, and of the first warp of several so many loads before the first store of a phase.
 constexpr u32 SEEN = 12;
 void next_phase(Context *c, Wave &w) {
   const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
   w.sampled = warp || before >= SEEN;
-  w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 28 != 0 : warp && (before + warp) % 4;
+  w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 26 != 0 : warp && (before + warp) % 8;
   w.brief = !w.sampled && c->running->waves > 1, w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);

@@ -244,12 +244,12 @@ def test_a_reduction_that_lacks_one_barrier(cache):
 
 
 def test_more_barriers_than_there_are_numbers_of_phases(cache):
-    """What was accessed before the numbers began anew is forgotten; of so many phases one of 16 is looked at."""
+    """What was accessed before the numbers began anew is forgotten; of so many phases one of 64 is looked at."""
 
     def looked_at(phase):
-        return phase * 0x9E3779B9 % (1 << 32) >> 28 == 0
+        return phase * 0x9E3779B9 % (1 << 32) >> 26 == 0
 
-    many = range((1 << 20) + 1, (1 << 20) + 100)
+    many = range((1 << 20) + 1, (1 << 20) + 400)
     seen = next(n for n in many if looked_at(n))
     unseen = next(n for n in many if not looked_at(n))
     body = """
