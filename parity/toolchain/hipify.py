@@ -427,7 +427,7 @@ class _Translation:
 
     def _is_declared_at(self, start: int) -> bool:
         """True if a type stands before a place: a program may have its own function of a name that CUDA has too."""
-        begin = max(self.text.rfind("\n", 0, start - 60) + 1, start - 300, 0)
+        begin = max(self.text.rfind("\n", 0, max(0, start - 60)) + 1, start - 300)
         # What ends the line of a directive (#endif) is no type.
         before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))
         return before is not None and before[1] not in _NO_TYPE
