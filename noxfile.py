@@ -77,7 +77,7 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: those of pytest; --thorough runs what takes long, too)."""
     session.install("-e", ".[emulated,nvcc]", "--group", "test")
-    session.run("pytest", "-n", "auto", "--dist", "loadgroup", *session.posargs)
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session

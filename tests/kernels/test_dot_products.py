@@ -26,7 +26,7 @@ def least(name: str) -> int:
 
 
 # In the process of the other tests that build all modules of a target.
-@pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in INSTRUCTIONS])
+@pytest.mark.parametrize("target", INSTRUCTIONS)
 def test_products_of_bytes_are_one_instruction(target):
     (built,) = build(KERNELS, ["quantized"], [target])
     assert len(PRODUCTS) == 96

@@ -22,7 +22,7 @@ ENTRIES = entries()
 
 
 # All tests of a target in one process: they build it once.
-@pytest.fixture(scope="module", params=[pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in DEFAULT_TARGETS])
+@pytest.fixture(scope="module", params=DEFAULT_TARGETS)
 def built(request) -> dict[str, Built]:
     return {b.module: b for b in build(KERNELS, [*ENTRIES], [request.param])}
 
