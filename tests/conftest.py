@@ -70,12 +70,12 @@ def suite_is_imported_once() -> Iterator[None]:
     ops_of = parity.suite._ops
 
     def remembered(path: Path) -> list[Op]:
-        if path.resolve().parent != ROOT / "cases":
+        file, name = path.resolve(), f"parity_cases_{path.stem}"
+        if file.parent != ROOT / "cases":
             return ops_of(path)
-        name = f"parity_cases_{path.stem}"
-        if path.resolve() not in imported:
-            imported[path.resolve()] = ops_of(path), sys.modules[name]
-        ops, sys.modules[name] = imported[path.resolve()]
+        if file not in imported:
+            imported[file] = ops_of(path), sys.modules[name]
+        ops, sys.modules[name] = imported[file]
         return ops
 
     with pytest.MonkeyPatch.context() as patched:

@@ -187,10 +187,9 @@ def size_of(worker: Worker, text: str) -> int:
 
 
 PLANTED = sorted({(fault.kernel, fault.target) for fault in FAULTS})
-PLANTED_FIRST = {(fault.kernel, fault.target) for fault in FIRST if fault.target == "gfx1100"}
 
 
-@pytest.mark.parametrize(("kernel", "target"), [thorough_unless(p in PLANTED_FIRST, *p) for p in PLANTED])
+@pytest.mark.parametrize(("kernel", "target"), PLANTED)
 def test_the_kernels_without_a_fault_pass_the_same_cases(suite, kernel, target, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks

@@ -230,9 +230,10 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     folders = project_of(source.path.parent)
     given = macros_of(source.side.flags)
     # Of the same switch for CUDA and for HIP, a CUDA source means the former; one against CUDA it never means.
-    asked = {*names, *given, *switches_asked(source)}
-    twins = {each: each.replace("HIP", "CUDA") for each in names if each.replace("HIP", "CUDA") in asked - {each}}
-    names = tuple(dict.fromkeys(twins.get(each, each) for each in names))
+    if hips := {each: each.replace("HIP", "CUDA") for each in names if "HIP" in each}:
+        asked = {*names, *given, *switches_asked(source)}
+        twins = {each: cudas for each, cudas in hips.items() if cudas in asked}
+        names = tuple(dict.fromkeys(twins.get(each, each) for each in names))
     unwanted = {each for each in names if _CUDAS.search(each) and is_against_cuda(each)}
     names = tuple(each for each in names if each not in {*given, *unwanted})
     switches = tuple(switches_of(names, source.path, folders))

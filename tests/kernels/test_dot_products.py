@@ -25,7 +25,6 @@ def least(name: str) -> int:
     return 16 if name.startswith("indexed_moe_") else 128  # for 16 weights of 64 rows and 64 vectors, by 128 threads
 
 
-# In the process of the other tests that build all modules of a target.
 @pytest.mark.parametrize("target", INSTRUCTIONS)
 def test_products_of_bytes_are_one_instruction(target):
     (built,) = build(KERNELS, ["quantized"], [target])

@@ -21,7 +21,7 @@ from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS
 ENTRIES = entries()
 
 
-# All tests of a target in one process: they build it once.
+# All tests of a target build it once.
 @pytest.fixture(scope="module", params=DEFAULT_TARGETS)
 def built(request) -> dict[str, Built]:
     return {b.module: b for b in build(KERNELS, [*ENTRIES], [request.param])}

@@ -29,7 +29,7 @@ void next_phase(Context *c, Wave &w) {
   const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
   w.sampled = warp || before >= SEEN;
   w.unseen = before >= SEEN ? before * 0x9e3779b9u >> 26 != 0 : warp && (before + warp) % 8;
-  w.brief = !w.sampled && c->running->waves > 1, w.writes = 0;
+  w.writes = 0;
   if (c->phases + 1 >= 1u << (32 - PHASE)) {
     forget(c);
     c->phases = 0;
@@ -235,10 +235,9 @@ static bool own(V<u32> place, Mask on, u32 bytes, const Logged &e) {
 template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
-  if (!WRITES && w.brief && !w.writes && w.logged == LOGGED) return 0;
-  if (w.sampled && w.logged == LOGGED) {
-    w.unseen = 1;
-    return 0;
+  if (w.logged == LOGGED) {
+    w.unseen |= w.sampled;
+    if (w.sampled || (!WRITES && !w.writes && g->waves > 1)) return 0;
   }
   w.writes |= WRITES;
   const u64 one = at[first(lanes)];

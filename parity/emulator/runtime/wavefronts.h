@@ -22,7 +22,7 @@ struct Wave {
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
   u32 ordinal, epoch, instruction, done, busy, synchronised;
   Mask stuck; // the lanes that wait for something to change, at `instruction`
-  u32 phase, whole, unseen, logged, brief, sampled, writes; // of a warp (warps.cpp)
+  u32 phase, whole, unseen, logged, sampled, writes; // of a warp (warps.cpp)
 };
 // Something wrong with a load unless what it loads goes into a compare-and-swap, which shows later.
 struct Doubt {
