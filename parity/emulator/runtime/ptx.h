@@ -375,8 +375,10 @@ template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   V<T> r;
   B wraps = SIGNED<T> ? bools(a == LEAST<T>) & bools(b == (T)-1) : bools(b != b);
   const V<T> by = sel(zero | wraps, all<T>(1), b);
-  if constexpr (sizeof(T) <= 4) r = to<T>(to<f64>(a) / to<f64>(by)); // exact when it is cut off: it has 53 bits
-  else r = a / by;
+  // Of numbers of n bits, what is below an integer does not round to it in a format that has n bits.
+  if constexpr (sizeof(T) > 4) r = a / by;
+  else if (sizeof(T) == 4 && mask(bools((a | by) >> 8 * (sizeof(T) - 1) != (T)0))) r = to<T>(to<f64>(a) / to<f64>(by));
+  else r = to<T>(to<f32>(a) / to<f32>(by));
   return sel(zero, all<T>((T)-1), r);
 }
 template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), all<T>((T)-1), a - quotient(a, b) * b); }
