@@ -24,6 +24,7 @@ template <class T> INLINE void put(V<T> &there, Mask on, V<T> x) {
   else there = sel(on, x, there);
 }
 template <class C> INLINE Mask holds(C c) { return mask(bools(c)); }
+INLINE Mask holds(bool c) { return c ? ALL : 0; }
 
 // --- threads of a warp that are at different operations ---
 // EXEC has the threads that run. Others wait at an operation of their own, parked; some of them for others to come.
