@@ -1,5 +1,5 @@
-"""Instructions that are computed where their result is used, by one instruction alone: integers, predicates, and integers
-as floats.
+"""Instructions that are computed where their result is used: integers (also as floats) and predicates that one
+instruction alone uses.
 
 Threaded code takes a step for each instruction, which loads registers and stores one. Of ``shl`` and ``add`` that make
 an address, and of a comparison and the branch behind it, the second is one step with the first inside: its operand is
