@@ -16,7 +16,7 @@ __all__ = ["branches", "joined", "renamed", "straightened"]
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
-_LOADS = re.compile(r"ld\.global(?:\.nc)?(?:\.L\w+::\w+)*\.[busf](8|16|32|64)$")
+_LOADS = re.compile(r"ld\.(?:global(?:\.nc)?|shared)(?:\.L\w+::\w+)*\.[busf](8|16|32|64)$")
 _PLACE = re.compile(r"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\d+))?\s*\]$")
 _CHANGES = re.compile(
     r"(?:st|red|atom|bar|barrier|membar|fence|call|shfl|vote|match|redux|elect|activemask|cp|wmma|mma|ldmatrix|trap|brkpt)"
@@ -123,8 +123,9 @@ _Key = tuple[str, str, str | None]
 def joined(function: Function) -> Function:
     """The function with loads from neighbouring places as one, ``ld.global.apart.v4.u32``, where the first of them is.
 
-    They are of one basic block and one line, and nothing between them writes memory or waits for others. To a GPU that
-    is no vector, as the address need not be a multiple of its size, and a fault is that of one of the loads.
+    They are of global or of shared memory, of one basic block and one line, and nothing between them writes memory or
+    waits for others. To a GPU that is no vector, as the address need not be a multiple of its size, and a fault is that
+    of one of the loads.
     """
     items: list[Instruction | str | None] = list(function.items)
     open_: dict[_Key, _Near] = {}

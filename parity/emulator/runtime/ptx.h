@@ -91,10 +91,13 @@ INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u64> *x) 
 template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, u32 instruction, V<T> *x) {
   constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
   V<u32> words[BYTES / 4];
+  u32 &unwritten = c->running->unwritten.bytes; // of what will show at the next barrier
+  const u32 before = unwritten;
   u32 failed = c->compares;
   if constexpr (BYTES == 4) failed = failed || load_at(c, on, at, instruction, words);
   else failed = failed || gather_at(c, on, at, BYTES, instruction, words);
-  if (failed) c->fault = NONE;
+  failed |= unwritten != before;
+  if (failed) c->fault = NONE, unwritten = before;
   for (u32 i = 0; i < N; i++) {
     if (failed) {
       if (load_at(c, on, at + i * sizeof(T), instruction, x + i)) return 1;
