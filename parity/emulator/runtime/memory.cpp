@@ -224,18 +224,32 @@ struct Tracer { // of an instruction of the wavefront that runs
     }
   }
   __attribute__((always_inline)) u64 place(u64 at) const { return at < variables ? at - base : at - variables + bytes; }
+  // Whether an access of a cell is one that nobody else's conflicts with, which is noted then.
+  template <bool WRITES> __attribute__((always_inline)) bool fine(Cell &cell, bool in_lds) const {
+    if (conflicts(cell.write, in_lds) || (!WRITES && atomic && cell.write.instruction & ATOMIC)) return false;
+    if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return false;
+    note<WRITES>(cell);
+    return true;
+  }
+  // A word of a cell that has parts already, as where lanes have rows of their own. False if it is not, or may not be fine.
+  template <bool WRITES> __attribute__((always_inline)) bool word(u64 at) const {
+    const bool in_lds = at >= lds;
+    const u64 from = place(at);
+    if (from % 4 || (at < variables && (from + 4 > bytes | at + 4 > scratch))) return false;
+    const u32 stale = in_lds ? stale_in_lds : earlier;
+    Cell &whole = cells[0][from / CELLS[0]], &cell = cells[1][from / CELLS[1]];
+    if (whole.parted <= stale | cell.parted > stale) return false;
+    if (whole.parted != round) whole.parted = round;
+    cell.parted = 0;
+    return fine<WRITES>(cell, in_lds);
+  }
   // What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one is not, or may not be.
   template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 n) const {
     const bool in_lds = at >= lds;
     const u64 from = place(at);
     if (at < variables && (from + n > bytes | at + n > scratch)) return false;
-    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier, [&](Cell &cell, u64) __attribute__((always_inline)) {
-      if (conflicts(cell.write, in_lds)) return true;
-      if (!WRITES && atomic && cell.write.instruction & ATOMIC) return true;
-      if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return true;
-      note<WRITES>(cell);
-      return false;
-    });
+    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier,
+                        [&](Cell &cell, u64) __attribute__((always_inline)) { return !fine<WRITES>(cell, in_lds); });
   }
 };
 // Of a compare-and-swap `changed` has the bits that it changes: bytes of them alone are written, and all were verified.
@@ -300,7 +314,7 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
   for (Mask m = lanes, done; m; m &= ~done) {
     const u32 i = first(m), last = i + __builtin_ctzl(~(u64)(go_on >> i >> 1));
     done = ~(~(Mask)1 << last); // lanes that go on behind the one before, or are where it is
-    if (tracer.block<WRITES>(at[i], at[last] - at[i] + bytes)) continue;
+    if (const u64 n = at[last] - at[i] + bytes; (n == 4 && tracer.word<WRITES>(at[i])) || tracer.block<WRITES>(at[i], n)) continue;
     done = m & -m;
     if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
       u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;

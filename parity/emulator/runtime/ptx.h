@@ -107,6 +107,30 @@ template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, 
   return 0;
 }
 
+// Stores to neighbouring places, as one if nothing is wrong with any of them and no thread's are another's.
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u8> x) { return store_at_u8(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u16> x) { return store_at_u16(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u32> x) { return store_at_u32(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u64> x) { return store_at_u64(c, on, at, instruction, x); }
+template <class T, u32 N> INLINE u32 store_apart(Context *c, Mask on, V<u64> at, u32 instruction, const V<T> *x) {
+  constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
+  if (!c->compares && in_order(lo32(at), on, BYTES)) {
+    V<u32> words[BYTES / 4] = {};
+    for (u32 i = 0; i < N; i++) {
+      if constexpr (sizeof(T) == 8) words[2 * i] = lo32(x[i]), words[2 * i + 1] = hi32(x[i]);
+      else words[i / PER] |= to<u32>(x[i]) << (u32)(8 * sizeof(T) * (i % PER));
+    }
+    u32 failed;
+    if constexpr (BYTES == 4) failed = store_at(c, on, at, instruction, words[0]);
+    else failed = scatter_at(c, on, at, BYTES, instruction, words);
+    if (!failed) return 0;
+    c->fault = NONE;
+  }
+  for (u32 i = 0; i < N; i++)
+    if (store_at(c, on, at + i * sizeof(T), instruction + i, x[i])) return 1;
+  return 0;
+}
+
 // --- floating point: NaNs, subnormals as the instruction says, roundings ---
 enum Rounding { RN, RZ, RM, RP };
 // NaNs are told and chosen in integers: to the compiler, a NaN that an operation gave is as good as another one.
