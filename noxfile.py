@@ -1,6 +1,7 @@
 """The chores of parity, one session each: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
 
 import csv
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +78,8 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: those of pytest; --thorough runs what takes long, too)."""
     session.install("-e", ".[emulated,nvcc]", "--group", "test")
-    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+    # One process more than cores: tests wait for workers and compilers, and the last file is one process's alone.
+    session.run("pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", *session.posargs)
 
 
 @nox.session
