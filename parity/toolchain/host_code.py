@@ -95,6 +95,9 @@ _FIXED_WIDTH = re.compile(
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
+_OTHER_KIND = re.compile(r"^redefinition of '\w+' as different kind of symbol")
+"""clang's error for a variable of the host's called like a function that C's library has on Linux alone."""
+
 _OWN_ATOMIC = re.compile(r"^call to 'atomic\w+' is ambiguous$")
 """clang's error where a source defines, in a namespace, an atomic that CUDA lacks for old GPUs and HIP has."""
 
@@ -310,6 +313,8 @@ def repaired(
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
                 around = at(texts[file], line, column) or extern_at(texts[file], line, column)
+                if not around and _OTHER_KIND.search(error.text):
+                    around = pieces_at(texts[file], line, column, device)
             elif (said := error_directive(texts[file], line)) and (
                 host.empty_headers or asks_for_a_version(texts[file], line)
             ):

@@ -381,6 +381,17 @@ def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(b
     one = built(text)
     assert not one.error and "operator* of Real2" in one.translation.left_out[0].name
     assert "ambiguous" in str(built(text.replace("a.y * b.y", "a.y * b.x")).error)
+    called = text.replace("m::make_real2", "m::Real2")
+    assert not built(called).error and "ambiguous" in str(built(called.replace("a.y * b.y", "a.y * b.x")).error)
+
+
+def test_a_variable_of_the_hosts_with_the_name_of_a_function_of_linux(built):
+    text = "#include <cstdlib>\nstruct Draw { Draw(float, float); };\n{} Draw random(0.0f, 1.0f);\n"
+    kernel = "__global__ void k(float* x) { x[0] = 1; }\n"
+    one = built(text.replace("{}", "static") + kernel)
+    assert has(one, "k") and "random" in one.translation.left_out[0].name
+    of_device = text.replace("{} Draw random(0.0f, 1.0f)", "__device__ float random")
+    assert "different kind" in str(built(of_device + kernel).error)
 
 
 def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
