@@ -166,8 +166,8 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
         return
     for header in (each.missing_header for each in diagnostics(error.log)):
         if places := source.doubtful.get(header):
-            place = next((each for each in places if _OF_CUDA.search(each.as_posix())), places[0])
-            yield Variant("folder", (source.name(place), header))
+            names = [source.name(place) for place in places]
+            yield Variant("folder", (next(filter(_OF_CUDA.search, names), names[0]), header))
             break  # other headers are doubtful no more, or are this variant's
     said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
     if said and all(ELSEWHERE in each.text for each in said):

@@ -485,7 +485,7 @@ def test_of_folders_of_which_a_build_takes_each_in_turn_one_is_taken_and_said(tm
         assert one.switches[0].why.endswith("include/draughts has it")
         assert one.switches[0].says.endswith('include/chess"] in [tool.parity]')
     (tmp_path / "include" / "draughts").rename(tmp_path / "include" / "on_gpu")
-    (one,) = build(tmp_path / "src", ["play"], ["gfx1100"], cache=cache)
+    (one,) = build(tmp_path / "src", ["play"], ["gfx1100"], cache=Cache(tmp_path / "other"))
     assert one.switches[0].flag.endswith("include/on_gpu")
 
 
