@@ -27,6 +27,8 @@ from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Plac
 from parity.toolchain.hipify import Finding
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
+    DEVICE_WORD,
+    HOST_WORD,
     KERNEL_WORD,
     SIDE_WORD,
     Instantiation,
@@ -43,7 +45,9 @@ from parity.toolchain.host_syntax import (
     error_directive,
     extern_at,
     first_length_at,
+    friend_at,
     function_at,
+    host_alone_at,
     launched,
     linkage_at,
     pieces_at,
@@ -81,6 +85,11 @@ _OF_THIS = re.compile(r"^constexpr if condition is not a constant expression")
 _TEMPLATE_WORD = re.compile(r"^(?:use|missing) 'template' keyword")
 """clang's error for a template of a type that is not known yet, which nvcc takes without the word."""
 
+_OF_FRIEND = re.compile(
+    r"^(?:no (?:template|type) named|unknown (?:type|class) name) '(\w+)'; did you mean '(?:simply )?((?:\w+::)+)\1'\?"
+)
+"""clang's error for ``friend void inner::f(A)`` with an A of ``inner``, where nvcc looks for it."""
+
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
 
@@ -95,8 +104,9 @@ _FIXED_WIDTH = re.compile(
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
-_OTHER_KIND = re.compile(r"^redefinition of '\w+' as different kind of symbol")
-"""clang's error for a variable of the host's called like a function that C's library has on Linux alone."""
+_THERE = re.compile(r"^redefinition of '(?:\w+' as different kind of symbol|\w+<.*>')")
+"""clang's error for a variable of the host's called like a function that C's library has on Linux alone, and for a
+specialization that a header of CUDA's has in some versions."""
 
 _OWN_ATOMIC = re.compile(r"^call to 'atomic\w+' is ambiguous$")
 """clang's error where a source defines, in a namespace, an atomic that CUDA lacks for old GPUs and HIP has."""
@@ -110,6 +120,7 @@ _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\
 _BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)|^(inline assembly that no AMD GPU has.*)")
 """clang's error for an operation that no AMD GPU has, and the assembler's (``compiler.refused_assembly``)."""
 
+_DEVICE_LAUNCH = re.compile(r"device-side kernel call/launch")
 _LAUNCHES = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
 """clang's errors for a kernel that launches kernels, and for the functions that CUDA has for such kernels."""
 _REFUSED = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
@@ -253,6 +264,7 @@ def repaired(
     parity asks for the instantiated templates: one that leads to an error goes if nothing else is left to go.
     """
     device = device_macros(texts.values()) | device_macros(texts.values(), anywhere=True, words=KERNEL_WORD)
+    of_host, of_device = (device_macros(texts.values(), anywhere=True, words=each) for each in (HOST_WORD, DEVICE_WORD))
     perhaps = device_macros(texts.values(), anywhere=True, words=DEVICE_ALONE)
     missing = {
         error.missing_header: f"{':'.join(map(str, error.places[0]))}: error: {error.text}"
@@ -300,12 +312,20 @@ def repaired(
                 around = tuple(
                     replace(each, end=each.start, instead="template ") for each in word_at(texts[file], line, column)
                 )
+            elif (friend := _OF_FRIEND.search(error.text)) and (
+                words := friend_at(texts[file], line, column, friend[2])
+            ):
+                around = words
             elif _OF_THIS.search(error.text):
                 around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _OF_DIM3.search(error.text):
                 around = components_at(texts[file], line, column)
+            elif _DEVICE_LAUNCH.search(error.text) and (
+                words := host_alone_at(texts[file], line, column, of_host & of_device)
+            ):
+                around = words  # on AMD GPUs only the host launches
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:
@@ -313,8 +333,8 @@ def repaired(
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
                 around = at(texts[file], line, column) or extern_at(texts[file], line, column)
-                if not around and _OTHER_KIND.search(error.text):
-                    around = pieces_at(texts[file], line, column, device)
+                if not around and _THERE.search(error.text):
+                    around = pieces_at(texts[file], line, column, device)[-1:]
             elif (said := error_directive(texts[file], line)) and (
                 host.empty_headers or asks_for_a_version(texts[file], line)
             ):
