@@ -239,7 +239,7 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
             "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
         )
     if "no matching constructor" in error.text and error.host_only:
-        return "those that it has are of the host; clang wants __device__ at one, also where it is empty, nvcc does not"
+        return "those that it has are of the host; one has to be __device__ as well"
     if not quoted:
         return _NOT_HERE if error.missing_header else ""
     if "__host__ function" in error.text or "no matching function" in error.text:

@@ -42,6 +42,7 @@ from parity.toolchain.host_syntax import (
     constexpr_at,
     definitions_at,
     device_macros,
+    empty_constructor_at,
     error_directive,
     extern_at,
     first_length_at,
@@ -95,6 +96,9 @@ _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types
 
 _VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
 """clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
+
+_NO_CONSTRUCTOR = re.compile(r"^no matching constructor for initialization of")
+"""clang's error for a shared variable whose constructor is the host's: nvcc takes one that does nothing."""
 
 _OF_DIM3 = re.compile(r"^no matching conversion for C-style cast from '(?:const )?dim3' .* to 'uint3'")
 """clang's error for a cast that CUDA's ``dim3`` has an operator for, and HIP's has none."""
@@ -289,6 +293,17 @@ def repaired(
         if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):
             pieces.setdefault((added.file, added.start), added)
             continue
+        if _NO_CONSTRUCTOR.search(error.text) and error.host_only and _is_shared_at(texts, error.places[0]):
+            empty = [
+                (file, piece)
+                for file, line, column in error.candidates
+                if file in texts
+                for piece in empty_constructor_at(texts[file], line, column)
+                if not host.covers(file, piece)
+            ]
+            if empty:
+                open_ones += [(file, error.text, [piece]) for file, piece in empty]
+                continue
         own = [each for each in error.candidates if each[0] in texts] if _OWN_ATOMIC.search(error.text) else []
         for file, line, column in own if 0 < len(own) < len(error.candidates) else error.places:
             if file == INSTANTIATIONS:
@@ -375,6 +390,14 @@ def repaired(
         missing=(*host.missing, *missing.values()),
         instantiated=tuple(dict.fromkeys((*kept, *wanted))),
     )
+
+
+def _is_shared_at(texts: Mapping[str, str], place: Place) -> bool:
+    """True if a variable at a place is one of ``__shared__``."""
+    file, line, column = place
+    lines = texts.get(file, "").split("\n")[:line]
+    before = "\n".join(lines)[: len("\n".join(lines[:-1])) + column]
+    return "__shared__" in re.split(r"[;{}]", before)[-1]
 
 
 def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) -> Iterator[LeftOut]:

@@ -30,6 +30,7 @@ __all__ = [
     "constexpr_at",
     "definitions_at",
     "device_macros",
+    "empty_constructor_at",
     "error_directive",
     "extern_at",
     "first_length_at",
@@ -83,6 +84,8 @@ _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
 _THIS_BYTES = re.compile(rb"[^;{}\n]*?\b(this->)(?=\w)")
+_EMPTY_BYTES = re.compile(rb"\w+\s*\(\s*\)\s*(?:noexcept\s*)?\{\s*\}")
+"""Matches a constructor without arguments that does nothing, from its name on."""
 _FRIEND_BYTES = re.compile(rb"\bfriend\b[^;{}]*\Z")
 """Matches the declaration of a friend, as far as it is there."""
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
@@ -357,6 +360,16 @@ def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The word at a place; none if there is none."""
     return _matched_at(_WORD_BYTES, text, line, column)
+
+
+def empty_constructor_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The place before the constructor at a place that does nothing, for both sides' words; none if it does."""
+    data = text.encode("utf-8", "surrogateescape")
+    return tuple(
+        replace(name, end=name.start, instead="__host__ __device__ ")
+        for name in word_at(text, line, column)
+        if _EMPTY_BYTES.match(data, name.start)
+    )
 
 
 def friend_at(text: str, line: int, column: int, qualifier: str) -> tuple[Piece, ...]:

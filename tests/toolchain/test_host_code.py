@@ -105,6 +105,15 @@ def test_a_specialization_that_a_header_has_already_is_left_out(built):
     assert has(one, "k") and "tuple_size" in one.translation.left_out[0].because
 
 
+def test_a_shared_variable_whose_constructor_does_nothing_is_taken_as_by_nvcc(built):
+    text = "struct Item {\n  float x;\n  Item() {}\n  Item(double a) : x(a) {}\n};\n"
+    kernel = "__global__ void k(float* x) {\n  __shared__ Item items[32];\n  items[1].x = 1;\n  *x = items[1].x;\n}\n"
+    one = built(text + kernel)
+    assert has(one, "k") and {piece.instead for piece in one.translation.left_out} == {"__host__ __device__ "}
+    assert "no matching constructor" in str(built(text.replace("Item() {}", "Item() { x = 1; }") + kernel).error)
+    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # nor does nvcc
+
+
 def test_calling_conventions_of_cuda_are_none_on_linux(built):
     one = built("static void CUDART_CB done(void*) {}\n__global__ void CUDARTAPI k(float* x) { *x = 1; }\n")
     assert has(one, "k") and not one.translation.left_out
@@ -577,7 +586,7 @@ def test_a_macro_that_can_only_be_the_lanes_of_a_wavefront_is_guessed(tmp_path, 
 
 
 def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
-    source = "struct Body { float mass; Body() {} };\n"
+    source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
     assert finding.line == 2 and "those that it has are of the host" in finding.advice
