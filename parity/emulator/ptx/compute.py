@@ -116,7 +116,8 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
     if words == ["pred"]:
         return f"({_combined(base, [o.predicate(each) for each in operands])})", "pred"
     if base == "cvt":
-        return f"to<{cpp(words[0])}>({o.source(operands[0], words[1])})", words[0]
+        *_, type_, source = words  # of those that are folded, all convert as C++ does
+        return f"to<{cpp(type_)}>({o.source(operands[0], source)})", type_
     modifiers, (type_,) = types_in(words)
     known, _ = _looked_up(base, modifiers, type_)
     rename = {"T": type_, "W": _WIDE.get(type_, type_)}
@@ -149,6 +150,10 @@ def _combined(base: str, masks: Sequence[str]) -> str:
 
 _WIDE_COMPARISON = re.compile(r"V<[fiu]64> a\b")
 """A comparison of 64 bits takes so long that it is left out where another one decides for all threads."""
+
+
+_OF_WARP = re.compile(r"K\(\w+, \d+\)")
+"""A number that all threads of a warp share."""
 
 
 def _set(o: Operation, target: str, value: str) -> None:
@@ -242,7 +247,10 @@ def _comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, li
         value = f"of_bf16({value})" if type_ == "bf16" else value
         values.append(f"ftz({value})" if "ftz" in modifiers else value)
     condition = _condition(o, compare, type_ in ("f16", "f32", "f64", "bf16"))
-    text = f"const V<{own}> a = {values[0]}, b = {values[1]}; Mask r = {condition};"
+    kind = f"V<{own}>"
+    if type_[0] in "bsu" and all(map(_OF_WARP.fullmatch, values)):  # numbers of the warp are compared once
+        kind, values = own, [value.replace("K(", "C(") for value in values]
+    text = f"const {kind} a = {values[0]}, b = {values[1]}; Mask r = {condition};"
     return text, [word for word in modifiers[1:] if word != "ftz"]
 
 

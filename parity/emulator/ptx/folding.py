@@ -1,4 +1,5 @@
-"""Instructions that are computed where their result is used: integers and predicates that one instruction alone uses.
+"""Instructions that are computed where their result is used: integers (also as floats) and predicates that one
+instruction alone uses.
 
 Threaded code takes a step for each instruction, which loads registers and stores one. Of ``shl`` and ``add`` that make
 an address, and of a comparison and the branch behind it, the second is one step with the first inside: its operand is
@@ -21,6 +22,8 @@ __all__ = ["folded"]
 _NUMBERS = re.compile(
     r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
 )
+_AS_FLOAT = re.compile(r"cvt\.rn\.f32\.[su]32$")
+_FLOATS = re.compile(r"(?:add|sub|mul|fma)\.(?:rn\.)?(?:ftz\.)?f32$")
 _COMPARES = re.compile(r"setp\.\w{2,3}\.(?:ftz\.)?[busf](?:16|32|64)$")
 _LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
 _ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
@@ -48,7 +51,7 @@ def folded(function: Function, constants: Collection[str]) -> tuple[Instruction 
         stale = [name for name, at in waiting.items() if not {*written}.isdisjoint(_read(function, found[at]))]
         for name in stale:
             del waiting[name]
-        is_value = _NUMBERS.match(item.mnemonic) or _COMPARES.match(item.mnemonic) or _LOGIC.match(item.mnemonic)
+        is_value = any(kind.match(item.mnemonic) for kind in (_NUMBERS, _AS_FLOAT, _COMPARES, _LOGIC))
         if is_value and not item.modifiers and len(written) == 1:
             (name,) = written
             if name not in constants and writes[name] == uses[name] == 1:
@@ -77,6 +80,10 @@ def _with(item: Instruction, name: str, producer: Instruction | str | None) -> I
             places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
         else:
             return None
+    elif _AS_FLOAT.match(producer.mnemonic):
+        if not _FLOATS.match(item.mnemonic):
+            return None
+        places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
     elif item.mnemonic.startswith("bra"):
         return replace(item, modifiers=(item.modifiers[0].replace(name, inside),))
     elif _LOGIC.match(item.mnemonic):

@@ -164,9 +164,13 @@ def _st(o: Operation, words: list[str]) -> None:
         return
     place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = [place, _misaligned(o, size * count)]
+    apart = "apart" in words  # several stores, see `merging`
+    lines = [place, _misaligned(o, size if apart else size * count)]
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
-    if count == 1:
+    if apart:
+        lines.append(f"const V<u{8 * size}> x[] = {{{', '.join(values)}}};")
+        lines.append(f"if (store_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;")
+    elif count == 1:
         lines.append(f"if (store_at_u{8 * size}(c, on, at, {number}, {values[0]})) return 1;")
     elif (bytes_ := size * count) <= 8:
         u = f"u{8 * bytes_}"

@@ -1,4 +1,4 @@
-"""Instructions that become fewer: copies of registers, branches over branches, and loads from neighbouring places."""
+"""Instructions that become fewer: copies of registers, branches over branches, and accesses of neighbouring places."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TypeGuard
 
 from parity.emulator.parse import Instruction
@@ -16,7 +17,8 @@ __all__ = ["branches", "joined", "renamed", "straightened"]
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
-_LOADS = re.compile(r"ld\.global(?:\.nc)?(?:\.L\w+::\w+)*\.[busf](8|16|32|64)$")
+_LOADS = re.compile(r"ld\.(?:global(?:\.nc)?|shared)(?:\.L\w+::\w+)*\.[busf](8|16|32|64)$")
+_STORES = re.compile(r"st\.(?:global|shared)\.[busf](8|16|32|64)$")
 _PLACE = re.compile(r"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\d+))?\s*\]$")
 _CHANGES = re.compile(
     r"(?:st|red|atom|bar|barrier|membar|fence|call|shfl|vote|match|redux|elect|activemask|cp|wmma|mma|ldmatrix|trap|brkpt)"
@@ -121,12 +123,18 @@ _Key = tuple[str, str, str | None]
 
 
 def joined(function: Function) -> Function:
-    """The function with loads from neighbouring places as one, ``ld.global.apart.v4.u32``, where the first of them is.
+    """The function with accesses of neighbouring places as one, ``ld.global.apart.v4.u32``, where the first of them is.
 
-    They are of one basic block and one line, and nothing between them writes memory or waits for others. To a GPU that
-    is no vector, as the address need not be a multiple of its size, and a fault is that of one of the loads.
+    They are of global or of shared memory, of one basic block and one line. Nothing between loads writes memory or
+    waits for others, and nothing is between stores. To a GPU that is no vector, as the address need not be a multiple
+    of its size, and a fault is that of one of the accesses. Stores stay behind the one that makes them all, as
+    ``joined``, which does nothing: what threads of a warp store by several instructions to one place is a race.
     """
     items: list[Instruction | str | None] = list(function.items)
+    for _, run in groupby(enumerate(function.items), lambda each: _stored(each[1])):
+        stores = [(_offset(item), i, item) for i, item in run if isinstance(item, Instruction) and _stored(item)]
+        if [offset for offset, _, _ in stores] == sorted({offset for offset, _, _ in stores}):
+            _join(items, stores)
     open_: dict[_Key, _Near] = {}
 
     def close(keys: Iterable[_Key]) -> None:
@@ -153,24 +161,38 @@ def joined(function: Function) -> Function:
     return replace(function, items=tuple(item for item in items if item is not None))
 
 
-def _join(items: list[Instruction | str | None], loads: list[tuple[int, int, Instruction]]) -> None:
+def _stored(item: Instruction | str) -> tuple[str, str, str | None, tuple[str, ...]] | None:
+    """What stores that may be one have in common; None for another instruction."""
+    if isinstance(item, str) or not _STORES.match(item.mnemonic) or not (place := _PLACE.match(item.operands[0])):
+        return None
+    return item.mnemonic, place[1], item.source, tuple(item.modifiers)
+
+
+def _offset(store: Instruction) -> int:
+    place = _PLACE.match(store.operands[0])
+    return int(place[2] or 0) if place else 0
+
+
+def _join(items: list[Instruction | str | None], accessed: list[tuple[int, int, Instruction]]) -> None:
     """Put one instruction for each run of 16, 8 or 4 bytes in the place of the first of them."""
-    loads = sorted(loads, key=lambda load: load[0])
-    while loads:
-        offset, _, first = loads[0]
+    accessed = sorted(accessed, key=lambda each: each[0])
+    while accessed:
+        offset, _, first = accessed[0]
         size = size_of(first.mnemonic.rpartition(".")[2])
-        near = [load for k, load in enumerate(loads[: min(8, 16 // size)]) if load[0] == offset + k * size]
+        near = [each for k, each in enumerate(accessed[: min(8, 16 // size)]) if each[0] == offset + k * size]
         count = next((n for n in (8, 4, 2) if n <= len(near) and 4 <= n * size <= 16), 1)
-        run, loads = loads[:count], loads[count:]
+        run, accessed = accessed[:count], accessed[count:]
         if count > 1:
             at = min(index for _, index, _ in run)
-            for _, index, _ in run:
-                items[index] = None
+            stores = first.mnemonic.startswith("st")
+            for _, index, each in run:
+                items[index] = replace(each, mnemonic="joined", operands=()) if stores else None
             head, _, type_ = first.mnemonic.rpartition(".")
-            targets = f"{{{', '.join(load.operands[0] for _, _, load in run)}}}"
+            operands = list(first.operands)
+            operands[stores] = f"{{{', '.join(each.operands[stores] for _, _, each in run)}}}"
             items[at] = replace(
                 first,
-                text="; ".join(load.text for _, _, load in run),
+                text=first.text if stores else "; ".join(each.text for _, _, each in run),
                 mnemonic=f"{head}.apart.v{count}.{type_}",
-                operands=(targets, *first.operands[1:]),
+                operands=tuple(operands),
             )

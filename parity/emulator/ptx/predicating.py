@@ -26,7 +26,7 @@ _COMPUTES = re.compile(
     r"(?:mov|cvt|selp|setp|add|sub|mul|mad|fma|min|max|abs|neg|and|or|xor|not|shl|shr)\.(?!(?:.*\.)?cc\.)"
 )
 """Instructions that compute and do nothing else: threads that do not need a result may compute it."""
-_ACCESSES = re.compile(r"(?:ld|st)\.(?:global|shared)\.(?!volatile|relaxed|acquire|release|mmio)")
+_ACCESSES = re.compile(r"(?:ld|st)\.(?:global|shared)\.(?!volatile|relaxed|acquire|release|mmio)|joined$")
 
 
 def predicated(function: Function) -> Function:

@@ -30,7 +30,7 @@ __all__ = ["HEADER", "translated"]
 
 HEADER = '#include "ptx.h"\n'
 _IGNORED = re.compile(
-    r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg"
+    r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
 )
 _REFUSED = {

@@ -327,7 +327,51 @@ static Place halved(const Product &p, Place at) {
   return p.layout == RDNA3 && bits_of(p.d) == 16 ? Place{at.lane, 2 * at.element + p.op_sel} : at;
 }
 
+// Fragments of wmma have the elements by rows, number n in lane n % 32 (ptx/matrix.py), so that a register is unpacked as
+// a whole; eight results of a row are computed at once.
+template <class T> using Beside = T __attribute__((ext_vector_type(8)));
+template <class T> static void multiply_rows(const Product &p, const T *left, const T *right, T *sums) {
+  for (u32 i = 0; i < p.m; i++)
+    for (u32 j = 0; j < p.n; j += 8) {
+      Beside<T> &to = *(Beside<T> *)(sums + i * p.n + j), sum = to;
+      for (u32 k = 0; k < p.k; k++) {
+        const Beside<T> x = left[i * p.k + k], y = *(const Beside<T> *)(right + k * p.n + j);
+        if constexpr (sizeof(T) == 8) sum = __builtin_elementwise_fma(x, y, sum);
+        else sum += x * y;
+      }
+      to = sum;
+    }
+}
+static void multiply_rows_i32(const Product &p, const V<u32> *a, const V<u32> *b, const V<u32> *c, V<u32> *d) {
+  V<u32> left[MOST / LANES], right[MOST / LANES], sums[MOST / LANES];
+  auto unpack = [&](const V<u32> *r, u32 bits, bool is_signed, u32 n, V<u32> *to) {
+    for (u32 e = 0; e < n / LANES; e++) {
+      const V<u32> x = r[e * bits / 32] << (32 - bits - e * bits % 32);
+      to[e] = is_signed ? as<u32>(as<i32>(x) >> (i32)(32 - bits)) : x >> (32 - bits);
+    }
+  };
+  unpack(a, bits_of(p.a), p.a == TYPE_I8 || p.neg_lo & 1, p.m * p.k, left);
+  unpack(b, bits_of(p.b), p.b == TYPE_I8 || p.neg_lo & 2, p.k * p.n, right);
+  const u32 registers = p.m * p.n / LANES;
+  for (u32 e = 0; e < registers; e++) sums[e] = c[e];
+  multiply_rows(p, (const u32 *)left, (const u32 *)right, (u32 *)sums);
+  for (u32 e = 0; e < registers; e++) d[e] = sums[e];
+}
+static void multiply_rows_f64(const Product &p, const V<u32> *a, const V<u32> *b, const V<u32> *c, V<u32> *d) {
+  V<u64> left[MOST / LANES], right[MOST / LANES], sums[MOST / LANES];
+  auto unpack = [&](const V<u32> *r, u32 n, V<u64> *to) {
+    for (u32 e = 0; e < n / LANES; e++) to[e] = join(r[2 * e], r[2 * e + 1]);
+  };
+  unpack(a, p.m * p.k, left), unpack(b, p.k * p.n, right), unpack(c, p.m * p.n, sums);
+  multiply_rows(p, (const f64 *)left, (const f64 *)right, (f64 *)sums);
+  for (u32 e = 0; e < p.m * p.n / LANES; e++) {
+    const V<u64> x = sel(bools(as<f64>(sums[e]) == as<f64>(sums[e])), sums[e], all(0x7ff8000000000000ul));
+    d[2 * e] = lo32(x), d[2 * e + 1] = hi32(x);
+  }
+}
+
 void multiply_i32(const Product &p, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d) {
+  if (p.layout == LINEAR && !p.clamp) return multiply_rows_i32(p, a, b, c, d);
   i32 left[2][MOST], right[2][MOST];
   u32 where[MOST];
   const u32 depth = p.sparse ? p.k / 2 : p.k;
@@ -371,18 +415,17 @@ static void multiply_wide(const Product &p, const f64 *left, const f64 *right, c
 // Tensor cores of Hopper: C and all products are aligned to the largest, cut 25 bits below its exponent, and so is the sum
 // to f32. Eight results of a row are computed at once. Of one product of f8 nvcc makes two of f16 for sm_90: of the
 // first two of every four k, then of the others.
-typedef f64 Beside __attribute__((ext_vector_type(8)));
 typedef i64 Exponents __attribute__((ext_vector_type(8)));
 typedef f32 Cut __attribute__((ext_vector_type(8)));
 typedef u32 CutBits __attribute__((ext_vector_type(8)));
 typedef f16 Narrow __attribute__((ext_vector_type(8)));
-static Exponents exponents_of(Beside x, i64 least) {
+static Exponents exponents_of(Beside<f64> x, i64 least) {
   const Exponents e = (__builtin_bit_cast(Exponents, x) >> 52 & 2047) - 1023;
   return x == 0 ? (Exponents)-126 : __builtin_elementwise_max(e, (Exponents)least);
 }
-static Cut cut(Beside x, bool to_odd) { // toward zero, or to odd, so that a rounding to fewer bits is one rounding
+static Cut cut(Beside<f64> x, bool to_odd) { // toward zero, or to odd, so that a rounding to fewer bits is one rounding
   const Cut near = __builtin_convertvector(x, Cut);
-  const Beside back = __builtin_convertvector(near, Beside);
+  const Beside<f64> back = __builtin_convertvector(near, Beside<f64>);
   const auto beyond = __builtin_convertvector(__builtin_elementwise_abs(back) > __builtin_elementwise_abs(x), CutBits);
   const auto inexact = __builtin_convertvector(back != x, CutBits);
   const CutBits u = __builtin_bit_cast(CutBits, near) + beyond; // a comparison that holds is -1
@@ -391,7 +434,7 @@ static Cut cut(Beside x, bool to_odd) { // toward zero, or to odd, so that a rou
 static void multiply_tensor(const Product &p, const f64 *left, const f64 *right, const V<u32> *c, V<u32> *d) {
   const bool narrow = p.d == TYPE_F16;
   const u32 parts = p.k / p.group;
-  Beside column[MOST / 8];
+  Beside<f64> column[MOST / 8];
   Exponents of_column[MOST / 8];
   for (u32 j = 0; j < p.n; j++)
     for (u32 k = 0; k < p.k; k++) column[j / 8 * p.k + k][j % 8] = right[j * p.k + k];
@@ -400,10 +443,10 @@ static void multiply_tensor(const Product &p, const f64 *left, const f64 *right,
     i64 of_row[TERMS];
     for (u32 k = 0; k < p.k; k++) of_row[k] = Sum::exponent_of(left[i * p.k + k], least(p, p.a));
     for (u32 j = 0; j < p.n; j += 8) {
-      Beside sum, product[TERMS];
+      Beside<f64> sum, product[TERMS];
       for (u32 q = 0; q < 8; q++) sum[q] = number(p, c, p.d, output(p, 0, i, j + q));
       for (u32 part = 0; part < parts; part++) {
-        Beside plain = sum;
+        Beside<f64> plain = sum;
         Exponents top = exponents_of(sum, narrow ? -14 : -126);
         u32 n = 0;
         for (u32 k = 0; k < p.k; k++) {
@@ -412,13 +455,13 @@ static void multiply_tensor(const Product &p, const f64 *left, const f64 *right,
           plain += product[n++] = left[i * p.k + k] * column[at];
           top = __builtin_elementwise_max(top, of_row[k] + of_column[at]);
         }
-        const Beside units = __builtin_bit_cast(Beside, 25 - top + 1023 << 52), unit = __builtin_bit_cast(Beside, top - 25 + 1023 << 52);
-        Beside whole = 0.0 + __builtin_elementwise_trunc(sum * units); // never -0
+        const Beside<f64> units = __builtin_bit_cast(Beside<f64>, 25 - top + 1023 << 52), unit = __builtin_bit_cast(Beside<f64>, top - 25 + 1023 << 52);
+        Beside<f64> whole = 0.0 + __builtin_elementwise_trunc(sum * units); // never -0
         for (u32 k = 0; k < n; k++) whole += __builtin_elementwise_trunc(product[k] * units);
         whole *= unit;
-        if (!narrow) whole = __builtin_elementwise_abs(whole) >= 0x1p128 ? whole * __builtin_inf() : __builtin_convertvector(cut(whole, false), Beside);
+        if (!narrow) whole = __builtin_elementwise_abs(whole) >= 0x1p128 ? whole * __builtin_inf() : __builtin_convertvector(cut(whole, false), Beside<f64>);
         sum = plain - plain == 0 ? whole : plain;
-        if (narrow && part + 1 < parts) sum = __builtin_convertvector(__builtin_convertvector(cut(sum, true), Narrow), Beside);
+        if (narrow && part + 1 < parts) sum = __builtin_convertvector(__builtin_convertvector(cut(sum, true), Narrow), Beside<f64>);
       }
       for (u32 q = 0; q < 8; q++) put(d, output(p, 0, i, j + q), bits_of(p.d), narrowed(p, sum[q], p.d, NEAREST_));
     }
@@ -426,6 +469,7 @@ static void multiply_tensor(const Product &p, const f64 *left, const f64 *right,
 }
 
 static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d) {
+  if (given.layout == LINEAR && given.d == TYPE_F64) return multiply_rows_f64(given, a, b, c, d);
   const Direction to = direction();
   Product p = given;
   p.flush = p.flush && !(to != NEAREST_ && drawing.seed & KEPT);

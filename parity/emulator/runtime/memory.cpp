@@ -224,18 +224,32 @@ struct Tracer { // of an instruction of the wavefront that runs
     }
   }
   __attribute__((always_inline)) u64 place(u64 at) const { return at < variables ? at - base : at - variables + bytes; }
+  // Whether an access of a cell is one that nobody else's conflicts with, which is noted then.
+  template <bool WRITES> __attribute__((always_inline)) bool fine(Cell &cell, bool in_lds) const {
+    if (conflicts(cell.write, in_lds) || (!WRITES && atomic && cell.write.instruction & ATOMIC)) return false;
+    if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return false;
+    note<WRITES>(cell);
+    return true;
+  }
+  // A word of a cell that has parts already, as where lanes have rows of their own. False if it is not, or may not be fine.
+  template <bool WRITES> __attribute__((always_inline)) bool word(u64 at) const {
+    const bool in_lds = at >= lds;
+    const u64 from = place(at);
+    if (from % 4 || (at < variables && (from + 4 > bytes | at + 4 > scratch))) return false;
+    const u32 stale = in_lds ? stale_in_lds : earlier;
+    Cell &whole = cells[0][from / CELLS[0]], &cell = cells[1][from / CELLS[1]];
+    if (whole.parted <= stale | cell.parted > stale) return false;
+    if (whole.parted != round) whole.parted = round;
+    cell.parted = 0;
+    return fine<WRITES>(cell, in_lds);
+  }
   // What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one is not, or may not be.
   template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 n) const {
     const bool in_lds = at >= lds;
     const u64 from = place(at);
     if (at < variables && (from + n > bytes | at + n > scratch)) return false;
-    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier, [&](Cell &cell, u64) __attribute__((always_inline)) {
-      if (conflicts(cell.write, in_lds)) return true;
-      if (!WRITES && atomic && cell.write.instruction & ATOMIC) return true;
-      if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return true;
-      note<WRITES>(cell);
-      return false;
-    });
+    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier,
+                        [&](Cell &cell, u64) __attribute__((always_inline)) { return !fine<WRITES>(cell, in_lds); });
   }
 };
 // Of a compare-and-swap `changed` has the bits that it changes: bytes of them alone are written, and all were verified.
@@ -300,7 +314,7 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
   for (Mask m = lanes, done; m; m &= ~done) {
     const u32 i = first(m), last = i + __builtin_ctzl(~(u64)(go_on >> i >> 1));
     done = ~(~(Mask)1 << last); // lanes that go on behind the one before, or are where it is
-    if (tracer.block<WRITES>(at[i], at[last] - at[i] + bytes)) continue;
+    if (const u64 n = at[last] - at[i] + bytes; (n == 4 && tracer.word<WRITES>(at[i])) || tracer.block<WRITES>(at[i], n)) continue;
     done = m & -m;
     if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
       u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
@@ -348,9 +362,53 @@ static inline bool meet(Context *c, const Lanes<u64> &at, Mask exec, u32 bytes) 
   return false;
 #endif
 }
+// Lanes at any addresses: whether all that are live may access as many bytes as N of T have. Offsets of the others become
+// one of theirs.
+template <class T, int STATE, u32 N = 1>
+INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr, bool *written = nullptr) {
+  offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
+  if (mask(bools(offset > c->size - N * sizeof(T)))) return false;
+  if (!c->checked) return true;
+  const Lanes<u64> each(offset);
+  T every = (T)~0ul, any = 0;
+  for (u32 i = 0; i < LANES; i++)
+    for (u32 k = 0; k < N; k++) {
+      const T state = peek<T>(c->shadow + each[i] + k * sizeof(T));
+      every &= state, any |= state;
+    }
+  if (vary) *vary = c->compares | (any & (T)(EACH_BYTE * WRITABLE)) != 0 ? exec : 0;
+  if (written) *written = every == (T)(EACH_BYTE * (READABLE | WRITABLE));
+  return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
+}
+// Words of lanes: two as halves of one number, four by turning four lanes into four words.
+static inline void gather_two(const u8 *data, const Lanes<u64> &offset, V<u32> *out) {
+  Lanes<u64> x;
+  for (u32 i = 0; i < LANES; i++) x[i] = peek<u64>(data + offset[i]);
+  out[0] = lo32(x.vector()), out[1] = hi32(x.vector());
+}
+static inline void gather_four(const u8 *data, const Lanes<u64> &offset, u32 *out) {
+  typedef u32 Four __attribute__((ext_vector_type(4)));
+  for (u32 i = 0; i < LANES; i += 4) {
+    const Four a = peek<Four>(data + offset[i]), b = peek<Four>(data + offset[i + 1]);
+    const Four c = peek<Four>(data + offset[i + 2]), d = peek<Four>(data + offset[i + 3]);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), behind_ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), behind_cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    u8 *const to = (u8 *)(out + i);
+    poke(to, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+    poke(to + 4 * LANES, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+    poke(to + 8 * LANES, __builtin_shufflevector(behind_ab, behind_cd, 0, 1, 4, 5));
+    poke(to + 12 * LANES, __builtin_shufflevector(behind_ab, behind_cd, 2, 3, 6, 7));
+  }
+}
 static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out, Mask *vary = nullptr) {
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
+  if (__builtin_popcountl(lanes) > LANES / 2) {
+    V<u64> offset = at.vector() - c->base;
+    if (bytes == 8 && lanes_at<u64, READABLE>(c, lanes, offset, vary)) return gather_two(c->data, offset, out), 0;
+    if (bytes == 16 && lanes_at<u64, READABLE, 2>(c, lanes, offset, vary)) return gather_four(c->data, offset, flat), 0;
+    if (vary) *vary = 0;
+  }
   for (Mask m = lanes; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     if (!may_access_some<READABLE>(c, at[i], bytes))
@@ -445,18 +503,6 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   if (mask(bools(((lo - lo[0]) ^ (IOTA * (u32)sizeof(T)) | (hi ^ hi[0])) == 0)) != ALL) return false;
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
-}
-// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become one of theirs.
-template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr, bool *written = nullptr) {
-  offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
-  if (mask(bools(offset > c->size - sizeof(T)))) return false;
-  if (!c->checked) return true;
-  const Lanes<u64> each(offset);
-  T every = (T)~0ul, any = 0;
-  for (u32 i = 0; i < LANES; i++) every &= peek<T>(c->shadow + each[i]), any |= peek<T>(c->shadow + each[i]);
-  if (vary) *vary = c->compares | (any & (T)(EACH_BYTE * WRITABLE)) != 0 ? exec : 0;
-  if (written) *written = every == (T)(EACH_BYTE * (READABLE | WRITABLE));
-  return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
 // Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
 // does not execute: all that lanes would access is inside of the arena.

@@ -87,6 +87,7 @@ INLINE u32 misaligned(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u
   return mask(bools((((u32)base + lo) & low) != 0)) & exec ? misaligned_lane(c, exec, base + join(lo, hi), low, instruction) : 0;
 }
 INLINE u32 misaligned(Context *c, Mask exec, In<u64> at, u32 low, u32 instruction) {
+  if (!(__builtin_reduce_or(at) & low)) return 0; // mostly
   return mask(bools((lo32(at) & low) != 0)) & exec ? misaligned_lane(c, exec, at, low, instruction) : 0;
 }
 INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {

@@ -33,8 +33,12 @@ static u32 next_random(Context *c) { // xorshift32 (Marsaglia 2003)
   return state;
 }
 // The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order,
-// but that each thread goes on some time: so now and then it is others' turn, and in some launches often.
-static u32 opportunities(const Context *c) { return c->seed & 2 ? 4 : 256; } // of which one is others'
+// but that each thread goes on some time: so now and then it is others' turn. In some launches it is so often, in the
+// first warp of a block and in some of the others: what warps do is mostly the same code.
+static u32 opportunities(const Context *c) { // of which one is others'
+  const u32 warp = c->running->current;
+  return c->seed & 2 && (!warp || (warp + (c->seed >> 2)) % 8 == 0) ? 4 : 256;
+}
 static bool turn_of_others(Context *c) {
   const u32 n = c->random ? next_random(c) : ++c->turns;
   return (n & (opportunities(c) - 1)) == 0;

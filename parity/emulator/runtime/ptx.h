@@ -24,6 +24,7 @@ template <class T> INLINE void put(V<T> &there, Mask on, V<T> x) {
   else there = sel(on, x, there);
 }
 template <class C> INLINE Mask holds(C c) { return mask(bools(c)); }
+INLINE Mask holds(bool c) { return c ? ALL : 0; }
 
 // --- threads of a warp that are at different operations ---
 // EXEC has the threads that run. Others wait at an operation of their own, parked; some of them for others to come.
@@ -90,16 +91,43 @@ INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u64> *x) 
 template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, u32 instruction, V<T> *x) {
   constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
   V<u32> words[BYTES / 4];
+  u32 &unwritten = c->running->unwritten.bytes; // of what will show at the next barrier
+  const u32 before = unwritten;
   u32 failed = c->compares;
   if constexpr (BYTES == 4) failed = failed || load_at(c, on, at, instruction, words);
   else failed = failed || gather_at(c, on, at, BYTES, instruction, words);
-  if (failed) c->fault = NONE;
+  failed |= unwritten != before;
+  if (failed) c->fault = NONE, unwritten = before;
   for (u32 i = 0; i < N; i++) {
     if (failed) {
       if (load_at(c, on, at + i * sizeof(T), instruction, x + i)) return 1;
     } else if constexpr (sizeof(T) == 8) x[i] = join(words[2 * i], words[2 * i + 1]);
     else x[i] = to<T>(words[i / PER] >> (u32)(8 * sizeof(T) * (i % PER)));
   }
+  return 0;
+}
+
+// Stores to neighbouring places, as one if nothing is wrong with any of them and no thread's are another's.
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u8> x) { return store_at_u8(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u16> x) { return store_at_u16(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u32> x) { return store_at_u32(c, on, at, instruction, x); }
+INLINE u32 store_at(Context *c, Mask on, In<u64> at, u32 instruction, In<u64> x) { return store_at_u64(c, on, at, instruction, x); }
+template <class T, u32 N> INLINE u32 store_apart(Context *c, Mask on, V<u64> at, u32 instruction, const V<T> *x) {
+  constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
+  if (!c->compares && in_order(lo32(at), on, BYTES)) {
+    V<u32> words[BYTES / 4] = {};
+    for (u32 i = 0; i < N; i++) {
+      if constexpr (sizeof(T) == 8) words[2 * i] = lo32(x[i]), words[2 * i + 1] = hi32(x[i]);
+      else words[i / PER] |= to<u32>(x[i]) << (u32)(8 * sizeof(T) * (i % PER));
+    }
+    u32 failed;
+    if constexpr (BYTES == 4) failed = store_at(c, on, at, instruction, words[0]);
+    else failed = scatter_at(c, on, at, BYTES, instruction, words);
+    if (!failed) return 0;
+    c->fault = NONE;
+  }
+  for (u32 i = 0; i < N; i++)
+    if (store_at(c, on, at + i * sizeof(T), instruction + i, x[i])) return 1;
   return 0;
 }
 
@@ -375,8 +403,10 @@ template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   V<T> r;
   B wraps = SIGNED<T> ? bools(a == LEAST<T>) & bools(b == (T)-1) : bools(b != b);
   const V<T> by = sel(zero | wraps, all<T>(1), b);
-  if constexpr (sizeof(T) <= 4) r = to<T>(to<f64>(a) / to<f64>(by)); // exact when it is cut off: it has 53 bits
-  else r = a / by;
+  // Of numbers of n bits, what is below an integer does not round to it in a format that has n bits.
+  if constexpr (sizeof(T) > 4) r = a / by;
+  else if (sizeof(T) == 4 && mask(bools((a | by) >> 8 * (sizeof(T) - 1) != (T)0))) r = to<T>(to<f64>(a) / to<f64>(by));
+  else r = to<T>(to<f32>(a) / to<f32>(by));
   return sel(zero, all<T>((T)-1), r);
 }
 template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), all<T>((T)-1), a - quotient(a, b) * b); }

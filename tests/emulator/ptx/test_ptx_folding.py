@@ -33,6 +33,8 @@ LOAD = "ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%y];"
          X + 5 + np.where(X == 0, X, 1), 1),
         ("setp.eq.u32 %p1, %r2, 0; add.u32 %r3, %r1, 5; @%p1 add.u32 %r1, %r3, 1;", np.where(X == 0, X + 6, X), 1),
         ("mul.wide.u32 %d1, %t, 4; add.s64 %d2, %b1, %d1; ld.global.u32 %r1, [%d2+4];", X[1:33], 2),
+        ("sub.s32 %r3, %r1, 9; cvt.rn.f32.s32 %f1, %r3; mul.f32 %f2, %f1, 0f40000000; mov.b32 %r1, %f2;",
+         (2 * (X.astype(np.float32) - 9)).view(np.uint32), 1),
     ],
 )  # fmt: skip
 def test_results_and_how_many_instructions_are_inside_of_others(cache, body, expected, gone):
