@@ -36,6 +36,7 @@ from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_header
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.host_syntax import parameters
 from parity.toolchain.lexing import code
+from parity.toolchain.refusals import refused_calls
 from parity.toolchain.stubs import library_of, needed_for
 from parity.toolchain.targets import Target
 
@@ -79,6 +80,7 @@ HIP_ALIAS = "hip-include"
 
 LIBRARY_ALIAS = "host-include"
 """The name of the folder of the host's C and C++ library in listings."""
+_OF_OTHERS = frozenset((HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS))
 
 # -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
@@ -237,7 +239,7 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
             "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
         )
     if "no matching constructor" in error.text and error.host_only:
-        return "those that it has are of the host; clang wants __device__ at one, also where it is empty, nvcc does not"
+        return "those that it has are of the host; one has to be __device__ as well"
     if not quoted:
         return _NOT_HERE if error.missing_header else ""
     if "__host__ function" in error.text or "no matching function" in error.text:
@@ -300,8 +302,8 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
     result = zig.run(
         [*front, _NAMED, "-emit-llvm", "-c", unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent
     )
-    missed = "" if result.returncode else _missed(optimized, target, unit.flags)
-    if missed:
+    refused, missed = ("", "") if result.returncode else _missed(optimized, target, unit.flags)
+    if refused or missed:
         optimized.unlink()
     elif not result.returncode and (result := _generated(optimized, output, target, unit.flags)).returncode:
         # Again in one go: then the message has the place in the source.
@@ -310,6 +312,8 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
     controls.unlink()
     if missed:
         raise CompileError(output.stem, target.name, missed)
+    if refused:
+        raise unit.refused(target, refused, 1)
     if result.returncode:
         raise unit.refused(target, result.stderr, result.returncode)
 
@@ -355,19 +359,26 @@ def compile_kernels(
         raise CompileError(output.stem, target.name, result.stderr)
 
 
-def _missed(optimized: Path, target: Target, flags: Sequence[str]) -> str:
-    """The errors of ``assemble`` for functions of optimized code that are defined nowhere, without the time that good
-    code takes; none if what is made in haste does not say.
+def _missed(optimized: Path, target: Target, flags: Sequence[str]) -> tuple[str, str]:
+    """What ends the compilation of optimized code that calls functions it does not have, without the time that good
+    code takes: clang's errors for calls that it refuses, or else those of ``assemble`` for functions that are defined
+    nowhere; neither if what is made in haste does not say.
     """
     if not undefined_functions(optimized.read_bytes()):
-        return ""
+        return "", ""
+    command = [*_of_intermediate(target, flags), "-Xclang", "-disable-llvm-passes", optimized.resolve()]
+    text = optimized.with_suffix(".ll").resolve()
+    zig.run([*command, "-S", "-emit-llvm", "-o", text])
+    refused = refused_calls(text.read_text(), _OF_OTHERS) if text.is_file() else ()
+    text.unlink(missing_ok=True)
+    if refused:
+        return "\n".join(refused), ""
     made, linked = optimized.with_suffix(".o").resolve(), optimized.with_suffix(".so").resolve()
-    hasty = ("-O0", "-Xclang", "-disable-llvm-passes", "-c", optimized.resolve(), "-o", made)
-    result = zig.run([*_of_intermediate(target, flags), *hasty])
+    result = zig.run([*command, "-O0", "-c", "-o", made])
     result = result if result.returncode else zig.run(["ld.lld", "-shared", made, "-o", linked])
     for file in (made, linked):
         file.unlink(missing_ok=True)
-    return _undefined(result.stderr)
+    return "", _undefined(result.stderr)
 
 
 def _generated(optimized: Path, output: Path, target: Target, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -88,7 +88,8 @@ def diagnostics(log: str) -> list[Diagnostic]:
         elif found and kind == "note" and text == "candidate function":
             found[-1] = replace(found[-1], candidates=(*found[-1].candidates, place))
         elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
-            found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))
+            last = found[-1]
+            found[-1] = replace(last, host_only=(*last.host_only, place[0]), candidates=(*last.candidates, place))
     return found
 
 

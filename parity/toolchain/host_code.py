@@ -27,6 +27,8 @@ from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Plac
 from parity.toolchain.hipify import Finding
 from parity.toolchain.host_syntax import (
     DEVICE_ALONE,
+    DEVICE_WORD,
+    HOST_WORD,
     KERNEL_WORD,
     SIDE_WORD,
     Instantiation,
@@ -40,10 +42,13 @@ from parity.toolchain.host_syntax import (
     constexpr_at,
     definitions_at,
     device_macros,
+    empty_constructor_at,
     error_directive,
     extern_at,
     first_length_at,
+    friend_at,
     function_at,
+    host_alone_at,
     launched,
     linkage_at,
     pieces_at,
@@ -81,11 +86,19 @@ _OF_THIS = re.compile(r"^constexpr if condition is not a constant expression")
 _TEMPLATE_WORD = re.compile(r"^(?:use|missing) 'template' keyword")
 """clang's error for a template of a type that is not known yet, which nvcc takes without the word."""
 
+_OF_FRIEND = re.compile(
+    r"^(?:no (?:template|type) named|unknown (?:type|class) name) '(\w+)'; did you mean '(?:simply )?((?:\w+::)+)\1'\?"
+)
+"""clang's error for ``friend void inner::f(A)`` with an A of ``inner``, where nvcc looks for it."""
+
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
 
 _VECTOR = re.compile(r"^no matching constructor for initialization of .*\bHIP_vector_type<[^<>]*, (\d)>'")
 """clang's error for a vector with fewer values than components: HIP's is a class, and CUDA takes zeros for the rest."""
+
+_NO_CONSTRUCTOR = re.compile(r"^no matching constructor for initialization of")
+"""clang's error for a shared variable whose constructor is the host's: nvcc takes one that does nothing."""
 
 _OF_DIM3 = re.compile(r"^no matching conversion for C-style cast from '(?:const )?dim3' .* to 'uint3'")
 """clang's error for a cast that CUDA's ``dim3`` has an operator for, and HIP's has none."""
@@ -94,6 +107,10 @@ _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
+
+_THERE = re.compile(r"^redefinition of '(?:\w+' as different kind of symbol|\w+<.*>')")
+"""clang's error for a variable of the host's called like a function that C's library has on Linux alone, and for a
+specialization that a header of CUDA's has in some versions."""
 
 _OWN_ATOMIC = re.compile(r"^call to 'atomic\w+' is ambiguous$")
 """clang's error where a source defines, in a namespace, an atomic that CUDA lacks for old GPUs and HIP has."""
@@ -107,6 +124,7 @@ _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\
 _BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)|^(inline assembly that no AMD GPU has.*)")
 """clang's error for an operation that no AMD GPU has, and the assembler's (``compiler.refused_assembly``)."""
 
+_DEVICE_LAUNCH = re.compile(r"device-side kernel call/launch")
 _LAUNCHES = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
 """clang's errors for a kernel that launches kernels, and for the functions that CUDA has for such kernels."""
 _REFUSED = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
@@ -250,6 +268,7 @@ def repaired(
     parity asks for the instantiated templates: one that leads to an error goes if nothing else is left to go.
     """
     device = device_macros(texts.values()) | device_macros(texts.values(), anywhere=True, words=KERNEL_WORD)
+    of_host, of_device = (device_macros(texts.values(), anywhere=True, words=each) for each in (HOST_WORD, DEVICE_WORD))
     perhaps = device_macros(texts.values(), anywhere=True, words=DEVICE_ALONE)
     missing = {
         error.missing_header: f"{':'.join(map(str, error.places[0]))}: error: {error.text}"
@@ -274,6 +293,17 @@ def repaired(
         if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):
             pieces.setdefault((added.file, added.start), added)
             continue
+        if _NO_CONSTRUCTOR.search(error.text) and error.host_only and _is_shared_at(texts, error.places[0]):
+            empty = [
+                (file, piece)
+                for file, line, column in error.candidates
+                if file in texts
+                for piece in empty_constructor_at(texts[file], line, column)
+                if not host.covers(file, piece)
+            ]
+            if empty:
+                open_ones += [(file, error.text, [piece]) for file, piece in empty]
+                continue
         own = [each for each in error.candidates if each[0] in texts] if _OWN_ATOMIC.search(error.text) else []
         for file, line, column in own if 0 < len(own) < len(error.candidates) else error.places:
             if file == INSTANTIATIONS:
@@ -297,12 +327,20 @@ def repaired(
                 around = tuple(
                     replace(each, end=each.start, instead="template ") for each in word_at(texts[file], line, column)
                 )
+            elif (friend := _OF_FRIEND.search(error.text)) and (
+                words := friend_at(texts[file], line, column, friend[2])
+            ):
+                around = words
             elif _OF_THIS.search(error.text):
                 around = this_at(texts[file], line, column)
             elif vector := _VECTOR.search(error.text):
                 around = zeros_at(texts[file], line, column, int(vector[1]))
             elif _OF_DIM3.search(error.text):
                 around = components_at(texts[file], line, column)
+            elif _DEVICE_LAUNCH.search(error.text) and (
+                words := host_alone_at(texts[file], line, column, of_host & of_device)
+            ):
+                around = words  # on AMD GPUs only the host launches
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif own:
@@ -310,6 +348,8 @@ def repaired(
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
                 around = at(texts[file], line, column) or extern_at(texts[file], line, column)
+                if not around and _THERE.search(error.text):
+                    around = pieces_at(texts[file], line, column, device)[-1:]
             elif (said := error_directive(texts[file], line)) and (
                 host.empty_headers or asks_for_a_version(texts[file], line)
             ):
@@ -350,6 +390,14 @@ def repaired(
         missing=(*host.missing, *missing.values()),
         instantiated=tuple(dict.fromkeys((*kept, *wanted))),
     )
+
+
+def _is_shared_at(texts: Mapping[str, str], place: Place) -> bool:
+    """True if a variable at a place is one of ``__shared__``."""
+    file, line, column = place
+    lines = texts.get(file, "").split("\n")[:line]
+    before = "\n".join(lines)[: len("\n".join(lines[:-1])) + column]
+    return "__shared__" in re.split(r"[;{}]", before)[-1]
 
 
 def _sides(error: Diagnostic, texts: Mapping[str, str], macros: frozenset[str]) -> Iterator[LeftOut]:

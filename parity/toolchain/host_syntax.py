@@ -15,6 +15,8 @@ from parity.toolchain.lexing import code
 __all__ = [
     "ANYTHING",
     "DEVICE_ALONE",
+    "DEVICE_WORD",
+    "HOST_WORD",
     "KERNEL_WORD",
     "Instantiation",
     "Piece",
@@ -28,11 +30,14 @@ __all__ = [
     "constexpr_at",
     "definitions_at",
     "device_macros",
+    "empty_constructor_at",
     "error_directive",
     "extern_at",
     "first_length_at",
+    "friend_at",
     "function_at",
     "guessed",
+    "host_alone_at",
     "kernels_of",
     "launched",
     "linkage_at",
@@ -55,6 +60,8 @@ SIDE_WORD = re.compile(r"\b__(?:host|device|global)__\b")
 """Matches what says for which side a function is."""
 KERNEL_WORD = re.compile(r"\b__global__\b")
 """Matches what says that a function is a kernel."""
+HOST_WORD, DEVICE_WORD = re.compile(r"\b__host__\b"), re.compile(r"\b__device__\b")
+"""Match what says that a function is for one of the sides."""
 DEVICE_ALONE = re.compile(r"^(?!.*\b__host__\b).*\b__device__\b", re.DOTALL)
 """Matches what says that code is the device's, and not the host's as well."""
 # What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
@@ -77,6 +84,10 @@ _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _ARGUMENTS_BYTES = re.compile(rb"\w+\s*(<(?:[^<>(){};]|<[^<>(){};]*>)*>)")
 _THIS_BYTES = re.compile(rb"[^;{}\n]*?\b(this->)(?=\w)")
+_EMPTY_BYTES = re.compile(rb"\w+\s*\(\s*\)\s*(?:noexcept\s*)?\{\s*\}")
+"""Matches a constructor without arguments that does nothing, from its name on."""
+_FRIEND_BYTES = re.compile(rb"\bfriend\b[^;{}]*\Z")
+"""Matches the declaration of a friend, as far as it is there."""
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
@@ -351,6 +362,26 @@ def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return _matched_at(_WORD_BYTES, text, line, column)
 
 
+def empty_constructor_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The place before the constructor at a place that does nothing, for both sides' words; none if it does."""
+    data = text.encode("utf-8", "surrogateescape")
+    return tuple(
+        replace(name, end=name.start, instead="__host__ __device__ ")
+        for name in word_at(text, line, column)
+        if _EMPTY_BYTES.match(data, name.start)
+    )
+
+
+def friend_at(text: str, line: int, column: int, qualifier: str) -> tuple[Piece, ...]:
+    """The place before the word at a place that is in the declaration of a friend, for a qualifier; else none."""
+    before = text.encode("utf-8", "surrogateescape")
+    return tuple(
+        replace(word, end=word.start, instead=qualifier)
+        for word in word_at(text, line, column)
+        if _FRIEND_BYTES.search(before[: word.start])
+    )
+
+
 def arguments_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The template arguments behind the name at a place; none if there are none."""
     return _matched_at(_ARGUMENTS_BYTES, text, line, column)
@@ -411,6 +442,30 @@ def attributes_at(text: str, line: int, column: int, sides: frozenset[str]) -> t
     head = text_of(text, Piece(first.start_byte, begins, line, ""))
     words = (word for word in _WORD.findall(head) if _ATTRIBUTE.fullmatch(word) or word in sides)
     return tuple(dict.fromkeys(words)), replace(_piece(first, ""), end=first.start_byte)
+
+
+def host_alone_at(text: str, line: int, column: int, both: frozenset[str]) -> tuple[Piece, ...]:
+    """The words that make the function at a place one of both sides, as those that make it the host's; none elsewhere.
+
+    ``both`` are macros that say it.
+    """
+    node = _node_at(text, line, column, "function_definition")
+    body = node.child_by_field_name("body") if node is not None else None
+    if node is None or body is None:
+        return ()
+    above = node.parent
+    whole = above if above is not None and above.type in _HEADS else node
+    head = text.encode("utf-8", "surrogateescape")[whole.start_byte : body.start_byte]
+    found = [(match.span(), match[0].decode("utf-8", "replace")) for match in _WORD_BYTES.finditer(head)]
+    words = [(span, word) for span, word in found if _ATTRIBUTE.fullmatch(word) or word in both]
+    if not {word for _, word in words} & both and {word for _, word in words} != {"__host__", "__device__"}:
+        return ()
+    start = whole.start_byte
+    return tuple(
+        replace(_piece(whole, instead), start=start + first, end=start + last)
+        for (first, last), word in words
+        if (instead := "" if word == "__device__" else "__host__") != word
+    )
 
 
 def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:

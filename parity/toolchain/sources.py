@@ -168,12 +168,14 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     """Places of what a source declares for the device and the project defines elsewhere: the nearest file, and line.
 
     Of several files of the nearest folder that define a name, that is meant which includes the header of the source
-    that has the name, too; the fewer headers lead there, the likelier. Where no text defines a name, a macro may: then
-    the file that is called like such a header and includes it is meant. A name that no file near the source defines,
-    or several that are as likely, is not in it.
+    that has the name, too; the fewer headers lead there, the likelier, and then the one in a folder that is called like
+    one with headers that a setting names (src/here, include/here). Where no text defines a name, a macro may: then the
+    file that is called like such a header and includes it is meant. A name that no file near the source defines, or
+    several that are as likely, is not in it.
     """
     found: dict[str, tuple[Path, int]] = {}
     steps = _steps(source)
+    named = {folder.name for folder in source.side.include}
     plain = functools.cache(lambda path: code(_read(path, {})))
     for name in names:
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
@@ -201,6 +203,7 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
                     min((having.get(each, _FAR) for each in _includes(path, source)), default=_FAR) for path, _ in hits
                 ]
                 hits = [hit for hit, rank in zip(hits, ranks, strict=True) if rank == min(ranks) < _FAR]
+                hits = [hit for hit in hits if hit[0].parent.name in named] or hits
             if hits:
                 if len(hits) == 1:
                     found[name] = hits[0]

@@ -43,6 +43,8 @@ ARCH = "__CUDA_ARCH__"
 _ASKS = r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{}\b"
 _CUDAS = re.compile(r"(?:^|_)(?:CUDA|GPU)(?:_|$)")
 """Matches the name of a switch that has to do with CUDA (``USE_CUDA_SOLVER``)."""
+_OF_CUDA = re.compile(r"(?i:cuda|gpu|nvidia)")
+"""Matches the name of a folder that has to do with CUDA."""
 _LEAST_ARCH, _MOST_ARCH = 700, 900
 """``__CUDA_ARCH__`` for a source that does not compile without: the first with shuffles of HIP's names. The other is
 the greatest that a source gets because it asks for so much."""
@@ -115,6 +117,7 @@ _LEVELS = ("-O3", "-O1", "-O0")
 """Levels of optimization: the next is for a source at whose code clang crashes."""
 
 Kind = Literal[
+    "folder",
     "hipcc",
     "switches",
     "cuda",
@@ -130,7 +133,7 @@ Kind = Literal[
 ]
 
 
-OF_FLAGS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "linked", "headers", "halves", "newest"))
+OF_FLAGS: frozenset[Kind] = frozenset(("folder", "hipcc", "switches", "cuda", "linked", "headers", "halves", "newest"))
 """The kinds that add to a source or its flags, and can be taken together."""
 
 _OF_MACROS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "newest"))
@@ -161,6 +164,11 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
+    for header in (each.missing_header for each in diagnostics(error.log)):
+        if places := source.doubtful.get(header):
+            names = [source.name(place) for place in places]
+            yield Variant("folder", (next(filter(_OF_CUDA.search, names), names[0]), header))
+            break  # other headers are doubtful no more, or are this variant's
     said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
     if said and all(ELSEWHERE in each.text for each in said):
         # It compiles, and nothing but the file that has the names makes a difference.
@@ -247,6 +255,28 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
         switches = (*switches, *_arch_asked(source))
     return _with(source, switches)
+
+
+def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with the headers of this folder, which has one that others have, too: a build may be of each."""
+    place, header = Path(os.path.normpath(source.folder / names[0])), names[1]
+    including = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"]{re.escape(header)}[>"]', re.MULTILINE)
+    if place in source.folders or not (at := _first(source, including)):
+        return None
+    others = (os.path.relpath(each) for each in source.doubtful.get(header, ()) if each != place)
+    setting, why = f'include = ["{os.path.relpath(place)}"]', f"which has {header} as {', '.join(others)} has it"
+    side = replace(source.side, include=(*source.side.include, place))
+    every = closure(source.path, side, source.folder, {})
+    return replace(
+        source,
+        side=side,
+        files=every.files,
+        around=every.around,
+        doubtful=every.doubtful,
+        made=every.made,
+        switches=(*source.switches, Switch(f"-I{os.path.relpath(place)}", *at, setting, why=why)),
+        repairs=Repairs(),
+    )
 
 
 def _is_used(name: str, source: Source) -> bool:
@@ -421,6 +451,7 @@ def _without(source: Source, names: tuple[str, ...]) -> Source | None:
 
 
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
+    "folder": _of_folder,
     "hipcc": _as_hipcc,
     "switches": _switched,
     "cuda": _for_cuda,

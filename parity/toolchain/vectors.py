@@ -123,7 +123,7 @@ def _bodies(kind: str, count: int, a: str, b: str, operator: str) -> set[str]:
         return _assignments(components, a, b, operator)
     each = ",".join(f"{a}.{c}{operator}{b}.{c}" for c in components)
     made = {f"returnmake_{name}({each});" for name in (kind, kind.lower())}
-    return {*made, f"return{{{each}}};", f"return{kind}{{{each}}};"}
+    return {*made, f"return{{{each}}};", f"return{kind}{{{each}}};", f"return{kind}({each});"}
 
 
 @dataclass(frozen=True)

@@ -462,6 +462,33 @@ def test_what_nvcc_links_of_several_files_is_compiled_behind_the_one_that_needs_
     assert {each.name for each in built.error.findings} == {"twice(float)", "table"}
 
 
+RULES = "#pragma once\n__device__ int score(int);\nenum {{ FACTOR = {} }};\n"
+
+
+def test_of_folders_of_which_a_build_takes_each_in_turn_one_is_taken_and_said(tmp_path, cache):
+    game = '#include "rules.h"\n__device__ int score(int x) { return x * FACTOR; }\n'
+    files = {
+        "src/play.cu": '#include "rules.h"\n__global__ void play(int* x) { x[0] = score(x[1]) + FACTOR; }\n',
+        **{f"src/{name}/score.cu": game for name in ("chess", "draughts")},
+        **{f"include/{name}/rules.h": RULES.format(len(name)) for name in ("chess", "draughts")},
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "Makefile").write_text("%.play.o: src/play.cu\n\tnvcc -Iinclude/$* -c $< -o $@\n")
+    for _ in range(2):  # the second is from the cache
+        (one,) = build(tmp_path / "src", ["play"], ["gfx1100"], cache=cache)
+        assert (one.error, one.entries) == (None, ("_Z4playPi",))
+        folder, file = (each.flag for each in one.switches)
+        assert folder.endswith("/include/chess") and file == '#include "chess/score.cu"'
+        assert one.switches[0].why.endswith("include/draughts has it")
+        assert one.switches[0].says.endswith('include/chess"] in [tool.parity]')
+    (tmp_path / "include" / "draughts").rename(tmp_path / "include" / "on_gpu")
+    (one,) = build(tmp_path / "src", ["play"], ["gfx1100"], cache=Cache(tmp_path / "other"))
+    assert one.switches[0].flag.endswith("include/on_gpu")
+
+
 def test_a_source_that_needs_the_architecture_of_cuda_gets_one_and_others_do_not(tmp_path, cache):
     needs = "#ifdef __CUDA_ARCH__\n#define D __device__\n#else\n#define D\n#endif\nD float f(float x) { return x; }\n"
     (tmp_path / "needs.cu").write_text(f"{needs}__global__ void k(float* x) {{ x[0] = f(x[1]); }}\n")

@@ -80,6 +80,35 @@ def test_an_error_speaks_of_the_original_file(source):
     assert "kernels/original.cu:3:38: error: use of undeclared identifier 'undeclared'" in str(caught.value)
 
 
+REFUSED = """
+#include <hip/hip_runtime.h>
+#line 1 "original.cu"
+__device__ void gone(int) __attribute__((error("no \\"such\\" thing")));
+#line 7 "parity-include/lib.h"
+__device__ inline void around(int x) { if (x) gone(x); }
+#line 3 "original.cu"
+__global__ void dead(int* x) { if (sizeof(*x) > 4) gone(1); *x = 1; }
+__global__ void own(int* x) {
+  gone(*x);
+}
+__global__ void brought(int* x) {
+  around(*x);
+}
+"""
+
+
+def test_a_call_that_is_left_and_may_not_be_is_refused_before_code_is_made(source, monkeypatch):
+    """Of one in a header of parity's the place is where the source leads there."""
+    made = []
+    monkeypatch.setattr(compiler, "_generated", made.append)
+    source.write_text(REFUSED)
+    with pytest.raises(compiler.CompileError) as caught:
+        compiler.compile_listing(compiler.Unit(source), source.with_suffix(".s"), target("gfx1100"))
+    said = "error: call to 'gone' declared with 'error' attribute: no \"such\" thing"
+    assert caught.value.log.splitlines() == [f"original.cu:5:3: {said}", f"original.cu:8:3: {said}"] and not made
+    assert {path.suffix for path in source.parent.iterdir()} == {".hip"}
+
+
 def test_an_assembler_error_is_told(tmp_path):
     listing = tmp_path / "bad.s"
     listing.write_text("\tv_frobnicate_f32 v0, v1\n")

@@ -125,3 +125,25 @@ def test_functions_of_integers_and_function_objects(built):
         next_ = (1 << (x - 1).bit_length()) + (x.bit_count() == 1)
         pair = int(max(x, 9.5) + min(x, 5))
         assert row == [-(-x // 7), -(-x // 16) * 16, x // 16 * 16, log, next_, 1 << log, pair, int(x / 2 + 1)]
+
+
+COMPARED = r"""
+#include <cuda/std/array>
+
+using Three = cuda::std::array<unsigned char, 3>;
+__host__ __device__ bool same(const Three& a, const Three& b) { return a == b; }
+extern "C" __global__ void compared(const unsigned char* in, int* out) {
+    const unsigned char* at = in + 3 * threadIdx.x;
+    const Three a{at[0], at[1], at[2]}, b{1, 2, 0};
+    out[threadIdx.x] = same(a, b) | (a != b) << 1 | (a < b) << 2 | (a > b) << 3 | (a <= b) << 4 | (a >= b) << 5;
+}
+"""
+
+
+def test_arrays_are_compared_in_device_code(tmp_path, cache):
+    rows = [tuple(map(int, np.base_repr(i, 3).zfill(3))) for i in range(27)]
+    x = np.array(rows + rows[:5], np.uint8)
+    got = program(tmp_path, COMPARED, "gfx1100", cache).run("compared", np.zeros(32, np.int32), x, block=32)
+    rows, b = [*rows, *rows[:5]], (1, 2, 0)
+    kinds = [(a == b, a != b, a < b, a > b, a <= b, a >= b) for a in rows]
+    assert got.tolist() == [sum(is_so << bit for bit, is_so in enumerate(each)) for each in kinds]

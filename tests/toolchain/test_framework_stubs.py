@@ -33,7 +33,17 @@ TYPED_TEST(Typed, Other) { typename TestFixture::value_type x = 1; EXPECT_EQ(x, 
 struct WithNumber : ::testing::TestWithParam<int> {};
 TEST_P(WithNumber, Same) { twice<<<1, GetParam()>>>((const int*)nullptr, (int*)nullptr); }
 INSTANTIATE_TEST_SUITE_P(Some, WithNumber, ::testing::Values(1, 2));
-TEST(Plain, Nothing) { EXPECT_TRUE(true); }
+template <typename T>
+__global__ void checked(T* x) { x[0] = 1; }
+template <typename T>
+int failed() {
+  checked<<<1, 1>>>((T*)nullptr);
+  return 0;
+}
+TEST(Plain, Nothing) {
+  EXPECT_TRUE(true) << "never";
+  ASSERT_EQ(0, failed<char>());
+}
 """
 
 GENERIC = """
@@ -65,9 +75,15 @@ CATCH = """
 template <typename T, int by>
 __global__ void times(const T* x, T* y) { y[threadIdx.x] = by * x[threadIdx.x]; }
 
+template <int by>
+bool done() {
+  times<int, by><<<1, 32>>>(nullptr, nullptr);
+  return cudaGetLastError() == cudaSuccess;
+}
 TEST_CASE("Of nothing", "[times]") {
   SECTION("empty") { times<int, 1><<<1, 32>>>(nullptr, nullptr); }
   REQUIRE(1 == Catch::Approx(1.0));
+  REQUIRE(done<9>());
   INFO("at " << GENERATE(1, 2));
 }
 TEMPLATE_TEST_CASE("Of types", "", int, float) { times<TestType, 2><<<1, 32>>>(nullptr, nullptr); }
@@ -77,7 +93,7 @@ TEMPLATE_TEST_CASE_SIG("Of both", "", ((typename T, int N), T, N), (int, 3), (do
 TEMPLATE_TEST_CASE_SIG("Of numbers", "", ((int N), N), 5, 6) { times<int, N><<<1, 32>>>(nullptr, nullptr); }
 BOOST_AUTO_TEST_SUITE(suite)
 using Types = std::tuple<char, short>;
-BOOST_AUTO_TEST_CASE_TEMPLATE(of_types, T, Types) { times<T, 7><<<1, 32>>>(nullptr, nullptr); BOOST_CHECK_EQUAL(1, 1); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(of_types, T, Types) { times<T, 7><<<1, 32>>>(nullptr, nullptr); BOOST_CHECK(done<10>()); }
 BOOST_AUTO_TEST_CASE(of_nothing) { times<int, 8><<<1, 32>>>(nullptr, nullptr); }
 BOOST_AUTO_TEST_SUITE_END()
 """
@@ -92,14 +108,14 @@ def test_tests_of_catch2_and_boost_are_built_for_each_type(tmp_path, cache, targ
             pytest.skip(str(error))
     built = program(tmp_path, CATCH, target, cache).built
     assert not built.translation.left_out and not set(built.translation.empty_headers) - set(built.translation.stubs)
-    kinds = {"int": (1, 2, 3, 5, 6, 8), "float": (2,), "double": (4,), "char": (7,), "short": (7,)}
+    kinds = {"int": (1, 2, 3, 5, 6, 8, 9, 10), "float": (2,), "double": (4,), "char": (7,), "short": (7,)}
     wanted = {built.code_object.symbol(f"times<{kind}, {by}>") for kind, several in kinds.items() for by in several}
-    assert {*built.entries} == wanted and len(wanted) == 10
+    assert {*built.entries} == wanted and len(wanted) == 12
 
 
 def test_tests_of_googletest_are_built_with_their_kernels(tmp_path, cache):
     built = program(tmp_path, TESTS, "gfx1100", cache).built
-    assert len(built.entries) == 2
+    assert len(built.entries) == 3
     assert not built.translation.left_out and not built.translation.empty_headers
 
 

@@ -59,6 +59,66 @@ def test_a_macro_that_makes_kernels_is_never_left_out(built):
     assert all("K(a)" not in piece.name for piece in one.translation.left_out)
 
 
+BOTH = """
+#define ON_HOST __host__
+#define ON_BOTH ON_HOST __device__
+template <typename F>
+struct Launch {
+  F kernel;
+  template <typename T>
+  {} void operator()(T* x) const { kernel<<<1, 32>>>(x); }
+};
+template <typename T> __global__ void twice(T* x) { x[threadIdx.x] *= 2; }
+void host() { Launch<void (*)(double*)>{twice<double>}((double*)nullptr); }
+"""
+
+
+@pytest.mark.parametrize("words", ["ON_BOTH", "__host__ __device__", "__device__ __forceinline__ __host__"])
+def test_a_function_of_both_sides_that_launches_kernels_is_the_hosts(built, words):
+    one = built(BOTH.replace("{}", words, 1))
+    assert has(one, "twice<double>")
+    assert {piece.because for piece in one.translation.left_out} == {"device-side kernel call/launch is not supported"}
+    assert {piece.instead for piece in one.translation.left_out} <= {"__host__", ""}
+
+
+def test_what_the_declaration_of_a_friend_names_is_looked_for_where_the_friend_is(built):
+    text = (
+        "namespace inner {\ntemplate <class F> struct Call { F f; };\nstruct Plain {};\n"
+        "template <class F> __global__ void kernel(Call<F> x, Plain, int* y);\n}\n"
+        "class Item {\n  template <class F> friend __global__ void inner::kernel(Call<F> x, Plain, int*);\n"
+        "  __device__ Item(int x) : x(x) {}\n  int x;\n};\n"
+        "template <class F> __global__ void inner::kernel(Call<F> x, Plain, int* y) { Item item(3); *y = item.x; }\n"
+        "template __global__ void inner::kernel(inner::Call<int>, inner::Plain, int*);\n"
+    )
+    one = built(text)
+    assert not one.error and len(one.entries) == 1
+    assert {piece.instead for piece in one.translation.left_out} == {"inner::"}
+    assert "Elsewhere" in str(built(text.replace("Call<F> x, Plain, int*);", "Elsewhere<F> x, Plain, int*);")).error)
+
+
+def test_a_specialization_that_a_header_has_already_is_left_out(built):
+    one = built(
+        "#include <thrust/tuple.h>\nnamespace std {\ntemplate <class... T>\nstruct tuple_size<thrust::tuple<T...>> {\n"
+        "  static const int value = thrust::tuple_size<thrust::tuple<T...>>::value;\n};\n}\n"
+        "__global__ void k(int* x) { *x = std::tuple_size<thrust::tuple<int, float>>::value; }\n"
+    )
+    assert has(one, "k") and "tuple_size" in one.translation.left_out[0].because
+
+
+def test_a_shared_variable_whose_constructor_does_nothing_is_taken_as_by_nvcc(built):
+    text = "struct Item {\n  float x;\n  Item() {}\n  Item(double a) : x(a) {}\n};\n"
+    kernel = "__global__ void k(float* x) {\n  __shared__ Item items[32];\n  items[1].x = 1;\n  *x = items[1].x;\n}\n"
+    one = built(text + kernel)
+    assert has(one, "k") and {piece.instead for piece in one.translation.left_out} == {"__host__ __device__ "}
+    assert "no matching constructor" in str(built(text.replace("Item() {}", "Item() { x = 1; }") + kernel).error)
+    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # nor does nvcc
+
+
+def test_calling_conventions_of_cuda_are_none_on_linux(built):
+    one = built("static void CUDART_CB done(void*) {}\n__global__ void CUDARTAPI k(float* x) { *x = 1; }\n")
+    assert has(one, "k") and not one.translation.left_out
+
+
 def test_an_error_in_a_device_lambda_stays_an_error():
     text = "void host() {\n  each([=] __device__(int i) {\n    bad(i);\n  });\n}\n"
     assert left(text, 3, 5) is None
@@ -381,6 +441,17 @@ def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(b
     one = built(text)
     assert not one.error and "operator* of Real2" in one.translation.left_out[0].name
     assert "ambiguous" in str(built(text.replace("a.y * b.y", "a.y * b.x")).error)
+    called = text.replace("m::make_real2", "m::Real2")
+    assert not built(called).error and "ambiguous" in str(built(called.replace("a.y * b.y", "a.y * b.x")).error)
+
+
+def test_a_variable_of_the_hosts_with_the_name_of_a_function_of_linux(built):
+    text = "#include <cstdlib>\nstruct Draw { Draw(float, float); };\n{} Draw random(0.0f, 1.0f);\n"
+    kernel = "__global__ void k(float* x) { x[0] = 1; }\n"
+    one = built(text.replace("{}", "static") + kernel)
+    assert has(one, "k") and "random" in one.translation.left_out[0].name
+    of_device = text.replace("{} Draw random(0.0f, 1.0f)", "__device__ float random")
+    assert "different kind" in str(built(of_device + kernel).error)
 
 
 def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
@@ -515,7 +586,7 @@ def test_a_macro_that_can_only_be_the_lanes_of_a_wavefront_is_guessed(tmp_path, 
 
 
 def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
-    source = "struct Body { float mass; Body() {} };\n"
+    source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
     assert finding.line == 2 and "those that it has are of the host" in finding.advice

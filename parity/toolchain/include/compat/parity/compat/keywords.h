@@ -1,4 +1,4 @@
-// Attributes of CUDA's headers that HIP's do not define. None changes what a program computes.
+// Attributes and calling conventions of CUDA's headers that HIP's do not define. None changes what a program computes.
 #pragma once
 
 #ifndef __grid_constant__
@@ -21,4 +21,16 @@
 #endif
 #ifndef __builtin_align__
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#endif
+#ifndef CUDAAPI
+#define CUDAAPI
+#endif
+#ifndef CUDARTAPI
+#define CUDARTAPI
+#endif
+#ifndef CUDART_CB
+#define CUDART_CB
+#endif
+#ifndef CUDA_CB
+#define CUDA_CB
 #endif
