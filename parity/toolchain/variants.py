@@ -266,17 +266,15 @@ def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:
     others = (os.path.relpath(each) for each in source.doubtful.get(header, ()) if each != place)
     setting, why = f'include = ["{os.path.relpath(place)}"]', f"which has {header} as {', '.join(others)} has it"
     side = replace(source.side, include=(*source.side.include, place))
-    every = closure(source.path, side, source.folder, {})
-    return replace(
-        source,
-        side=side,
-        files=every.files,
-        around=every.around,
-        doubtful=every.doubtful,
-        made=every.made,
-        switches=(*source.switches, Switch(f"-I{os.path.relpath(place)}", *at, setting, why=why)),
-        repairs=Repairs(),
-    )
+    switches = (*source.switches, Switch(f"-I{os.path.relpath(place)}", *at, setting, why=why))
+    return _read_anew(replace(source, side=side, switches=switches))
+
+
+def _read_anew(source: Source) -> Source:
+    """The source with the files that its path and its side lead to, and without repairs."""
+    every = closure(source.path, source.side, source.folder, {})
+    found = replace(source, files=every.files, around=every.around, doubtful=every.doubtful, made=every.made)
+    return replace(found, repairs=Repairs())
 
 
 def _is_used(name: str, source: Source) -> bool:
@@ -412,17 +410,7 @@ def _part(source: Source, names: tuple[str, ...]) -> Source | None:
     path = Path(os.path.normpath(source.folder / names[0]))
     if not path.is_file():
         return None
-    every = closure(path, source.side, source.folder, {})
-    return replace(
-        source,
-        path=path,
-        files=every.files,
-        around=every.around,
-        doubtful=every.doubtful,
-        made=every.made,
-        parts=(*source.parts, source.path),
-        repairs=Repairs(),
-    )
+    return _read_anew(replace(source, path=path, parts=(*source.parts, source.path)))
 
 
 def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
