@@ -14,7 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 # The values that CUDA gave on an H200, beside AMD code on this CPU.
 RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
-with Path(__file__).parent.joinpath("parity", "toolchain", "targets.csv").open() as table:
+with Path(__file__).parent.joinpath("parity", "compilers", "targets.csv").open() as table:
     TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD's
 # What executes, and the extra that installs what it needs.
 EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda,nvcc]", "rocm": "[emulated,rocm]"}
@@ -144,7 +144,7 @@ def rocm(session: nox.Session) -> None:
     """Test the suite as the installed ROCm compiles it; without arguments, as Debian 12 does (those of parity run)."""
     session.install("-e", ".[emulated]")
     session.run("parity", "doctor")
-    usual = ("--target", "gfx1030,gfx90a", "--known-issues", "tests/toolchain/hip52.toml")
+    usual = ("--target", "gfx1030,gfx90a", "--known-issues", "tests/compilers/hip52.toml")
     session.run("parity", "run", "--toolchain", "rocm", *(session.posargs or usual))
 
 

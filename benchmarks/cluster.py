@@ -38,12 +38,12 @@ from parity.cluster import connected
 from parity.cluster.connection import QUIET, need_dask
 from parity.cluster.messages import Answer, Request
 from parity.cluster.remote import delivered
-from parity.documents import packed, unpacked
 from parity.engine import Plan
 from parity.engine import run as execute
 from parity.engine.calls import Pool
 from parity.engine.pool import processors
-from parity.suite import find_suite
+from parity.platform.serialization import packed, unpacked
+from parity.suite.loading import find_suite
 
 CASES, TASK_SECONDS = 1_000_000, 0.6
 """A kernel of the suite has about 27 cases on a column, which take the emulator 10 to 27 ms each."""

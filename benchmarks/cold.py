@@ -17,8 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.suite import find_suite
-from parity.toolchain import DEFAULT_TARGETS
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.suite.loading import find_suite
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,16 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from parity.cache import Cache, default_root
+from parity.build.builder import build
 from parity.cli.options import names, positive
-from parity.codeobject import CodeObject
+from parity.compilers.targets import DEFAULT_TARGETS
 from parity.emulator import Device, LaunchStats, pack
 from parity.errors import ParityError
-from parity.launch import Pointer, Scalar
+from parity.model.code_object import CodeObject
+from parity.model.launch import Pointer, Scalar
 from parity.op import Call
-from parity.suite import Suite, find_suite
-from parity.toolchain import DEFAULT_TARGETS, build
+from parity.platform.cache import Cache, default_root
+from parity.suite.loading import Suite, find_suite
 
 Array = np.ndarray[Any, Any]
 

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.cli import main as parity
-from parity.engine.known import known_issues
-from parity.engine.results import Column
+from parity.compilers import disassembler
+from parity.engine.known_issues import known_issues
+from parity.engine.records import Column
 from parity.errors import ParityError
 from parity.runners.recording import RecordedCase, read_recording, write_recording
-from parity.suite import find_suite
-from parity.toolchain import disassembler
+from parity.suite.loading import find_suite
 
 COUNT = 10_000
 SECONDS = 20

@@ -6,17 +6,17 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from parity.case import Case
-from parity.codeobject import CodeObject
+from parity.build.builder import build
 from parity.engine.bench import Timer
+from parity.model.case import Case
+from parity.model.code_object import CodeObject
 from parity.op import Op
 from parity.runners import available
 from parity.runners.cuda import CudaDevice, CudaDriver
 from parity.runners.gpu import GpuDevice, Placed
 from parity.runners.stopwatch import Stopwatch
 from parity.runners.timing import Timings
-from parity.suite import Suite, find_suite
-from parity.toolchain import build
+from parity.suite.loading import Suite, find_suite
 
 __all__ = ["Gpu", "open_gpu"]
 

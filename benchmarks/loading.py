@@ -32,16 +32,17 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from parity.build.builder import build
 from parity.cli.options import names
-from parity.codeobject import CodeObject
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.data import sample
 from parity.errors import ParityError
-from parity.generate import sample
+from parity.model.code_object import CodeObject
 from parity.op import Call, Entry
 from parity.report.tables import plain
 from parity.runners import Evidence, runner
 from parity.runners.cuda import CudaDevice
-from parity.suite import Suite, find_suite
-from parity.toolchain import DEFAULT_TARGETS, build
+from parity.suite.loading import Suite, find_suite
 
 ROOT = Path(__file__).parents[1]
 LOOKUPS = 20_000

@@ -22,9 +22,9 @@ from typing import Any
 
 from benchmarks.gpu import Gpu, open_gpu
 from benchmarks.tables import store
-from parity.dtypes import DTYPES
 from parity.errors import UsageError
-from parity.launch import Launch
+from parity.model.dtypes import DTYPES
+from parity.model.launch import Launch
 from parity.report.bench import si
 from parity.report.tables import markdown
 from parity.runners.gpu import Placed

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Plan, Task, columns_of
 from parity.engine.worker import Worker
+from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.report.tables import markdown
 from parity.runners import replayed, runner
-from parity.suite import Suite, find_suite
+from parity.suite.loading import Suite, find_suite
 from tests.test_planted_faults import FAULTS, Fault, built_for
 
 __all__ = ["found", "recorded_of", "unreferenced"]

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from parity.cli import main
 from parity.cli.options import positive
-from parity.suite import find_suite
-from parity.toolchain import DEFAULT_TARGETS
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.suite.loading import find_suite
 
 SEEDS = 10
 CASES = 1_000_000

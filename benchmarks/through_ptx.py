@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
+from parity.build.builder import build_suite
 from parity.cli.options import positive
-from parity.codeobject import CodeObject
-from parity.launch import Outcome
+from parity.model.code_object import CodeObject
+from parity.model.launch import Outcome
 from parity.runners import available
 from parity.runners.recording import RecordedCase, launch_digest, read_recording
-from parity.suite import Suite, find_suite
-from parity.toolchain import build_suite
+from parity.suite.loading import Suite, find_suite
 
 RECORDING = Path("reports", "h200.zip")
 

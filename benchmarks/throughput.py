@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from parity.toolchain import DEFAULT_TARGETS
+from parity.compilers.targets import DEFAULT_TARGETS
 
 EXAMPLES = (20, 60)
 REPEATS = 2

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.generate import STRIDES, Draw, Strides, in_rows, pick
-from parity.layout import Layout, contiguous
+from parity.data import STRIDES, Draw, Strides, in_rows, pick
+from parity.model.layout import Layout, contiguous
 from parity.op import Named, Op, Shape
 
 PLAIN = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0")

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parity import reference
-from parity.generate import Draw, pick
-from parity.generate.layouts import layout
-from parity.layout import contiguous
+from parity.data import Draw, pick
+from parity.data.layouts import layout
+from parity.model.layout import contiguous
 from parity.op import Given, Named, Op, Shape
 from parity.reference import Expected
 

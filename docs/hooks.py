@@ -31,7 +31,12 @@ NAMED = re.compile(r"^.*<!-- ([\w .]+) -->$", re.MULTILINE)
 ELSEWHERE = re.compile(r"<(?!a\b)\w+\b[^>]*\s(?:src|href|data|srcset)=[\"']?(?:https?:)?//[^>]*>")
 INTERFACE = tuple(f"parity.{name}" for name in parity.__all__)
 DECLARING = (
-    *("parity.declaration.Declaration", "parity.declaration.Named", "parity.given.Step", "parity.given.Given"),
+    *(
+        "parity.ops.declaration.Declaration",
+        "parity.ops.declaration.Named",
+        "parity.ops.case_view.Step",
+        "parity.ops.case_view.Given",
+    ),
     *(f"parity.reference.{name}" for name in ("within", "Expected", "Bounds", "Limits")),
 )
 RUNNING = tuple(f"parity.runners.{name}" for name in ("Runner", "Session", "OpRunner", "Probe"))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.later import later
+from parity.platform.lazy_imports import later
 
 if TYPE_CHECKING:
     from parity.application import (
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         load,
         replay,
     )
-    from parity.application.static import Inspected, Inspection
-    from parity.suite import Suite, find_suite
+    from parity.application.footprints import Inspected, Inspection
+    from parity.suite.loading import Suite, find_suite
 
 __all__ = [
     "Difference",
@@ -65,7 +65,7 @@ __getattr__ = later(
         "parity.application.run": "replay",
         "parity.application.explanation": "explain",
         "parity.report.changes": "differences",
-        "parity.application.static": "Inspected Inspection",
-        "parity.suite": "Suite find_suite",
+        "parity.application.footprints": "Inspected Inspection",
+        "parity.suite.loading": "Suite find_suite",
     },
 )

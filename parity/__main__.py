@@ -4,7 +4,7 @@ import gc
 import signal
 import sys
 
-from parity.interrupts import INTERRUPTS
+from parity.platform.signals import INTERRUPTS
 
 
 def main() -> int:

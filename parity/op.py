@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parity.call import Call, Work, call_of, timed, work_of
-from parity.case import Case
-from parity.declaration import Declaration, Named
-from parity.drawing import cases_of
-from parity.fitting import check, parsed
-from parity.given import Given, Params, Shape, Step, given_of
-from parity.launch import Launch, Tiled
-from parity.listed import bench_cases, divergences_of, edge_cases, named_cases
-from parity.validation import check_declaration
+from parity.cases.builtin import bench_cases, divergences_of, edge_cases, named_cases
+from parity.cases.parser import check, parsed
+from parity.cases.strategies import cases_of
+from parity.model.case import Case
+from parity.model.launch import Launch, Tiled
+from parity.ops.case_view import Given, Params, Shape, Step, given_of
+from parity.ops.declaration import Declaration, Named
+from parity.ops.lowering import Call, Work, call_of, timed, work_of
+from parity.ops.validation import check_declaration
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parity.options import declare
+from parity.suite.options import declare
 
 if TYPE_CHECKING:
     from parity.testing.checking import ParityCheck

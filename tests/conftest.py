@@ -17,12 +17,12 @@ from types import ModuleType
 import jsonschema
 import pytest
 
-import parity.suite
-from parity.cache import Cache, default_root
+import parity.suite.loading
+from parity.compilers.headers import hip_headers
 from parity.op import Op
+from parity.platform.cache import Cache, default_root
 from parity.runners import registry
-from parity.suite import Suite, load_suite
-from parity.toolchain.headers import hip_headers
+from parity.suite.loading import Suite, load_suite
 
 ROOT = Path(__file__).parent.parent
 THOROUGH = [
@@ -67,7 +67,7 @@ def headers() -> None:
 def suite_is_imported_once() -> Iterator[None]:
     """The case files of this repository are imported once for a process, and not again by each command."""
     imported: dict[Path, tuple[list[Op], ModuleType]] = {}
-    ops_of = parity.suite._ops
+    ops_of = parity.suite.loading._ops
 
     def remembered(path: Path) -> list[Op]:
         file, name = path.resolve(), f"parity_cases_{path.stem}"
@@ -79,7 +79,7 @@ def suite_is_imported_once() -> Iterator[None]:
         return ops
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parity.suite, "_ops", remembered)
+        patched.setattr(parity.suite.loading, "_ops", remembered)
         yield
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity.codeobject import CodeObject, Kernel
 from parity.engine import Column, Plan, tasks_of
+from parity.model.code_object import CodeObject, Kernel
 from parity.runners import Evidence
-from parity.suite import Suite
+from parity.suite.loading import Suite
 
 #: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
 NEGATING = """
 import errno, os, signal, time
 from parity.errors import SystemLacks
-from parity.launch import Fault, Outcome
+from parity.model.launch import Fault, Outcome
 from parity.runners import Evidence, Probe
 
 class Negating:

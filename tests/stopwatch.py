@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.launch import Fault
+from parity.model.launch import Fault
 from parity.runners import Evidence, Probe
 from parity.runners.emulated import Emulated
 from parity.runners.timing import Timing, Timings

@@ -14,7 +14,7 @@ import yaml
 
 from parity import reference
 from parity.cli import parser
-from parity.generate.draw import sample
+from parity.data.sampling import sample
 from parity.op import Op
 from parity.reference import Limits
 from parity.report.failures import Reproduction
@@ -22,7 +22,7 @@ from parity.report.folder import write_reports
 from parity.report.html.content import CLASSES
 from parity.report.matrix import make_matrix
 from parity.runners import Evidence
-from parity.suite import _Settings
+from parity.suite.loading import _Settings
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.application import Run
-from parity.suite import load_suite
+from parity.suite.loading import load_suite
 
 KERNELS = """
 template <bool RIGHT, int OF> __device__ void row_max(const size_t* info, const float* x, float* out) {

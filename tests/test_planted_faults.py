@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from parity.build.builder import Built, build, build_suite
 from parity.compare import Status
 from parity.engine import Column, Plan, columns_of, tasks_of
 from parity.engine.pool import processors
 from parity.engine.worker import Worker
 from parity.runners import Session, runner
-from parity.suite import Suite
-from parity.toolchain import Built, build, build_suite
+from parity.suite.loading import Suite
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
+from parity.compilers.nvcc import nvcc
 from parity.errors import MissingTool
-from parity.toolchain import nvcc
 
 DOCS = Path(__file__).parent.parent / "docs"
 FENCED = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from parity.call import Work
-from parity.launch import Pointer
+from parity.model.launch import Pointer
+from parity.ops.lowering import Work
 
 
 def work(suite, text):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from parity.toolchain import TARGETS
+from parity.compilers.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW = (ROOT / ".github" / "workflows" / "parity.yml").read_text()

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parity.application.columns import Columns, columns, default_runners  # now, as a module has the name of a function
-from parity.later import later
+from parity.platform.lazy_imports import later
 
 if TYPE_CHECKING:
     from parity.application.explanation import explain
-    from parity.application.measured import Measured
-    from parity.application.recorded import Recorded
-    from parity.application.reported import Reported
+    from parity.application.loading import Reported
+    from parity.application.measuring import Measured
+    from parity.application.merging import Merged, costs_of, merge, merge_recordings, write_part
+    from parity.application.recording import Recorded
     from parity.application.results import RECORD, Results, Stored, load
     from parity.application.run import Prepared, Run, Settings, replay
-    from parity.application.shards import Merged, costs_of, merge, merge_recordings, write_part
     from parity.report.changes import Difference, differences
 
 __all__ = [
@@ -49,12 +49,12 @@ __getattr__ = later(
     __name__,
     {
         "explanation": "explain",
-        "measured": "Measured",
-        "recorded": "Recorded",
-        "reported": "Reported",
+        "measuring": "Measured",
+        "recording": "Recorded",
+        "loading": "Reported",
         "results": "RECORD Results Stored load",
         "run": "Prepared Run Settings replay",
-        "shards": "Merged costs_of merge merge_recordings write_part",
+        "merging": "Merged costs_of merge merge_recordings write_part",
         "parity.report.changes": "Difference differences",
     },
 )

@@ -7,16 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from parity.codeobject import CodeObject
+from parity.build.builder import Built
+from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
-from parity.found import SUFFIX
+from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.runners import Evidence, OpRunner, Runner, available, replayed, usual_targets
 from parity.runners.recording import Recording
-from parity.suite import Suite
-from parity.toolchain import Built, target
+from parity.suite.corpus import SUFFIX
+from parity.suite.loading import Suite
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
 __all__ = ["Columns", "both_sides", "changed_sources", "columns", "default_runners", "targets_of"]
 

@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parity.case import Case
+from parity.build.builder import build_suite
 from parity.compare import show
-from parity.divergences import divergences
-from parity.dtypes import Array
-from parity.launch import Buffer, Launch
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.model.case import Case
+from parity.model.divergences import divergences
+from parity.model.dtypes import Array
+from parity.model.launch import Buffer, Launch
 from parity.op import Call, Op
 from parity.reference import Limits
 from parity.reference.accuracy import Accuracy
@@ -22,8 +24,7 @@ from parity.reference.expected import Bounds, Expected
 from parity.report.tables import plain
 from parity.runners import Runner, runner
 from parity.runners.emulated import results_of
-from parity.suite import Suite, find_suite
-from parity.toolchain import DEFAULT_TARGETS, build_suite
+from parity.suite.loading import Suite, find_suite
 
 __all__ = ["ELEMENTS", "explain", "explanation"]
 

@@ -19,29 +19,30 @@ from parity import __version__
 from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
-from parity.case import Case
-from parity.codeobject import mangled
+from parity.build.builder import build_suite
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
-from parity.dtypes import Array, DType, of_array
+from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column
-from parity.engine.check import Checked
-from parity.engine.standard import Side as Executed
-from parity.engine.standard import Standard
+from parity.engine.cuda_oracle import Side as Executed
+from parity.engine.cuda_oracle import Standard
+from parity.engine.judging import Checked
 from parity.engine.worker import Worker
 from parity.errors import ParityError, Unreferenced, UsageError
-from parity.files import writing
-from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
+from parity.model.case import Case
+from parity.model.code_object import mangled
+from parity.model.dtypes import Array, DType, of_array
+from parity.model.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.options import CUDA_SIDE
+from parity.platform.files import writing
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
 from parity.report.matrix import failure_class
 from parity.runners import Vendor, runner, usual_targets
 from parity.runners.cuda import SHARED_BYTES
-from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, build_suite
+from parity.suite.loading import Suite
+from parity.suite.options import CUDA_SIDE
 
 __all__ = ["Reproducer", "reproducer"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parity.build.builder import Built
 from parity.engine import CaseRecord, Column, Plan, Provenance, Record, read_record
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
@@ -15,7 +16,6 @@ from parity.errors import NotAvailable, UsageError
 from parity.mutation import Recall, committed, read_recall
 from parity.report import Failure, Matrix, case_frame, make_matrix, not_judged, shown_failures
 from parity.runners.recording import MEASUREMENTS
-from parity.toolchain import Built
 
 if TYPE_CHECKING:
     import pandas

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.application.columns import Columns, columns, default_runners, targets_of
-from parity.application.measured import measure
-from parity.application.recorded import record
+from parity.application.measuring import measure
+from parity.application.recording import record
 from parity.application.results import Results
-from parity.cache import digest
-from parity.documents import json_text
+from parity.build.builder import Built, build_suite
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -38,13 +37,14 @@ from parity.engine import (
 from parity.engine import run as stream
 from parity.engine.pool import Pools, worker_pool
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
-from parity.files import below
 from parity.op import Entry
-from parity.options import DEFAULT_RUNNER, EXAMPLES
+from parity.platform.cache import digest
+from parity.platform.files import below
+from parity.platform.serialization import json_text
 from parity.runners import available, gpu_runner, kernel_runner, replayed
 from parity.runners.recording import Environment
-from parity.suite import Selection, Suite, find_suite
-from parity.toolchain import Built, build_suite
+from parity.suite.loading import Selection, Suite, find_suite
+from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster
@@ -334,7 +334,7 @@ class Prepared:
         """Execute to the end, or to Ctrl-C: then the results are those that there are, and say what ended it.
 
         ``each`` is called with every case as it arrives; ``record`` is a file that gets a line for each, with the
-        ``arguments`` of the command in its head. The kernels in ``kept`` (of ``parity.application.resumed``) are not
+        ``arguments`` of the command in its head. The kernels in ``kept`` (of ``parity.application.resuming``) are not
         executed again.
 
         Raises:

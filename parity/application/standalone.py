@@ -12,21 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from parity.build.builder import Built, source_as_built
+from parity.build.recompile import stage
+from parity.compilers.clang import COMPAT, HEADERS, STUBS
+from parity.compilers.nvcc import FLAGS as CUDA_FLAGS
+from parity.compilers.nvcc import compile_module
+from parity.compilers.rocm import SUPPLEMENT
+from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.suite import Suite
-from parity.toolchain import Built, stage, target
-from parity.toolchain.build import source_as_built
-from parity.toolchain.compiler import COMPAT, HEADERS, STUBS
-from parity.toolchain.cuda import FLAGS as CUDA_FLAGS
-from parity.toolchain.cuda import compile_module
-from parity.toolchain.cuda_staging import HIP_ON_CUDA, StagedCuda
-from parity.toolchain.cuda_staging import compiled as staged_cuda
-from parity.toolchain.host_code import instantiations
-from parity.toolchain.host_syntax import Instantiation
-from parity.toolchain.rocm import SUPPLEMENT
-from parity.toolchain.sources import found_in, included
+from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda
+from parity.porting.cuda_staging import compiled as staged_cuda
+from parity.porting.host_code import instantiations
+from parity.porting.host_syntax import Instantiation
+from parity.porting.sources import found_in, included
+from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]
 

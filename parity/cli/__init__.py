@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, nearest, refusal
-from parity.interrupts import INTERRUPTED, held
+from parity.platform.signals import INTERRUPTED, held
 
 __all__ = ["main", "parser"]
 
@@ -86,7 +86,8 @@ def _main(argv: Sequence[str] | None) -> int:
             gc.enable()
         for option in ("toolchain", "hipify"):
             if asked := getattr(arguments, option, None):
-                from parity.toolchain import HIPIFY, VARIABLE
+                from parity.compilers.rocm import VARIABLE
+                from parity.porting.translators import HIPIFY
 
                 os.environ[VARIABLE if option == "toolchain" else HIPIFY] = asked
         code: int = arguments.command(arguments)
@@ -202,7 +203,7 @@ def _begin(argv: Sequence[str]) -> None:
     """Let the process that forks workers import what they need while the command does, if it is going to need any."""
     elsewhere = any(each.startswith(("-h", "--help", "--cluster")) for each in argv)
     if argv and argv[0] in EXECUTING and not elsewhere:
-        from parity.forkserver import begin
+        from parity.platform.fork_server import begin
 
         begin()
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Run, Settings
+from parity.build.builder import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import built, measured, messages, output, print_json
@@ -23,10 +24,9 @@ from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, count_of
-from parity.files import regular, writing
-from parity.interrupts import INTERRUPTED
+from parity.platform.files import regular, writing
+from parity.platform.signals import INTERRUPTED
 from parity.report.bench import Results, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
-from parity.toolchain import Built
 
 __all__ = ["main", "options"]
 

@@ -16,18 +16,22 @@ from typing import Any
 
 from rich.text import Text
 
-from parity import documents
+from parity.build.builder import Built, build, find_modules
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
-from parity.codeobject import Kernel, name_of, plain, spelled, unqualified
+from parity.compilers.nvcc import nvcc
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool, UsageError, nearest
-from parity.files import CUDA_SUFFIXES
+from parity.model.code_object import Kernel, name_of, plain, spelled, unqualified
+from parity.platform import serialization
+from parity.platform.files import CUDA_SUFFIXES
+from parity.porting.build_files import Switch
+from parity.porting.hints import say_so
+from parity.porting.hipify import Finding
+from parity.porting.host_syntax import kernels_of
+from parity.porting.staging import Translation
 from parity.report.tables import coloured
-from parity.suite import Project, find_project, load_suite
-from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
-from parity.toolchain.hints import say_so
-from parity.toolchain.host_syntax import kernels_of
-from parity.toolchain.staging import Translation
+from parity.suite.loading import Project, find_project, load_suite
 
 __all__ = ["main", "options"]
 
@@ -135,7 +139,7 @@ def _numbers(one: Built) -> list[int]:
 
 
 def _as_dict(one: Built) -> dict[str, object]:
-    told = documents.plain(one.translation or Translation())
+    told = serialization.plain(one.translation or Translation())
     return {
         "module": one.module,
         "target": one.target,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.reported import Reported
+from parity.application.loading import Reported
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
 from parity.report.changes import compared

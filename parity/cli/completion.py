@@ -8,9 +8,9 @@ from pathlib import Path
 
 import shtab
 
-from parity.dtypes import DTYPES
+from parity.compilers.targets import TARGETS
+from parity.model.dtypes import DTYPES
 from parity.runners import runners
-from parity.toolchain import TARGETS
 
 __all__ = ["completion"]
 

@@ -19,16 +19,16 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from parity.application import Results, Run, Settings
-from parity.application.leading import found_by, kept, with_cases
+from parity.application.coverage_search import found_by, kept, with_cases
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
 from parity.cli.terminal import built, errors, messages, print_json, reporting
 from parity.cluster import Cluster
-from parity.engine.leading import Found
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.engine.coverage_search import Found
 from parity.errors import NotAvailable, UsageError, shown
-from parity.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.report.coverage import as_dict, lines, survey
-from parity.toolchain import DEFAULT_TARGETS
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
 __all__ = ["main", "options"]
 

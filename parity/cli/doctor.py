@@ -18,29 +18,26 @@ from pathlib import Path
 from rich.text import Text
 
 import parity
-from parity import zig
-from parity.cache import default_root
-from parity.cache_limit import LIMIT, limit, size
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
+from parity.compilers import zig
+from parity.compilers.clang import device_library
+from parity.compilers.disassembler import find_disassembler
+from parity.compilers.headers import WHEELS, cached_headers
+from parity.compilers.nvcc import located as located_nvcc
+from parity.compilers.rocm import VARIABLE
+from parity.compilers.rocm import chosen as chosen_rocm
+from parity.compilers.rocm import installed as installed_rocm
+from parity.compilers.targets import TARGETS
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
+from parity.footprint import nvdisasm
+from parity.platform.cache import default_root
+from parity.platform.cache_eviction import LIMIT, limit, size
 from parity.report.tables import Cell, coloured
 from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
-from parity.static import nvdisasm
-from parity.suite import find_suite
-from parity.toolchain import (
-    TARGETS,
-    VARIABLE,
-    WHEELS,
-    cached_headers,
-    chosen_rocm,
-    device_library,
-    find_disassembler,
-    installed_rocm,
-    located_nvcc,
-)
+from parity.suite.loading import find_suite
 
 __all__ = ["Fact", "facts", "main", "options"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.reported import Reported
-from parity.case import Case
+from parity.application.loading import Reported
 from parity.errors import NotAvailable, UsageError
+from parity.model.case import Case
 from parity.op import Entry
-from parity.suite import Selection, Suite
+from parity.suite.loading import Selection, Suite
 
 __all__ = ["add_failed", "failed_of"]
 

@@ -13,7 +13,7 @@ from parity.engine import CaseRecord
 from parity.report import Matrix, Reproduction, kernel_file, markdown
 from parity.report.github import github_annotations
 from parity.report.html import Sources
-from parity.suite import Suite
+from parity.suite.loading import Suite
 
 __all__ = ["add_github", "tell_github"]
 

@@ -17,10 +17,10 @@ import shutil
 
 from parity.cli.options import add_json, names
 from parity.cli.terminal import errors, print_json
+from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.errors import UsageError, nearest
 from parity.hip import LACKS, environment
 from parity.hip.faults import PlantedFault
-from parity.toolchain import DEFAULT_TARGETS, TARGETS
 
 __all__ = ["main", "options"]
 

@@ -18,21 +18,23 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
+from parity.build.builder import Built, build, find_modules
 from parity.cli.terminal import building, errors, output, reporting
-from parity.codeobject import CodeObject, name_of, spelled, unqualified
+from parity.compilers.nvcc import nvcc
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown
-from parity.files import CUDA_SUFFIXES, below, text_of
-from parity.guess.facts import Given, Probed
-from parity.guess.probing import Prober
-from parity.guess.signature import Probe
-from parity.guess.skeleton import Skeleton, case_file, skeletons
-from parity.options import CUDA_SIDE
-from parity.suite import Project, Selection, find_project, load_suite, settings_of
-from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, build, find_modules, nvcc
-from parity.toolchain.host_launches import HostLaunch, HostTexts
-from parity.toolchain.ptx_dataflow import Flow, flows
-from parity.toolchain.structures import Structures
+from parity.inference.facts import Given, Probed
+from parity.inference.host_launches import HostLaunch, HostTexts
+from parity.inference.probing import Prober
+from parity.inference.ptx_dataflow import Flow, flows
+from parity.inference.signature import Probe
+from parity.inference.skeleton import Skeleton, case_file, skeletons
+from parity.inference.structures import Structures
+from parity.model.code_object import CodeObject, name_of, spelled, unqualified
+from parity.platform.files import CUDA_SUFFIXES, below, text_of
+from parity.suite.loading import Project, Selection, find_project, load_suite, settings_of
+from parity.suite.options import CUDA_SIDE
 
 __all__ = ["main", "options"]
 

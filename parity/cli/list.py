@@ -13,7 +13,7 @@ from parity.engine import Plan, tasks_of
 from parity.errors import count_of
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
-from parity.suite import Selection, Suite
+from parity.suite.loading import Selection, Suite
 
 __all__ = ["main", "options"]
 

@@ -16,8 +16,8 @@ from parity.cli.options import add_folders, add_json, suite_of
 from parity.cli.results import exit_code, show, written
 from parity.cli.terminal import output, warn
 from parity.errors import UsageError, count_of
-from parity.options import declare
 from parity.report import check_folder
+from parity.suite.options import declare
 
 __all__ = ["main", "options"]
 

@@ -18,22 +18,21 @@ from pathlib import Path
 
 from parity.application import Run
 from parity.application import Settings as Drawing
-from parity.application.mutated import Planted, plant
+from parity.application.mutating import Planted, plant
 from parity.application.run import Prepared
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
 from parity.cli.terminal import built, messages, output, print_json, reporting, warn
 from parity.cluster import Cluster
-from parity.documents import json_text
+from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.interrupts import INTERRUPTED
 from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, Settings, Tried
-from parity.options import declare
+from parity.platform.serialization import json_text
+from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
-from parity.toolchain import DEFAULT_TARGETS, TARGETS
-from parity.toolchain.targets import target
+from parity.suite.options import declare
 
 __all__ = ["main", "options"]
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from parity.cli.terminal import warn
-from parity.dtypes import dtype
-from parity.options import EXAMPLES, declare, names, positive
+from parity.compilers.rocm import TOOLCHAINS
+from parity.model.dtypes import dtype
+from parity.porting.translators import HIPIFIERS
 from parity.report.document import MatrixFile
 from parity.report.history import add_summary, history_content, read_history, summary_of
 from parity.runners.recording import Environment
-from parity.suite import LAUNCHES, SHIPPED, Selection, Suite, find_suite
-from parity.toolchain import HIPIFIERS, TOOLCHAINS
+from parity.suite.loading import LAUNCHES, SHIPPED, Selection, Suite, find_suite
+from parity.suite.options import EXAMPLES, declare, names, positive
 
 __all__ = [
     "add_drawing",

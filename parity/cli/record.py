@@ -19,7 +19,7 @@ from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, output, reporting, warn
 from parity.errors import SystemLacks, UsageError, count_of
-from parity.interrupts import INTERRUPTED
+from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from parity.application.reported import Reported
+from parity.application.loading import Reported
 from parity.cli.options import add_folders, add_history, history_of
 from parity.cli.run import reproduction_of
 from parity.cli.terminal import output
@@ -23,7 +23,7 @@ from parity.report import Reproduction, check_folder
 from parity.report.changes import compared
 from parity.report.folder import BADGE, PAGE, write_texts
 from parity.report.html import Sources, badge, comparison_content, content, page
-from parity.suite import find_suite
+from parity.suite.loading import find_suite
 
 __all__ = ["main", "options"]
 

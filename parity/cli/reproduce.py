@@ -22,7 +22,7 @@ from parity.cli.options import add_folders, suite_of
 from parity.cli.terminal import output, warn
 from parity.errors import MissingTool, UsageError
 from parity.hip import environment
-from parity.options import declare
+from parity.suite.options import declare
 
 __all__ = ["main", "options"]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from parity.cli.terminal import output, print_json, warn
-from parity.documents import plain
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
-from parity.files import text_of
-from parity.interrupts import INTERRUPTED
+from parity.platform.files import text_of
+from parity.platform.serialization import plain
+from parity.platform.signals import INTERRUPTED
 from parity.report import (
     Matrix,
     Reproduction,
@@ -30,7 +30,7 @@ from parity.report import (
 )
 from parity.report.html import Sources
 from parity.report.tables import terminal_width
-from parity.suite import Suite
+from parity.suite.loading import Suite
 
 __all__ = ["exit_code", "show", "written"]
 

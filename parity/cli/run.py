@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
-from parity.application.reported import written_at
+from parity.application.loading import written_at
 from parity.application.results import RECORD, first_measured, recorded_measurements, recorded_recall
-from parity.application.resumed import resumed
+from parity.application.resuming import resumed
+from parity.build.builder import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
 from parity.cli.github import add_github, tell_github
@@ -42,13 +43,13 @@ from parity.cli.results import exit_code, show, written
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, measured, messages, reporting, warn
 from parity.cli.watch import Kept, add_watch, watched
+from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.options import declare
 from parity.report import Reproduction, check_folder, document
 from parity.runners import available
-from parity.toolchain import DEFAULT_TARGETS, Built
+from parity.suite.options import declare
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster

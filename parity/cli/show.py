@@ -11,7 +11,7 @@ import re
 from parity.application.explanation import ELEMENTS, explanation
 from parity.cli.options import add_folders, positive, suite_of
 from parity.cli.terminal import output
-from parity.divergences import divergence
+from parity.model.divergences import divergence
 
 __all__ = ["main", "options"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.reported import FOOTPRINTS
-from parity.application.static import Inspected, Inspection
+from parity.application.footprints import Inspected, Inspection
+from parity.application.loading import FOOTPRINTS
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import errors, output, print_json, progress
-from parity.documents import json_text
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+from parity.platform.serialization import json_text
 from parity.report.folder import check_folder, write_texts
-from parity.report.static import as_csv, as_dict, markdown, remark_lines, terminal
-from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS
+from parity.report.footprints import as_csv, as_dict, markdown, remark_lines, terminal
 
 __all__ = ["main", "options"]
 

@@ -21,12 +21,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from parity.documents import json_text
+from parity.platform.serialization import json_text
 
 if TYPE_CHECKING:
     from parity.application import Measured, Prepared, Run
+    from parity.build.builder import Built
     from parity.engine import Progress as Report
-    from parity.toolchain import Built
 
 __all__ = [
     "building", "built", "errors", "measured", "messages", "output", "print_json", "progress", "reporting", "warn",

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application import RECORD, Prepared, load
-from parity.application.watched import fingerprints
+from parity.application.watching import fingerprints
 from parity.cli.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
-from parity.files import CUDA_SUFFIXES
-from parity.found import SUFFIX
-from parity.interrupts import INTERRUPTED
-from parity.suite import Project, find_project
-from parity.toolchain import forget_folders
+from parity.platform.files import CUDA_SUFFIXES
+from parity.platform.signals import INTERRUPTED
+from parity.porting.sources import forget_folders
+from parity.suite.corpus import SUFFIX
+from parity.suite.loading import Project, find_project
 
 if TYPE_CHECKING:
     from watchfiles import Change

@@ -16,15 +16,15 @@ from __future__ import annotations
 import argparse
 
 from parity.application import Run
+from parity.application.bisecting import RUNNERS, answer, prepared
 from parity.application.run import Prepared
-from parity.application.why import RUNNERS, answer, prepared
+from parity.bisect import State
 from parity.cli.options import add_folders, add_jobs, add_json, add_target, suite_of
 from parity.cli.terminal import built, messages, output, print_json, reporting
-from parity.knobs import State
-from parity.options import declare
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.report.bisect import as_dict, sentence, terminal
 from parity.report.tables import terminal_width
-from parity.report.why import as_dict, sentence, terminal
-from parity.toolchain import DEFAULT_TARGETS
+from parity.suite.options import declare
 
 __all__ = ["main", "options"]
 

@@ -23,14 +23,14 @@ import yaml
 from parity.cluster.messages import Offer, Offered, machine_name, offer, other_versions
 from parity.cluster.pool import DaskPool
 from parity.cluster.remote import offered
-from parity.documents import unpacked
 from parity.engine import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
-from parity.files import text_of
-from parity.interrupts import held
+from parity.platform.files import text_of
+from parity.platform.serialization import unpacked
+from parity.platform.signals import held
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
-from parity.suite import Suite
+from parity.suite.loading import Suite
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
-from parity.launch import Buffer, Computation, Fault, Launch, Outcome
+from parity.model.launch import Buffer, Computation, Fault, Launch, Outcome
 from parity.runners import Drawing, Explaining, Library, Session, Shadowing
 from parity.runners.recording import RecordedCase, launch_digest
 

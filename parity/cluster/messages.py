@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Literal, get_type_hints
 
 import parity
-from parity.documents import unpacked
 from parity.engine import Column
 from parity.engine.calls import Absent, Died, Late, T
 from parity.engine.pool import processors
-from parity.engine.record import package_versions
+from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, SystemLacks, UsageError
+from parity.platform.serialization import unpacked
 from parity.runners import Evidence, Shared, Vendor, described, probed, replayed, runner, runners, usual_targets
 
 __all__ = [

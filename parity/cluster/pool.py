@@ -15,15 +15,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from parity.cluster.content import bundled
-from parity.cluster.meeting import Meeting
+from parity.cluster.bundle import bundled
+from parity.cluster.coordinator import Meeting
 from parity.cluster.messages import Answer, Request, resource, versions
 from parity.cluster.remote import answered, content, key_of, released
-from parity.documents import packed, unpacked
 from parity.engine import Column, Plan, worker
 from parity.engine.calls import Absent, Died
 from parity.errors import NotAvailable
-from parity.suite import Suite
+from parity.platform.serialization import packed, unpacked
+from parity.suite.loading import Suite
 
 if TYPE_CHECKING:
     from distributed import Client

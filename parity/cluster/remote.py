@@ -1,4 +1,4 @@
-"""The functions that Dask calls on its workers. Everything else that they do is in ``parity.cluster.host``."""
+"""The functions that Dask calls on its workers. Everything else that they do is in ``parity.cluster.worker_node``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Request, machine_name, offer
-from parity.documents import packed, unpacked
+from parity.cluster.worker_node import Host
 from parity.errors import NotAvailable
+from parity.platform.serialization import packed, unpacked
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -1,11 +1,11 @@
 """Comparison of outputs with expected values: special values, error budgets, known divergences, patterns."""
 
+from parity.compare.arbitration import Comparison, Conclusion, Witness, who_is_wrong
 from parity.compare.comparison import accepts_zeros, compare, unchanged
+from parity.compare.cuda_oracle import Moved, expected_of, same
 from parity.compare.patterns import describe
-from parity.compare.standard import Moved, expected_of, same
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict, general
-from parity.compare.witness import Comparison, Conclusion, Witness, who_is_wrong
 
 __all__ = [
     "Comparison",

@@ -10,9 +10,9 @@ import numpy as np
 from parity.compare.patterns import describe, picture
 from parity.compare.ulps import bit_patterns, bytes_apart, show_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general
-from parity.dtypes import Array, of_array
 from parity.errors import UsageError
-from parity.launch import POISON
+from parity.model.dtypes import Array, of_array
+from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns
-from parity.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, of_array
 from parity.reference.expected import Expected, Vendor
 
 __all__ = ["right_interval"]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from parity.dtypes import Array
+from parity.model.dtypes import Array
 
 __all__ = ["describe", "picture"]
 

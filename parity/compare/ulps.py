@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import Array, of_array
+from parity.model.dtypes import Array, of_array
 
 __all__ = ["bit_patterns", "bytes_apart", "show", "show_pair", "ulp_distance", "ulp_distances"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.later import later
+from parity.platform.lazy_imports import later
 
 if TYPE_CHECKING:
-    from parity.emulator.approximate import Results
-    from parity.emulator.classes import CLASSES, class_of
-    from parity.emulator.device import Device, LaunchStats, pack, together
+    from parity.emulator.amdgpu.approximate import Results
+    from parity.emulator.amdgpu.classes import CLASSES, class_of
+    from parity.emulator.amdgpu.device import Device, LaunchStats, pack, together
     from parity.emulator.faults import (
         BadCall,
         DataRace,
@@ -68,9 +68,9 @@ __all__ = [
 __getattr__ = later(
     __name__,
     {
-        "approximate": "Results",
-        "classes": "CLASSES class_of",
-        "device": "Device LaunchStats pack together",
+        "parity.emulator.amdgpu.approximate": "Results",
+        "parity.emulator.amdgpu.classes": "CLASSES class_of",
+        "parity.emulator.amdgpu.device": "Device LaunchStats pack together",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
         "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask WarpRace place",
         "memory": "Allocation",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parity.codeobject import spelled
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
+from parity.model.code_object import spelled
 
 __all__ = [
     "SCRATCH",
@@ -333,7 +333,7 @@ class UnknownInstruction(_Told):
         self.what = what
         said = (
             f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD)"
+            "  the instruction tables are parity/emulator/amdgpu/isa_vector.py, isa_scalar.py and isa.py (AMD)"
             " and ptx/isa.py (CUDA)"
         )
         super().__init__(said, kernel, instruction)

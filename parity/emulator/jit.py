@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
-from parity import zig
-from parity.cache import Cache, default_root, digest
+from parity.compilers import zig
 from parity.errors import NotAvailable, ParityError, SystemLacks
+from parity.platform.cache import Cache, default_root, digest
 
 __all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 

@@ -6,9 +6,9 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
+from parity.compilers.clang import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.emulator.image import image_of
 from parity.errors import UsageError
-from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
 __all__ = ["Body", "Instruction", "KernelCode", "bodies_of", "instruction_of", "kernel_code"]
 

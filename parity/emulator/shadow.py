@@ -18,9 +18,9 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 
-from parity.emulator.approximate import APPROXIMATE
+from parity.emulator.amdgpu.approximate import APPROXIMATE
 from parity.emulator.parse import Instruction
-from parity.launch import Arithmetic
+from parity.model.launch import Arithmetic
 
 __all__ = [
     "MORE", "MOVED", "NARROWED", "UNFLUSHED", "arithmetic_of", "divisions", "round_to_nearest", "shadow_seed",

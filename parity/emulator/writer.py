@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from parity.coverage import Point
+from parity.compilers.targets import Target
 from parity.emulator.image import CODE
 from parity.emulator.parse import Instruction
-from parity.toolchain.targets import Target
+from parity.model.coverage import Point
 
 __all__ = ["NOTE", "Constant", "Jump", "Missing", "Note", "Operand", "Register", "Unknown", "Writer"]
 

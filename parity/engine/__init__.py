@@ -1,13 +1,13 @@
 """The engine: a plan of kernels and cases, executed in isolated workers, recorded as results arrive."""
 
 from parity.engine.calls import Progress, quiet
+from parity.engine.execution import run
 from parity.engine.journal import Journal, differing
-from parity.engine.known import Issue, Known, Reviewed, known_issues
+from parity.engine.known_issues import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Plan, columns_of, runnable, tasks_of
-from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
-from parity.engine.recorder import outcomes, recording_journal
-from parity.engine.results import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
-from parity.engine.run import run
+from parity.engine.record_file import Record, RecordWriter, environment, read_record, without_code
+from parity.engine.recording import outcomes, recording_journal
+from parity.engine.records import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
 from parity.engine.shards import Shard, Share
 
 __all__ = [

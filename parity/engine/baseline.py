@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from parity.documents import read_json
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.files import content_of
+from parity.platform.files import content_of
+from parity.platform.serialization import read_json
 
 __all__ = [
     "FORMAT",

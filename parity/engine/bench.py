@@ -17,25 +17,25 @@ from typing import Any
 
 import numpy as np
 
-from parity.call import spelled
-from parity.case import Case
-from parity.codeobject import CodeObject
-from parity.dtypes import DTYPES
+from parity.build.builder import build
 from parity.engine import worker
 from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
-from parity.engine.check import Subject, check, unjudged
+from parity.engine.execution import task_limit
+from parity.engine.judging import Subject, check, unjudged
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools
-from parity.engine.results import Column, Task
-from parity.engine.run import task_limit
+from parity.engine.records import Column, Task
 from parity.engine.worker import Worker
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
-from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
+from parity.model.case import Case
+from parity.model.code_object import CodeObject
+from parity.model.dtypes import DTYPES
+from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
+from parity.ops.lowering import spelled
 from parity.runners import Counting, Session, Timed
 from parity.runners.timing import ERROR, Timing, Timings
-from parity.suite import Suite
-from parity.toolchain import build
+from parity.suite.loading import Suite
 
 __all__ = ["Ceilings", "Measurement", "Timer", "bench", "ceiling_code"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from parity.engine.results import Column
-from parity.launch import Fault
+from parity.engine.records import Column
+from parity.model.launch import Fault
 
 __all__ = ["Absent", "Died", "Late", "Pool", "Progress", "ended", "fault_of", "quiet"]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
-from parity.documents import json_text, plain, read_json
 from parity.errors import UsageError, some_of
-from parity.files import writing
-from parity.interrupts import held
+from parity.platform.files import writing
+from parity.platform.serialization import json_text, plain, read_json
+from parity.platform.signals import held
 
 __all__ = ["Journal", "differing"]
 

@@ -7,15 +7,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.codeobject import CodeObject
-from parity.drawn import drawn_cases
-from parity.engine.known import Known
-from parity.engine.results import Column, Task
+from parity.compilers.compile_options import Sides
+from parity.engine.known_issues import Known
+from parity.engine.records import Column, Task
+from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.options import EXAMPLES
 from parity.runners import OpRunner, Runner, described
-from parity.side import Sides
-from parity.suite import Selection, Suite, load_suite
+from parity.suite.loading import Selection, Suite, load_suite
+from parity.suite.options import EXAMPLES
+from parity.suite.sample_cache import drawn_cases
 
 __all__ = ["Plan", "columns_of", "runnable", "tasks_of"]
 

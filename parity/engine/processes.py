@@ -27,10 +27,10 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
 from parity.engine.calls import Died, Late, T, ended
-from parity.engine.results import Column
+from parity.engine.records import Column
 from parity.errors import NotAvailable
-from parity.forkserver import Forked, forked
-from parity.interrupts import INTERRUPTS, held
+from parity.platform.fork_server import Forked, forked
+from parity.platform.signals import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import received
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from parity.case import Case
+from parity.build.builder import HelpfulPort, helpful_port
 from parity.compare import Conclusion, Status, Verdict, Witness, accepts_zeros
-from parity.engine.check import Checked, Subject, judge, on_output, unjudged
-from parity.engine.diagnose import diagnose
-from parity.engine.minimize import Search, minimize
+from parity.engine.cross_vendor import compared
+from parity.engine.diagnosis import diagnose
+from parity.engine.judging import Checked, Subject, judge, on_output, unjudged
 from parity.engine.plan import Plan
-from parity.engine.results import Against, CaseRecord, Column, Task
-from parity.engine.vendors import compared
+from parity.engine.records import Against, CaseRecord, Column, Task
+from parity.engine.shrinking import Search, minimize
 from parity.errors import DeviceLost, ParityError
+from parity.model.case import Case
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
 from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
-from parity.suite import Suite
-from parity.toolchain import HelpfulPort, helpful_port
+from parity.suite.loading import Suite
 
 __all__ = ["LEFT_OUT", "Worker", "carry_out", "current", "endless", "perform", "prepare", "start"]
 

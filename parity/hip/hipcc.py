@@ -13,12 +13,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity import zig
-from parity.cache import Cache, default_root, digest
+from parity.compilers import clang, zig
+from parity.compilers.targets import target
 from parity.errors import NotAvailable, ParityError
 from parity.hip.library import library
-from parity.toolchain import compiler
-from parity.toolchain.targets import target
+from parity.platform.cache import Cache, default_root, digest
 
 __all__ = ["FLAGS", "OWN", "main"]
 
@@ -59,9 +58,9 @@ def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) 
     include = tuple(folder.absolute() for folder in (*given.include, *after))
     with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:
         listing = Path(place, f"{source.stem}.s")
-        compiler.compile_listing(compiler.Unit(source, include, forced, tuple(flags)), listing, chosen)
+        clang.compile_listing(clang.Unit(source, include, forced, tuple(flags)), listing, chosen)
         binary = listing.with_suffix(".hsaco")
-        compiler.assemble(listing, binary, chosen)
+        clang.assemble(listing, binary, chosen)
 
         def keep(folder: Path) -> None:
             for path in (listing, binary):
@@ -72,7 +71,7 @@ def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) 
 
 
 def _program(source: str, output: Path, flags: Sequence[str]) -> int:
-    headers = compiler.headers()
+    headers = clang.headers()
     if headers is None:
         raise NotAvailable("a HIP program needs AMD's headers; see parity doctor")
     includes = ("-D__HIP_PLATFORM_AMD__=1", "-isystem", headers.folder)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from parity.cache import default_root
-from parity.codeobject import CodeObject, parse
+from parity.compilers.disassembler import listing_of
 from parity.errors import MissingTool, UsageError
-from parity.toolchain.disassembler import listing_of
+from parity.model.code_object import CodeObject, parse
+from parity.platform.cache import default_root
 
 __all__ = ["code_of"]
 

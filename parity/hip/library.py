@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from parity import zig
-from parity.cache import Cache, default_root, digest
+from parity.compilers import zig
 from parity.errors import ParityError
-from parity.files import rows_of
+from parity.platform.cache import Cache, default_root, digest
+from parity.platform.files import rows_of
 
 __all__ = ["DEVICE_NAME", "LACKS", "environment", "errors", "library"]
 

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from parity.compilers.targets import Target
 from parity.hip.library import DEVICE_NAME
-from parity.toolchain import Target
 
 __all__ = ["ATTRIBUTES", "as_struct", "properties"]
 

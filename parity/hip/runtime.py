@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject
+from parity.compilers.targets import Target, target
 from parity.emulator import (
     Allocation,
     Device,
@@ -34,7 +33,8 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_of
 from parity.hip.properties import ATTRIBUTES, as_struct, properties
-from parity.toolchain import Target, target
+from parity.model.code_object import CodeObject
+from parity.platform.cache import Cache, default_root
 
 __all__ = ["Runtime"]
 

@@ -8,10 +8,10 @@ import socket
 import struct
 import sys
 
+from parity.compilers.targets import DEFAULT_TARGETS
 from parity.errors import ParityError
 from parity.hip.faults import PlantedFault
 from parity.hip.runtime import Runtime
-from parity.toolchain import DEFAULT_TARGETS
 
 __all__ = ["main"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.later import later
+from parity.platform.lazy_imports import later
 
 if TYPE_CHECKING:
+    from parity.mutation.campaign import COUNT, LEVELS, SEARCH, Settings, mutate, shares
     from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
     from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
     from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
-    from parity.mutation.run import COUNT, LEVELS, SEARCH, Settings, mutate, shares
     from parity.mutation.trial import Subject
 
 __all__ = [
@@ -43,7 +43,7 @@ __getattr__ = later(
         "mutant": "Level Mutant Outcome Reason Tried Usual",
         "operators": "INSTRUCTIONS SOURCE Operator",
         "recall": "FILE Recall committed read_recall recall_of",
-        "run": "COUNT LEVELS SEARCH Settings mutate shares",
+        "campaign": "COUNT LEVELS SEARCH Settings mutate shares",
         "trial": "Subject",
     },
 )

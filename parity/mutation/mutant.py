@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from parity.cache import digest
+from parity.platform.cache import digest
 
 __all__ = ["Level", "Mutant", "Outcome", "Reason", "Tried", "Usual"]
 

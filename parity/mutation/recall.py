@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parity.documents import read_json
 from parity.errors import UsageError
-from parity.files import content_of
 from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried
+from parity.platform.files import content_of
+from parity.platform.serialization import read_json
 
 __all__ = ["FILE", "FORMAT", "ByClass", "ByKernel", "Recall", "Survivor", "committed", "read_recall", "recall_of"]
 

@@ -11,20 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.cache import Cache, digest
-from parity.case import Case
-from parity.codeobject import CodeObject, parse
+from parity.build.recompile import Stage, recompiled, stage
 from parity.compare import Status
+from parity.compilers.clang import CompileError
+from parity.data import sample
 from parity.engine import Column, Task, worker
-from parity.engine.check import Checked
+from parity.engine.judging import Checked
 from parity.engine.worker import Worker
-from parity.generate import sample
-from parity.mutation.listing import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
+from parity.footprint import Gap, reason_of, unreached
+from parity.model.case import Case
+from parity.model.code_object import CodeObject, parse
+from parity.mutation.instruction_faults import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
 from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
-from parity.mutation.source import edited, source_edits
+from parity.mutation.source_faults import edited, source_edits
 from parity.op import Call, Entry
-from parity.static import Gap, reason_of, unreached
-from parity.toolchain import CompileError, Stage, recompiled, stage
+from parity.platform.cache import Cache, digest
 
 __all__ = ["NOT_SHOWN", "Subject", "attempt", "choose", "usual"]
 

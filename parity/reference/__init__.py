@@ -2,7 +2,7 @@
 
 from parity.reference.accuracy import accuracy
 from parity.reference.attention import attention
-from parity.reference.binary import (
+from parity.reference.binary import (  # fmt: skip
     add,
     affine,
     div,
@@ -18,7 +18,7 @@ from parity.reference.binary import (
     ne,
     sub,
     where,
-)  # fmt: skip
+)
 from parity.reference.cast import cast
 from parity.reference.conv import (
     avg_pool2d,
@@ -36,20 +36,12 @@ from parity.reference.indexing import gather, index_add, index_select, scatter, 
 from parity.reference.matmul import scaled_matmul
 from parity.reference.normalize import layer_norm, rms_norm, softmax
 from parity.reference.products import matmul
-from parity.reference.quantized import (
-    dequantize,
-    get_rows,
-    matmul_q8_1,
-    matvec,
-    matvec_q8_1,
-    moe_q8_1,
-    quantize_q8_1,
-)
+from parity.reference.quantized import dequantize, get_rows, matmul_q8_1, matvec, matvec_q8_1, moe_q8_1, quantize_q8_1
 from parity.reference.reduce import argmax, argmin, reduce_max, reduce_min, reduce_sum, sum_onto
 from parity.reference.resample import upsample_bilinear2d, upsample_nearest2d
 from parity.reference.rope import rope, rope_interleaved, rope_thd
 from parity.reference.sort import argsort_ascending, argsort_descending
-from parity.reference.unary import (
+from parity.reference.unary import (  # fmt: skip
     abs,
     ceil,
     copy,
@@ -74,7 +66,7 @@ from parity.reference.unary import (
     sqr,
     sqrt,
     tanh,
-)  # fmt: skip
+)
 from parity.reference.within import within
 
 __all__ = [

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from parity.errors import UsageError
-from parity.files import rows_of
+from parity.platform.files import rows_of
 from parity.reference.expected import Limits
 
 __all__ = ["Accuracy", "accuracy", "furthest"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, of_array
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.model.dtypes import of_array
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, fma, store, wide
 from parity.reference.unary import operator, quotient

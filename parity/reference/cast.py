@@ -1,6 +1,6 @@
 """Reference values of type conversion: the rules of CUDA, with AMD's as known divergences.
 
-D2 to D6 (``parity.divergences``) concern conversions that C++ leaves undefined: NaN and values out of range.
+D2 to D6 (``model.divergences``) concern conversions that C++ leaves undefined: NaN and values out of range.
 CUDA's side was measured on an H200; AMD's is what the instructions V_CVT_{I,U}32_F{32,64} and V_CVT_I16_F16 do and how
 LLVM expands conversions to 64 bits. D19 concerns f8_e4m3: the hardware of gfx94x has another one, FNUZ, in which equal
 bits mean half the value, the largest is 240, and the only NaN is 0x80 (HIP documentation, "Low precision floats").
@@ -13,7 +13,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, of_array
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, store, wide
 

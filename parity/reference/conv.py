@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.model.dtypes import of_array
 from parity.reference.binary import maximum
 from parity.reference.expected import Expected
 from parity.reference.products import mean, sum_of_products

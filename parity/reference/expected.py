@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parity.divergences import divergence
-from parity.dtypes import Array
+from parity.model.divergences import divergence
+from parity.model.dtypes import Array
 
 __all__ = ["Bounds", "Expected", "Limits", "Vendor"]
 
@@ -72,7 +72,7 @@ class Expected:
     ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from a vendor's
     accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
     ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
-    CUDA/AMD divergence (``parity.divergences``) to the values the *other* vendor's rule gives; an output that follows
+    CUDA/AMD divergence (``model.divergences``) to the values the *other* vendor's rule gives; an output that follows
     it in every element in which the two differ is reported under that id and is not a failure. ``alternatives`` are
     further values that are right, exactly (a contracted multiply-add, for one); ``unspecified`` marks elements for
     which any value is right.

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.dtypes import DTYPES, DType
+from parity.model.dtypes import DTYPES, DType
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS

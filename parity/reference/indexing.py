@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.model.dtypes import of_array
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, to_grid, wide
 

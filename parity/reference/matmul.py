@@ -13,7 +13,7 @@ from __future__ import annotations
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, of_array
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, Array, smallest, store, unit_roundoff, wide

@@ -14,8 +14,8 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
-from parity.launch import Grid
+from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.launch import Grid
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import Hull, Nominal, hull_bounds

@@ -18,7 +18,7 @@ from functools import cached_property
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, of_array
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles

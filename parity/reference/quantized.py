@@ -1,6 +1,6 @@
 """Reference values of ops on quantized blocks: what the blocks stand for, and their products with vectors.
 
-The formats are those of parity.dtypes; ``w`` are weights and ``y`` activations, rows of blocks both. An element of
+The formats are those of model.dtypes; ``w`` are weights and ``y`` activations, rows of blocks both. An element of
 kind "block" is a whole block, so "nb blocks" is an axis of that length.
 
 The products are sums in f32 that a kernel may form in any order, and are judged as in parity.reference.products: with
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, of_array
 from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide

@@ -16,7 +16,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DType
+from parity.model.dtypes import DType
 from parity.reference.rounding import Array, smallest, ulp_safe, unit_roundoff
 
 __all__ = ["FUNCTIONS", "MathFunction", "doubles", "multiprecision"]

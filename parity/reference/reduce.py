@@ -13,8 +13,8 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, DType, of_array
-from parity.launch import Grid
+from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.launch import Grid
 from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, Array, store, unit_roundoff, wide

@@ -10,7 +10,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, of_array
 from parity.reference.expected import Bounds, Expected
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.model.dtypes import of_array
 from parity.reference.binary import add, mul
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, fma

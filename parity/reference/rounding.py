@@ -10,7 +10,7 @@ import math
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, Array, DType
+from parity.model.dtypes import DTYPES, Array, DType
 
 __all__ = [
     "SLACK",

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.model.dtypes import of_array
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, wide
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType, of_array
+from parity.model.dtypes import DType, of_array
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import Arithmetic, Recipe, hull_bounds, hull_of, nominal, widened
@@ -196,7 +196,7 @@ def recip(x: Array) -> Expected:
     No error is allowed in f32 and f64 although v_rcp_f32 has 1 ULP and v_rcp_f64 2^29: compilers refine both with FMA,
     and AMD documents the quotient as correctly rounded (``accuracy.csv``, div). Refinement fails for one operand, whose
     fraction is all ones, unless the instruction gives the nearest number there. AMD's GPUs do: RDNA3 ISA, V_RCP_F32,
-    promises what follows from it, and for V_RCP_F64 AMD captured it (``parity/emulator/approximate.csv``).
+    promises what follows from it, and for V_RCP_F64 AMD captured it (``parity/emulator/amdgpu/approximate.csv``).
     """
     return quotient(1 / wide(x), "rcp", of_array(x), sign_of_zero=True)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.dtypes import DType
 from parity.errors import UsageError
+from parity.model.dtypes import DType
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import Array, store, ulp_safe
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import parity
-from parity.documents import json_text
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
+from parity.platform.serialization import json_text
 from parity.report.tables import coloured, comma_separated, markdown
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from parity.codeobject import CodeObject
 from parity.engine import Column
-from parity.engine.leading import Found
+from parity.engine.coverage_search import Found
 from parity.errors import count_of, some_of
+from parity.footprint import Gap, Kind, gaps_in, reason_of, text_at
+from parity.model.code_object import CodeObject
 from parity.report.matrix import Matrix
-from parity.report.reached import Total, totals
-from parity.static import Gap, Kind, gaps_in, reason_of, text_at
-from parity.suite import Suite
+from parity.report.reached_code import Total, totals
+from parity.suite.loading import Suite
 
 __all__ = ["Missed", "as_dict", "lines", "survey"]
 

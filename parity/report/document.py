@@ -12,9 +12,9 @@ from msgspec import Meta
 
 import parity
 from parity.compare import Status
-from parity.coverage import COUNTS
-from parity.documents import checked, json_text, plain, read_json
 from parity.engine import Column
+from parity.model.coverage import COUNTS
+from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
 
 __all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from parity.compare import Conclusion, Status
-from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.errors import count_of, some_of
-from parity.options import DEFAULT_RUNNER, as_arguments
+from parity.model.divergences import divergences
+from parity.porting.hipify import LITERAL
+from parity.porting.sources import find_ported
+from parity.porting.translators import chosen_hipifier
 from parity.report.matrix import failure_class
-from parity.suite import Suite
-from parity.toolchain import LITERAL, chosen_hipifier
-from parity.toolchain.sources import find_ported
+from parity.suite.loading import Suite
+from parity.suite.options import DEFAULT_RUNNER, as_arguments
 
 __all__ = [
     "Failure",

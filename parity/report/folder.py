@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.engine import CaseRecord
-from parity.files import writing
+from parity.platform.files import writing
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html import Shown, Sources, badge, content, page, recall_content

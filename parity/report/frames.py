@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from parity.case import split
-from parity.coverage import COUNTS, Reached
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord, Column
 from parity.errors import MissingTool
+from parity.model.case import split
+from parity.model.coverage import COUNTS, Reached
 from parity.report.matrix import Matrix, Row, times
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from parity.engine.baseline import Change
     from parity.engine.bench import Measurement
+    from parity.footprint import Footprint
     from parity.runners.timing import Timing
-    from parity.static import Footprint
 
 __all__ = [
     "BENCH_TYPES",

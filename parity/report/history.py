@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parity.cache import digest
-from parity.documents import json_text, read_json
 from parity.errors import UsageError
-from parity.files import content_of, writing
+from parity.platform.cache import digest
+from parity.platform.files import content_of, writing
+from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.matrix import FAILED, State
 from parity.runners.recording import Environment

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from parity.case import split
 from parity.compare import Conclusion, Status, Verdict
-from parity.coverage import Reached
-from parity.divergences import in_order
 from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
 from parity.engine.bench import Measurement
-from parity.engine.check import NO_REFERENCE
+from parity.engine.judging import NO_REFERENCE
+from parity.model.case import split
+from parity.model.coverage import Reached
+from parity.model.divergences import in_order
 from parity.mutation.recall import Recall
 from parity.op import Entry
 

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from parity.compare import Conclusion
-from parity.divergences import divergences, in_order
 from parity.errors import count_of, some_of
+from parity.model.divergences import divergences, in_order
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
-from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
 from parity.report.matrix import NO_KERNEL, Agreement, Cell, Matrix, State
-from parity.report.reached import totals
+from parity.report.matrix_layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
+from parity.report.reached_code import totals
 from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
@@ -54,7 +54,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     One line per op, dtypes together, for what passes; a line per kernel for what does not. ``full``: a line per kernel.
 
     With a ``width``, in characters, no line is longer. Modules that are too wide are made narrower by the steps of
-    ``parity.report.layout``; a line below says what was left out of which, and how many columns show everything.
+    ``parity.report.matrix_layout``; a line below says what was left out of which, and how many columns show everything.
     """
     room = None if width is None else max(width, LEAST)
     found = sections(matrix, full=full, width=room)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from parity.documents import json_schema, json_text
 from parity.engine import CaseRecord
-from parity.engine.record import End, Start
+from parity.engine.record_file import End, Start
+from parity.platform.serialization import json_schema, json_text
 from parity.report.document import MatrixFile
 from parity.report.folder import check_folder, write_texts
 

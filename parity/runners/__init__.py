@@ -1,16 +1,8 @@
 """Runners execute launches, or compute ops. A third party adds one through the entry-point group ``parity.runners``."""
 
 from parity.errors import Unsupported
-from parity.launch import Computation
-from parity.runners.base import (
-    Evidence,
-    Library,
-    OpRunner,
-    Probe,
-    Runner,
-    Session,
-    Vendor,
-)
+from parity.model.launch import Computation
+from parity.runners.base import Evidence, Library, OpRunner, Probe, Runner, Session, Vendor
 from parity.runners.capabilities import (
     Choosing,
     Counting,

@@ -14,9 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.errors import MissingTool
-from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
+from parity.model.code_object import CodeObject, Kernel, first_difference
+from parity.model.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
 from parity.reference.expected import Vendor
 
 __all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "lacking", "mismatch"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from parity.codeobject import CodeObject
-from parity.coverage import Point
-from parity.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
+from parity.model.code_object import CodeObject
+from parity.model.coverage import Point
+from parity.model.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording import Recording
 from parity.runners.timing import Timings

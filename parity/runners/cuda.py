@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.codeobject import CodeObject
+from parity.compilers.nvcc import nvcc, nvcc_version
 from parity.errors import NotAvailable
-from parity.launch import Launch
+from parity.model.code_object import CodeObject
+from parity.model.launch import Launch
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.gpu import GpuDevice, most_workers, worker_number
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
-from parity.toolchain import nvcc, nvcc_version
 
 __all__ = ["Cuda", "CudaDevice", "CudaDriver", "capabilities", "throttling"]
 

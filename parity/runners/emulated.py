@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, name_of
-from parity.coverage import Point, Reached, joined
+from parity.build.module_store import MissingKernel, ModuleStore
+from parity.compilers.clang import device_library
+from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
+from parity.compilers.zig import zig
 from parity.emulator import (
     MORE,
     MOVED,
@@ -32,10 +33,22 @@ from parity.emulator import (
 )
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError, SystemLacks, UsageError
-from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
+from parity.model.code_object import CodeObject, name_of
+from parity.model.coverage import Point, Reached, joined
+from parity.model.launch import (
+    Arithmetic,
+    Buffer,
+    Fault,
+    Launch,
+    Outcome,
+    Pointer,
+    Scalar,
+    Shadows,
+    Struct,
+    argument_bytes,
+)
+from parity.platform.cache import Cache, default_root
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking, mismatch
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, MissingKernel, ModuleStore, device_library
-from parity.zig import zig
 
 __all__ = ["INSTRUCTIONS", "DeviceSession", "Emulated", "results_of"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from parity.errors import Unsupported
-from parity.launch import Computation
+from parity.model.launch import Computation
 from parity.runners.redzone import Bytes
 
 __all__ = ["OP", "Matrix", "Product", "product"]

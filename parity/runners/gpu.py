@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.codeobject import CodeObject, mangled
+from parity.build.module_store import MissingKernel, ModuleStore
 from parity.errors import ParityError, UsageError
-from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
+from parity.model.code_object import CodeObject, mangled
+from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
 from parity.runners.base import mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.stopwatch import Stopwatch, Timeline
 from parity.runners.timing import Timings
-from parity.toolchain import MissingKernel, ModuleStore
 
 __all__ = ["WORKER_NUMBER", "Driver", "GpuDevice", "Placed", "most_workers", "worker_number"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from parity.errors import Unsupported
-from parity.launch import Computation, Fault
+from parity.model.launch import Computation, Fault
 from parity.runners.base import Evidence, Probe, Vendor
 from parity.runners.gemm import Matrix, Product, product
 from parity.runners.gpu import most_workers, worker_number

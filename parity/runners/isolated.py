@@ -22,9 +22,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, TypeVar
 
-from parity.codeobject import CodeObject
 from parity.errors import DeviceLost
-from parity.launch import Buffer, Fault, Launch, Outcome, Tiled
+from parity.model.code_object import CodeObject
+from parity.model.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
 __all__ = ["Isolated", "received"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from parity.cache import Cache, default_root
+from parity.compilers.nvcc import nvcc
+from parity.compilers.targets import CUDA_TARGET, LIMITS, target
+from parity.compilers.zig import zig
 from parity.emulator.ptx import PtxDevice
+from parity.platform.cache import Cache, default_root
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.emulated import INSTRUCTIONS, DeviceSession
-from parity.toolchain import nvcc
-from parity.toolchain.targets import CUDA_TARGET, LIMITS, target
-from parity.zig import zig
 
 __all__ = ["PtxRunner"]
 

@@ -29,12 +29,12 @@ from typing import Literal, Required, TypedDict
 
 import numpy as np
 
-from parity.cache import digest
-from parity.codeobject import CodeObject, Kernel
-from parity.documents import json_text, read_json
 from parity.errors import UsageError
-from parity.files import regular, writing
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
+from parity.platform.cache import digest
+from parity.platform.files import regular, writing
+from parity.platform.serialization import json_text, read_json
 
 __all__ = [
     "MEASUREMENTS",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.launch import Buffer
+from parity.model.launch import Buffer
 
 __all__ = ["ALIGNMENT", "RED_BYTES", "Arena", "Bytes"]
 

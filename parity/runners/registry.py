@@ -25,7 +25,7 @@ BUILT_IN = {
     "rocm": "parity.runners.rocm:Rocm",
     "hipblas": "parity.runners.hip_libraries:HipBlas",
     "hipblaslt": "parity.runners.hip_libraries:HipBlasLt",
-    "recorded": "parity.runners.recorded:Recorded",
+    "recorded": "parity.runners.replay:Recorded",
 }
 
 

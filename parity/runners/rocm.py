@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from parity import zig
-from parity.codeobject import CodeObject
+from parity.compilers import zig
+from parity.compilers.clang import device_library
+from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip import DEVICE_NAME
-from parity.launch import Launch
+from parity.model.code_object import CodeObject
+from parity.model.launch import Launch
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.gpu import GpuDevice, most_workers, worker_number
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
-from parity.toolchain import TARGETS, device_library
 
 __all__ = ["INSTALL", "Gpu", "HipDriver", "HipError", "Rocm", "RocmDevice", "gpu_problem", "gpus", "software"]
 

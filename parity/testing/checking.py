@@ -13,13 +13,13 @@ from parity.application import Run, Settings, columns, default_runners
 from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
-from parity.functions import wanted
-from parity.launch import Computation
+from parity.model.launch import Computation
 from parity.op import Op
-from parity.options import EXAMPLES
+from parity.ops.callbacks import wanted
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
-from parity.suite import Suite, find_suite
+from parity.suite.loading import Suite, find_suite
+from parity.suite.options import EXAMPLES
 from parity.testing.failure import ParityFailure, failure_of
 
 __all__ = ["ParityCheck"]

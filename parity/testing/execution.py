@@ -12,8 +12,8 @@ from pathlib import Path
 
 from parity.application import Run
 from parity.engine import CaseRecord, Column, Progress, Task
+from parity.engine.execution import perform, prepare, scheduled
 from parity.engine.pool import completed, processors, worker_pool
-from parity.engine.run import perform, prepare, scheduled
 from parity.op import Entry
 
 __all__ = ["Execution"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from parity.engine import CaseRecord
 from parity.errors import shown
 from parity.report import Reproduction, failure_text, kernel_file, shown_failures
-from parity.suite import Suite
+from parity.suite.loading import Suite
 
 __all__ = ["ParityFailure", "failure_of"]
 

@@ -12,7 +12,7 @@ import pytest
 from parity.application import Run
 from parity.compare import Status
 from parity.engine import CaseRecord, Column
-from parity.engine.record import as_line
+from parity.engine.record_file import as_line
 from parity.op import Entry
 from parity.report import Reproduction, not_judged
 from parity.testing.execution import Execution

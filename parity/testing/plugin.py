@@ -20,17 +20,18 @@ from rich.console import Console
 from rich.text import Text
 
 from parity.application import Run, Settings, columns, default_runners
+from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.engine import CaseRecord, Column, Provenance
-from parity.engine.record import from_line
+from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
+from parity.porting.translators import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.report.html import Sources
 from parity.report.tables import terminal_width
-from parity.suite import LAUNCHES, find_suite
+from parity.suite.loading import LAUNCHES, find_suite
 from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
-from parity.toolchain import HIPIFY, TOOLCHAINS, VARIABLE, chosen_hipifier
 
 __all__ = ["SuitePlugin"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
+from parity.compilers.nvcc import nvcc
 from parity.errors import MissingTool
-from parity.toolchain import nvcc
 
 ROOT = Path(__file__).parents[2]
 

@@ -123,7 +123,7 @@ def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, mo
 
 
 def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatch):
-    from parity.launch import Fault
+    from parity.model.launch import Fault
 
     stopwatch(copy=[5e-4, 5e-4, 5e-4, Fault("cudaErrorDevicesUnavailable", "busy", True)])
     result = parity(*TIMED, "uneg_f32", "uabs_f32")

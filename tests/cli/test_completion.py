@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from parity.cli import COMMANDS, main
+from parity.compilers.targets import TARGETS
 from parity.runners import runners
-from parity.toolchain import TARGETS
 
 
 @pytest.fixture(scope="module")

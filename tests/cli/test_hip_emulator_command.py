@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from parity import zig
+from parity.build.builder import build
 from parity.cli import main
+from parity.compilers import zig
 from parity.hip import library
-from parity.toolchain import build
 
 PROGRAM = Path(__file__).parent.parent / "hip" / "program.c"
 KERNEL = """__constant__ unsigned factor;

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
+from parity.compilers.nvcc import nvcc
 from parity.errors import MissingTool
 from parity.hip import environment
-from parity.toolchain import nvcc
 
 TARGET = ("--target", "gfx1100", "--runner", "emulated")
 WEIGHTED = "tables.weighted[f32](weights=16~0..4@5761 x=63~0..100@2290)"

@@ -228,7 +228,7 @@ def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
 
 
 def test_missing_compiler(parity, monkeypatch):
-    from parity import zig
+    from parity.compilers import zig
 
     zig.zig.cache_clear()
     monkeypatch.setattr(zig.importlib.util, "find_spec", lambda name: None)

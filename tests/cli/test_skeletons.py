@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shutil
 
-from parity.suite import load_suite
+from parity.suite.loading import load_suite
 
 KERNELS = """
 extern "C" __global__ void scale_f32(float* x, float alpha, int n) { if (threadIdx.x < n) x[threadIdx.x] *= alpha; }
@@ -211,7 +211,7 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
-    monkeypatch.setattr("parity.toolchain.cuda._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.nvcc._places", lambda: iter(()))
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from parity.knobs import knob
+from parity.bisect import compiler_options
+from parity.compilers.headers import hip_headers
 from parity.runners import probed, runner
-from parity.toolchain.headers import hip_headers
 
 KERNELS = """\
 extern "C" __global__ void squares_f32(const float* a, const float* b, float* out, int n) {
@@ -87,8 +87,8 @@ def only(monkeypatch):
     """Leaves the knobs of these names or flags, because each is a compilation."""
 
     def leave(*wanted: str) -> None:
-        left = tuple(each for each in knob.KNOBS if {each.name, *each.flags} & {*wanted})
-        monkeypatch.setattr(knob, "KNOBS", left)
+        left = tuple(each for each in compiler_options.KNOBS if {each.name, *each.flags} & {*wanted})
+        monkeypatch.setattr(compiler_options, "KNOBS", left)
 
     return leave
 

@@ -16,17 +16,17 @@ import zlib
 import pytest
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
-from parity.cache import Cache
-from parity.cluster import connection, content, messages, pool, remote
+from parity.cluster import bundle, connection, messages, pool, remote
 from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
-from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
+from parity.cluster.worker_node import Host
 from parity.cluster.workers import starts
 from parity.compare import Status
-from parity.documents import packed, unpacked
 from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
 from parity.engine.calls import Absent
 from parity.errors import NotAvailable, UsageError
+from parity.platform.cache import Cache
+from parity.platform.serialization import packed, unpacked
 from parity.runners import Evidence
 
 pytest.importorskip("distributed")
@@ -135,9 +135,9 @@ def run_of(found: pool.DaskPool, task) -> list:
 
 def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
-    bundle, digest, contents = content.bundled(plan_for(suite, 1))
+    sent, digest, contents = bundle.bundled(plan_for(suite, 1))
     host = Host(1, "one")
-    request = Request(messages.versions(), "a run", digest, (bundle.suite,), pickle.dumps((print, ())), 60.0)
+    request = Request(messages.versions(), "a run", digest, (sent.suite,), pickle.dumps((print, ())), 60.0)
     assert host.answer(request, contents.__getitem__).how == "returned"
     host.release("a run")
     answer = host.answer(request, contents.__getitem__)
@@ -200,8 +200,8 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
 
 
 def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
-    bundle, _, contents = content.bundled(plan_for(suite, 1))
-    names = unpacked(zlib.decompress(contents[bundle.suite]), dict[str, bytes], "the suite")
+    sent, _, contents = bundle.bundled(plan_for(suite, 1))
+    names = unpacked(zlib.decompress(contents[sent.suite]), dict[str, bytes], "the suite")
     there = {path.relative_to(suite.cases.parent).as_posix() for path in suite.cases.iterdir() if path.is_file()}
     assert "cases/reduce.found" in there and there <= set(names)
 
@@ -209,7 +209,7 @@ def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
-    bundle, digest, contents = content.bundled(plan)
+    _, digest, contents = bundle.bundled(plan)
     asked: list[str] = []
 
     def fetch(digest: str) -> bytes:
@@ -218,13 +218,13 @@ def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monk
 
     needed = [digest, *bundle.contents("unary", (FRAGILE,))]
     for each in needed * 2:
-        content.kept(each, fetch)
+        bundle.kept(each, fetch)
     assert asked == needed
-    there = content.plan_of(digest)
+    there = bundle.plan_of(digest)
     assert there.kernels != plan.kernels and there.suite().op("unary.neg").name == "unary.neg"
     assert there.code["unary", FRAGILE] == plan.code["unary", FRAGILE]
     with pytest.raises(NotAvailable, match="arrived: it is not used"):
-        content.kept("0" * 64, lambda digest: contents[needed[0]])
+        bundle.kept("0" * 64, lambda digest: contents[needed[0]])
     assert not Cache(tmp_path / "cache").folder("0" * 64).exists()
 
 
@@ -232,7 +232,7 @@ def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     data = zlib.compress(packed({"../../evil": b"x"}))
     with pytest.raises(NotAvailable, match="outside of its folder"):
-        content.kept(content.digest_of(data), lambda digest: data)
+        bundle.kept(bundle.digest_of(data), lambda digest: data)
 
 
 def test_what_returns_is_checked():

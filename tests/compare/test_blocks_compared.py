@@ -7,9 +7,9 @@ import pytest
 
 from parity.compare import Status, Witness, compare, show, ulp_distance, unchanged, who_is_wrong
 from parity.compare.ulps import show_pair
-from parity.dtypes import DTYPES, dtype
-from parity.generate import elements
-from parity.launch import poisoned
+from parity.data import elements
+from parity.model.dtypes import DTYPES, dtype
+from parity.model.launch import poisoned
 from parity.reference import Expected
 
 Q8_1 = dtype("q8_1")

@@ -8,9 +8,9 @@ import pytest
 
 from parity import reference
 from parity.compare import Status, accepts_zeros, compare, general, show, ulp_distance, unchanged
-from parity.dtypes import dtype
 from parity.errors import UsageError
-from parity.launch import poisoned
+from parity.model.dtypes import dtype
+from parity.model.launch import poisoned
 from parity.reference import Bounds, Expected, Limits
 
 F32 = np.float32

@@ -7,7 +7,7 @@ import pytest
 
 from parity.compare.comparison import right_elements
 from parity.compare.interval import right_interval
-from parity.dtypes import NUMBERS
+from parity.model.dtypes import NUMBERS
 from parity.reference import Bounds, Expected
 
 VALUES = np.array([1, -3.25, 0, 1e-7, 440, 60000, 1e38, np.inf, -np.inf, np.nan])

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity import codeobject, emulator
+from parity import emulator
+from parity.model import code_object
 
 
 @dataclass
@@ -12,7 +13,7 @@ class Run:
     """Runs a kernel (n, inputs..., output) over whole arrays."""
 
     device: emulator.Device
-    code: codeobject.CodeObject
+    code: code_object.CodeObject
 
     def __call__(self, kernel, *inputs, out, n=None, block=64, **options):
         self.device.reset()

@@ -28,8 +28,8 @@ from isa_texts import (
 )
 from isa_values import Value, compute, integer, rounded
 
-from parity.emulator.isa import KEEPS_HIGH, Semantics, semantics
-from parity.emulator.operands import modified
+from parity.emulator.amdgpu.isa import KEEPS_HIGH, Semantics, semantics
+from parity.emulator.amdgpu.operands import modified
 from parity.emulator.writer import Unknown
 
 # --- vector instructions ---------------------------------------------------------------------------------------------

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from isa_values import FORMATS, Value, integer
 
-from parity import codeobject, emulator, zig
-from parity.cache import Cache
-from parity.emulator.isa_names import _RENAMED, canonical
-from parity.toolchain.targets import TARGETS
+from parity import emulator
+from parity.compilers import zig
+from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.isa_names import _RENAMED, canonical
+from parity.model import code_object
+from parity.platform.cache import Cache
 
 MASKS = (0x5A3C_96F1_2F1E_A5C3, ~0, 0xE7FF_7B9F_C1BD_F7EE)
 ONES = (1 << 64) - 1
@@ -409,7 +411,7 @@ def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[st
     """Run checks, each with the lanes it goes with; yields a line for each that differs from what is wanted."""
     portioned = [(portion, groups) for checks, groups in work for portion in kernels_of(checks)]
     portions = [portion for portion, _ in portioned]
-    code = codeobject.parse(listing_of(machine, portions), "checks")
+    code = code_object.parse(listing_of(machine, portions), "checks")
     # One target runs compiled code, the others threaded code: an instruction has one text for both.
     device = emulator.Device(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
     device.prepare(code, workers=1)

@@ -21,14 +21,14 @@ from isa_syntax import parse
 from isa_texts import text_of
 from isa_values import Value, integer
 
-from parity.codeobject import CodeObject
 from parity.emulator import pack
-from parity.emulator.device import _kernarg
+from parity.emulator.amdgpu.device import _kernarg
+from parity.emulator.amdgpu.isa import IGNORED, Semantics, semantics
+from parity.emulator.amdgpu.isa_names import canonical
 from parity.emulator.image import CODE, image_of
-from parity.emulator.isa import IGNORED, Semantics, semantics
-from parity.emulator.isa_names import canonical
 from parity.emulator.parse import Instruction, kernel_code
-from parity.launch import Buffer, Launch, Pointer, argument_bytes
+from parity.model.code_object import CodeObject
+from parity.model.launch import Buffer, Launch, Pointer, argument_bytes
 
 __all__ = ["Astray", "CannotRun", "execute"]
 

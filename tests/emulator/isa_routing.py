@@ -18,7 +18,7 @@ from isa_syntax import parse
 from isa_texts import is_nan, same_floats, text_of
 from isa_values import integer
 
-from parity.emulator.isa import semantics
+from parity.emulator.amdgpu.isa import semantics
 
 __all__ = ["dpp_checks", "dual_checks", "lane_checks", "sdwa_checks"]
 

@@ -18,7 +18,7 @@ import gmpy2
 import ml_dtypes
 import numpy as np
 
-from parity.emulator.matrix import BITS, Matrix
+from parity.emulator.amdgpu.matrix import BITS, Matrix
 
 Array = np.ndarray[Any, Any]
 SCALE = 400

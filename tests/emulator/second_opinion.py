@@ -20,13 +20,13 @@ import numpy as np
 from isa_harness import MACHINES
 from isa_kernels import Astray, CannotRun, execute
 
-from parity.codeobject import CodeObject
-from parity.dtypes import of_array
+from parity.build.builder import build_suite
 from parity.engine import Plan, Task
+from parity.model.code_object import CodeObject
+from parity.model.dtypes import of_array
 from parity.op import Entry
 from parity.runners import Runner, Session, available
-from parity.suite import Suite, find_suite
-from parity.toolchain import build_suite
+from parity.suite.loading import Suite, find_suite
 
 LIMIT = 400_000
 """Instructions times lanes of a case: some tens of seconds."""

@@ -10,10 +10,11 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.cache import Cache
-from parity.emulator import Results, approximate
-from parity.emulator.isa import table_entries
-from parity.toolchain import build
+from parity.build.builder import build
+from parity.emulator import Results
+from parity.emulator.amdgpu import approximate
+from parity.emulator.amdgpu.isa import table_entries
+from parity.platform.cache import Cache
 
 HERE = Path(__file__).parent
 FLOATS = {"f16": (np.float16, np.uint16), "f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}

@@ -2,11 +2,11 @@
 
 import pytest
 
+from parity.build.builder import build
 from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner
-from parity.suite import load_suite
-from parity.toolchain import build
+from parity.suite.loading import load_suite
 
 KERNEL = """
 typedef _Float16 halves __attribute__((ext_vector_type(4)));

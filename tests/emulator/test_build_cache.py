@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from array_runs import Run
 
-from parity import emulator, zig
-from parity.cache import Cache
-from parity.emulator import build
+from parity import emulator
+from parity.compilers import zig
+from parity.emulator.amdgpu import build
+from parity.platform.cache import Cache
 
 KERNEL = "reversed"
 X = np.arange(5, dtype=np.int32)

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity import codeobject, emulator
-from parity.emulator.isa import IGNORED
-from parity.toolchain import TARGETS, build
+from parity import emulator
+from parity.build.builder import build
+from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.isa import IGNORED
+from parity.model import code_object
 
 HERE = Path(__file__).parent
 INTS = np.arange(256, dtype=np.int32)
@@ -66,7 +68,7 @@ def written(code, text):
     text = text.format(**REGISTERS[TARGETS[code.target].wavefront])
     begin = code.listing.index("\nblock_sum:") + len("\nblock_sum:")
     end = code.listing.index("\ts_endpgm\n", begin) + len("\ts_endpgm\n")
-    return codeobject.parse(code.listing[:begin] + text + code.listing[end:], code.module)
+    return code_object.parse(code.listing[:begin] + text + code.listing[end:], code.module)
 
 
 def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **options):
@@ -148,6 +150,6 @@ def test_the_classes_add_up_to_all_instructions(any_code, cache):
 def test_a_counting_device_leaves_the_usual_code_as_it_is(code, cache, monkeypatch):
     emulator.Device(cache=cache, traced=True).prepare(code, ["block_sum"])
     emulator.Device(cache=cache, counted=True).prepare(code, ["block_sum"])
-    monkeypatch.setattr("parity.zig.run", None)
+    monkeypatch.setattr("parity.compilers.zig.run", None)
     for options in ({"traced": True}, {"counted": True}):
         launched(code, "block_sum", FLOATS, FLOATS, 0, cache=cache, **options)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.coverage import Point, Reached, joined
 from parity.emulator.parse import bodies_of
+from parity.model.coverage import Point, Reached, joined
 
 # Of 32 lanes those below the second argument go on; four blocks with vector instructions, two without.
 BODY = """last:

@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from parity import codeobject, emulator
+from parity import emulator
 from parity.emulator import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
 from parity.emulator.parse import bodies_of
 from parity.errors import UsageError
+from parity.model import code_object
 
 
 def test_divergent_loop(run):
@@ -139,7 +140,7 @@ def test_endless_loop(cache, prepared, traced, error, text):
 
 def changed(code, old, new):
     assert old in code.listing
-    return codeobject.parse(code.listing.replace(old, new), code.module)
+    return code_object.parse(code.listing.replace(old, new), code.module)
 
 
 def test_unknown_instruction_modifier_and_operand(cache, code):
@@ -234,7 +235,7 @@ def test_freed_memory_is_out_of_bounds_until_it_is_used_again(device, code):
 def test_nothing_is_compiled_twice(cache, code, monkeypatch):
     device = emulator.Device(cache=cache)
     device.prepare(code)
-    monkeypatch.setattr("parity.zig.run", None)
+    monkeypatch.setattr("parity.compilers.zig.run", None)
     emulator.Device(cache=cache).prepare(code, ["add_f32", "div_f64"])
     moved = changed(code, "\t.text\n", "\t.text\n\t; a comment that moves every line\n")
     emulator.Device(cache=cache).prepare(moved)

@@ -10,11 +10,12 @@ import pytest
 from test_workgroups import Workgroups
 
 from parity import emulator
+from parity.build.builder import build
+from parity.compilers.targets import TARGETS
 from parity.emulator import BadCall, FailedAssertion, LdsExceeded, MemoryFault, Refused, Thread, Trapped
 from parity.emulator.image import image_of
 from parity.emulator.printing import formatted
 from parity.errors import UsageError
-from parity.toolchain import TARGETS, build
 
 HERE = Path(__file__).parent
 

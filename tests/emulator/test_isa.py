@@ -14,11 +14,11 @@ from isa_memory_instructions import EXCUSED, memory_checks
 from isa_routing import dpp_checks, dual_checks, lane_checks, sdwa_checks
 from isa_texts import AMENDED, OWN
 
-from parity.emulator.cross_lane import CROSS_LANE
-from parity.emulator.indexed import INDEXED
-from parity.emulator.isa import semantics, table_entries
-from parity.emulator.isa_memory import ATOMICS, LOADS, STORES
-from parity.toolchain.targets import TARGETS
+from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.cross_lane import CROSS_LANE
+from parity.emulator.amdgpu.indexed import INDEXED
+from parity.emulator.amdgpu.isa import semantics, table_entries
+from parity.emulator.amdgpu.isa_memory import ATOMICS, LOADS, STORES
 
 #: Entries that no check reaches, and why.
 NOT_COVERED = {

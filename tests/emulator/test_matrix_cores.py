@@ -25,11 +25,13 @@ from matrix_definition import (
     words,
 )
 
-from parity import codeobject, emulator, zig
-from parity.emulator.approximate import Results
-from parity.emulator.matrix import BITS, SUMS, Matrix, matrices, spellings
+from parity import emulator
+from parity.compilers import zig
+from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.approximate import Results
+from parity.emulator.amdgpu.matrix import BITS, SUMS, Matrix, matrices, spellings
 from parity.emulator.shadow import DOWN, shadow_seed
-from parity.toolchain.targets import TARGETS
+from parity.model import code_object
 
 Array = np.ndarray[Any, Any]
 MATRIX_TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
@@ -82,7 +84,7 @@ def test_older_names_are_the_same_instructions(tmp_path, cache):
     use = Use(names["v_mfma_f32_4x4x4bf16_1k"])
     bench = Bench(cache, "gfx942", [use])
     text = listing(bench.machine, [use]).replace(use.row.instruction, "v_mfma_f32_4x4x4bf16_1k")
-    bench.code = codeobject.parse(text, "matrices")
+    bench.code = code_object.parse(text, "matrices")
     registers, whole = registers_of(use, 1, "whole")
     assert not differences(use, registers, bench.run(0, whole), whole[64:], exactly(use))
 
@@ -204,7 +206,7 @@ class Bench:
         self, cache: Any, target: str, uses: Sequence[Use], *, traced: bool = True, shadow: bool = False
     ) -> None:
         self.machine, self.uses = MACHINES[target], list(uses)
-        self.code = codeobject.parse(listing(self.machine, self.uses), "matrices")
+        self.code = code_object.parse(listing(self.machine, self.uses), "matrices")
         self.device = emulator.Device(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
         self.device.prepare(self.code, workers=1)
 
@@ -431,7 +433,7 @@ def test_c_may_be_a_constant(constant, cache):
     machine, use = MACHINES["gfx90a"], Use(row)
     text = listing(machine, [use]).replace(", v[32:35]\n", f", {constant}\n")
     bench = Bench(cache, "gfx90a", [use])
-    bench.code = codeobject.parse(text, "matrices")
+    bench.code = code_object.parse(text, "matrices")
     registers, whole = registers_of(use, 3, "whole")
     registers.c[:] = np.float32(constant).view(np.uint32)
     assert not differences(use, registers, bench.run(0, whole), whole[64:], exactly(use))

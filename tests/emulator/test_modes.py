@@ -7,8 +7,8 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.side import Side, Sides
-from parity.toolchain import build
+from parity.build.builder import build
+from parity.compilers.compile_options import Side, Sides
 
 SOURCE = """
 extern "C" __global__ void scaled(int n, const float* x, float* out) {

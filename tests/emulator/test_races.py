@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
+from parity.compilers.targets import TARGETS
 from parity.emulator import DataRace
-from parity.toolchain import TARGETS
 
 BLOCKS, WAVEFRONTS, PROGRAMS = 2, 4, 150
 MEMORY = 2048

@@ -7,9 +7,9 @@ import pytest
 from isa_harness import MACHINES
 from second_opinion import opinion
 
+from parity.build.builder import build_suite
 from parity.op import Entry
 from parity.runners import runner
-from parity.toolchain import build_suite
 
 # Addition, division by v_div_scale and v_rcp, wavefronts that exchange values through LDS, and a type of 16 bits.
 KERNELS = ("badd_f32", "bdiv_f64", "fast_sum_f32", "cast_f32_f16")

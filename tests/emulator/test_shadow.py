@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
+from parity.build.builder import build
 from parity.emulator import MOVED
 from parity.emulator.parse import instruction_of
 from parity.emulator.shadow import LANES, arithmetic_of, divisions
-from parity.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
+from parity.model.dtypes import dtype
+from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import Shadowing, runner, shadowing
-from parity.toolchain import build
 
 SOURCE = """
 #include <cuda_bf16.h>

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.cache import Cache
+from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.instructions import END
+from parity.emulator.amdgpu.threaded import VECTOR, Threaded, thread
 from parity.emulator.image import image_of
-from parity.emulator.instructions import END
 from parity.emulator.parse import KernelCode, instruction_of, kernel_code
-from parity.emulator.threaded import VECTOR, Threaded, thread
-from parity.toolchain.targets import TARGETS
+from parity.platform.cache import Cache
 
 
 def threaded(code, kernel) -> Threaded:

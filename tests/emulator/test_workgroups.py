@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity import codeobject, emulator
+from parity import emulator
+from parity.compilers.targets import TARGETS
 from parity.emulator import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
 from parity.errors import UsageError
-from parity.toolchain import TARGETS
+from parity.model import code_object
 
 HERE = Path(__file__).parent
 
@@ -19,7 +20,7 @@ class Workgroups:
     """Runs kernels of workgroups.cu on one target: arrays become buffers, numbers are passed by value."""
 
     device: emulator.Device
-    code: codeobject.CodeObject
+    code: code_object.CodeObject
 
     @property
     def lanes(self) -> int:
@@ -346,7 +347,7 @@ def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
     operands[1] = "v99"
     changed = f"{code.listing[:at]}\tglobal_store_b32 {', '.join(operands)}{code.listing[end:]}"
     assert store
-    run = Workgroups(emulator.Device(cache=cache), codeobject.parse(changed, code.module))
+    run = Workgroups(emulator.Device(cache=cache), code_object.parse(changed, code.module))
     for fill in (0, 7):
         assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
@@ -357,6 +358,6 @@ def test_a_call_to_no_function(built, cache):
         "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"
     )
     assert listing != code.listing
-    run = Workgroups(emulator.Device(cache=cache), codeobject.parse(listing, code.module))
+    run = Workgroups(emulator.Device(cache=cache), code_object.parse(listing, code.module))
     with pytest.raises(BadCall, match="no function begins"):
         run("scratch", np.zeros(65, np.int32), np.zeros(64, np.float32), 40, block=64)

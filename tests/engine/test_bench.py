@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from parity.build.builder import build
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
-from parity.launch import Fault
+from parity.model.launch import Fault
 from parity.runners import runner
 from parity.runners.emulated import EmulatedSession
-from parity.toolchain import build
 
 
 @pytest.fixture

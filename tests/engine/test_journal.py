@@ -10,9 +10,9 @@ import threading
 import pytest
 
 from parity.engine import recording_journal
-from parity.engine.recorder import Finished
+from parity.engine.recording import Finished
 from parity.errors import UsageError
-from parity.launch import Fault
+from parity.model.launch import Fault
 from parity.runners.recording import RecordedCase
 
 PLAN = {"seed": 0, "environment": {"sources": {"unary.cu": "ab" * 32}, "versions": {"numpy": "2.0"}}}

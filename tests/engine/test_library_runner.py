@@ -76,7 +76,7 @@ def test_a_wrong_value_is_made_small_and_what_it_lacks_is_unsupported(suite):
 @pytest.mark.usefixtures("plugin")
 def test_a_library_is_no_witness_for_or_against_a_kernel(suite):
     from parity.compare import Verdict, Witness
-    from parity.engine.vendors import compared
+    from parity.engine.cross_vendor import compared
 
     cuda, amd = Column("cuda", "sm_90", vendor="cuda"), Column("emulated", "gfx1100")
     theirs = Column("numbers", "cuda:0", Evidence.LIBRARY, "cuda")

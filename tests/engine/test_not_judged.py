@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from negating import NEGATING, plan_for
 
-from parity.cache import Cache
 from parity.cli import main
-from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status, Verdict
 from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_of
-from parity.engine.check import Checked, Subject
-from parity.engine.minimize import Search, minimize
+from parity.engine.judging import Checked, Subject
+from parity.engine.shrinking import Search, minimize
 from parity.engine.worker import Worker
 from parity.errors import SystemLacks
-from parity.launch import Fault, Outcome
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.launch import Fault, Outcome
+from parity.platform.cache import Cache
 from parity.report import not_judged
 from parity.runners import Evidence
 

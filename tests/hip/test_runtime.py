@@ -6,12 +6,12 @@ import struct
 
 import pytest
 
+from parity.build.builder import build
 from parity.errors import UsageError
 from parity.hip import runtime as module
 from parity.hip.faults import PlantedFault
 from parity.hip.library import errors
 from parity.hip.runtime import Runtime
-from parity.toolchain import build
 
 NUMBERS = {name: number for number, name, _ in errors()}
 KERNEL = """

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from parity.data import sample
 from parity.errors import UsageError
-from parity.generate import sample
-from parity.suite import find_suite
+from parity.suite.loading import find_suite
 
 SUITE = find_suite()
 OPS = [op for op in SUITE.ops.values() if op.module == "conv"]

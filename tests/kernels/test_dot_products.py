@@ -5,8 +5,8 @@ import re
 import pytest
 from entry_table import KERNELS, entries
 
+from parity.build.builder import build
 from parity.emulator.parse import bodies_of
-from parity.toolchain.build import build
 
 PRODUCTS = [name for name in entries()["quantized"] if re.match(r"mul_mat_|indexed_moe_", name)]
 

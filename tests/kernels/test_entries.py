@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
-from parity.codeobject import Kernel
-from parity.emulator.codegen import translate
-from parity.emulator.isa import BRANCHES
+from parity.build.builder import Built, build
+from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
+from parity.emulator.amdgpu.codegen import translate
+from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.parse import Instruction, KernelCode, instruction_of
-from parity.toolchain.build import Built, build
-from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS
+from parity.model.code_object import Kernel
 
 ENTRIES = entries()
 

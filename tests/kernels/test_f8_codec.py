@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.dtypes import DTYPES, of_array
-from parity.launch import Buffer, Launch, Pointer, Scalar, poisoned
+from parity.build.builder import build
+from parity.model.dtypes import DTYPES, of_array
+from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner
-from parity.toolchain import build
 
 EMULATED = runner("emulated")
 F8 = ml_dtypes.float8_e4m3fn

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.codeobject import CodeObject
+from parity.build.builder import build
 from parity.compare import compare
-from parity.dtypes import DTYPES
-from parity.generate import elements
+from parity.data import elements
+from parity.model.code_object import CodeObject
+from parity.model.dtypes import DTYPES
 from parity.runners import Session, runner
-from parity.toolchain import build
 
 BEFORE, ROWS, COUNT, AFTER = 2, 5, 40, 3
 INDEXED, PICKED = f"{BEFORE}x{ROWS}x{AFTER}", f"{BEFORE}x{COUNT}x{AFTER}"

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
+from parity.compilers.nvcc import nvcc
 from parity.errors import MissingTool
-from parity.toolchain import nvcc
 
 ENTRIES = entries()
 _ENTRY = re.compile(r"\.entry (\w+)\(([^)]*)\)")

@@ -5,11 +5,11 @@ import math
 import pytest
 from entry_table import entries, passed_as
 
+from parity.data import sample
 from parity.errors import UsageError
-from parity.generate import sample
-from parity.launch import Pointer
+from parity.model.launch import Pointer
 from parity.reference import Limits
-from parity.suite import find_suite
+from parity.suite.loading import find_suite
 
 SUITE = find_suite()
 OPS = [op for op in SUITE.ops.values() if op.module == "quantized"]

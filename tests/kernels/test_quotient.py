@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.dtypes import DTYPES
-from parity.launch import Buffer, Launch, Pointer, Scalar, poisoned
+from parity.build.builder import build
+from parity.compilers.compile_options import Side, Sides
+from parity.model.dtypes import DTYPES
+from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner
-from parity.side import Side, Sides
-from parity.toolchain import build
 
 EMULATED = runner("emulated")
 KERNEL = """

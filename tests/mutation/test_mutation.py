@@ -9,12 +9,12 @@ import pytest
 
 from parity.application import Run
 from parity.application import Settings as Drawing
-from parity.application.leading import found_by
-from parity.application.mutated import JOURNAL, plant
+from parity.application.coverage_search import found_by
+from parity.application.mutating import JOURNAL, plant
 from parity.cli import main
 from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
 from parity.mutation import Outcome, Reason, Settings, read_recall
-from parity.suite import find_suite
+from parity.suite.loading import find_suite
 
 SETTINGS = Settings(count=1000, search=0, jobs=1)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from parity.mutation.listing import edits
+from parity.mutation.instruction_faults import edits
 from parity.mutation.operators import INSTRUCTIONS, SOURCE, Text
-from parity.mutation.source import edited, source_edits
+from parity.mutation.source_faults import edited, source_edits
 
 FUNCTION = "__device__ float f(const float* a, int n, int s, int i, bool c) {{\n{}\n}}\n"
 

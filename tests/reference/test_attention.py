@@ -7,7 +7,7 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 
 KINDS = pytest.mark.parametrize("kind", [dtype("f16"), dtype("bf16")], ids=str)
 SCALE = np.float32(0.125)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from parity import reference
 from parity.compare import compare
-from parity.dtypes import NUMBERS, dtype
+from parity.model.dtypes import NUMBERS, dtype
 
 INPUTS = np.array([np.nan, np.inf, -np.inf, -1, 300, 3e9, 1e20, -1e20, 255.9, 256, -0.5, 4294967295, 2.0**63])
 U32, I64 = 2**32 - 1, 2**63

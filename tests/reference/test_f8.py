@@ -9,7 +9,7 @@ from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare, show, ulp_distance
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 from parity.reference import Limits
 from parity.reference.rounding import store
 

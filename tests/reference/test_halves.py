@@ -8,7 +8,7 @@ from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 from parity.reference import Limits
 
 HALVES = [dtype("f16"), dtype("bf16")]

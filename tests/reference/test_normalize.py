@@ -8,8 +8,8 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
-from parity.launch import Grid
+from parity.model.dtypes import dtype
+from parity.model.launch import Grid
 from parity.reference import Limits
 
 INF, NAN = math.inf, math.nan

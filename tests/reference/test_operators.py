@@ -10,7 +10,7 @@ from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
-from parity.dtypes import NUMBERS, dtype
+from parity.model.dtypes import NUMBERS, dtype
 
 INTEGERS = [dtype(name) for name in ("u8", "u32", "i16", "i32", "i64")]
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verdicts import fails, passes
 
-from parity.dtypes import DTYPES, dtype
+from parity.model.dtypes import DTYPES, dtype
 from parity.reference import Limits
 from parity.reference.products import matmul, mean, sum_of_products
 

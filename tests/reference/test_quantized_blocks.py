@@ -6,7 +6,7 @@ import gguf
 import numpy as np
 import pytest
 
-from parity.dtypes import DTYPES, dtype
+from parity.model.dtypes import DTYPES, dtype
 from parity.reference import blocks
 
 BLOCKS = [d for d in DTYPES.values() if d.is_block]

@@ -8,7 +8,7 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import DTYPES, dtype
+from parity.model.dtypes import DTYPES, dtype
 from parity.reference import Limits, blocks
 
 INF, NAN = np.inf, np.nan

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
 from parity.errors import UsageError
+from parity.model.dtypes import dtype
 from parity.reference import Limits
 from parity.reference.rounding import smallest, ulp
 

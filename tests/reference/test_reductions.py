@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import DTYPES, dtype
-from parity.launch import Grid
+from parity.model.dtypes import DTYPES, dtype
+from parity.model.launch import Grid
 from parity.reference import Limits
 from parity.reference.reduce import tree_depth
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 
 KINDS = [dtype(name) for name in ("u8", "u32", "f16", "bf16", "f32", "f64")]
 FLOATS = KINDS[2:]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 from parity.reference.rounding import fma
 
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parity.dtypes import DType, dtype
+from parity.model.dtypes import DType, dtype
 from parity.reference import rounding
 
 NARROW = [dtype(name) for name in ("f8_e4m3", "f16", "bf16", "f32")]

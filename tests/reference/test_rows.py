@@ -10,9 +10,9 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import DTYPES, NUMBERS, dtype
-from parity.generate import elements
-from parity.generate.indices import ids as index_stream
+from parity.data import elements
+from parity.data.indices import ids as index_stream
+from parity.model.dtypes import DTYPES, NUMBERS, dtype
 
 VALUES = [d for name, d in NUMBERS.items() if name not in ("u64", "i16", "i32")]
 IDS = [dtype(name) for name in ("u8", "u32", "i16", "i32", "i64")]

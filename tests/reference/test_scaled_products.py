@@ -7,7 +7,7 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 
 F32 = dtype("f32")
 

@@ -8,7 +8,7 @@ from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
-from parity.dtypes import NUMBERS, dtype
+from parity.model.dtypes import NUMBERS, dtype
 from parity.reference import Limits
 from parity.reference.rounding import smallest
 

@@ -9,20 +9,12 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
+from parity.compilers.compile_options import Sides
 from parity.engine import Against, CaseRecord
 from parity.errors import UsageError
 from parity.op import Op
-from parity.report import (
-    Failure,
-    Reproduction,
-    check_folder,
-    failure_text,
-    failures_file,
-    kernel_file,
-    shown_failures,
-)
-from parity.side import Sides
-from parity.suite import Suite
+from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, kernel_file, shown_failures
+from parity.suite.loading import Suite
 
 VERDICT = Verdict(
     Status.FAIL,

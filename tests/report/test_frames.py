@@ -10,16 +10,16 @@ import pandas
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.coverage import Reached
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord, Column
 from parity.engine.baseline import Change, Changed
 from parity.engine.bench import Measurement
+from parity.footprint import Footprint
+from parity.model.coverage import Reached
 from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
 from parity.report.bench import Results
 from parity.report.frames import BENCH_TYPES, CASE_TYPES, MATRIX_TYPES, STATIC_TYPES
 from parity.runners.timing import Timing, Timings
-from parity.static import Footprint
 
 GFX = Column("emulated", "gfx1100")
 COLD, HOT = Timing(2e-4, 1.9e-4, 2.5e-4, 0.001, 50), Timing(1e-4, 1e-4, 1e-4, 0.002, 500)

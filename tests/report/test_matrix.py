@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Status, Verdict
-from parity.coverage import Reached
 from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
 from parity.engine.bench import Measurement
+from parity.model.coverage import Reached
 from parity.report import State, as_csv, as_json, document, make_matrix, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
 

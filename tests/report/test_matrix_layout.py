@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion
-from parity.coverage import Reached
 from parity.engine import Column
 from parity.engine.bench import Measurement
+from parity.model.coverage import Reached
 from parity.report import Cell, Matrix, Row, State, plain, terminal
-from parity.report.layout import LEAST, STEPS, sections
 from parity.report.matrix import Agreement
+from parity.report.matrix_layout import LEAST, STEPS, sections
 from parity.runners.timing import Timing, Timings
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")

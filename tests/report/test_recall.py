@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from parity.documents import json_text
 from parity.errors import UsageError
 from parity.mutation import Mutant, Outcome, Reason, Tried, committed, read_recall, recall_of
+from parity.platform.serialization import json_text
 from parity.report.recall import markdown, recall_line, recall_summary, terminal
 
 MUTANT = Mutant(

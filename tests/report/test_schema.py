@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.documents import RULE
 from parity.engine import Against, CaseRecord, Column, without_code
-from parity.engine.record import as_line
+from parity.engine.record_file import as_line
+from parity.platform.serialization import RULE
 from parity.report import as_json, make_matrix
 from parity.report.schema import schemas
 

@@ -13,18 +13,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.cache import Cache
-from parity.codeobject import CodeObject, Kernel
-from parity.dtypes import dtype
+from parity.build.builder import build
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.engine import Column, Plan, tasks_of
 from parity.engine import run as execute
 from parity.errors import MissingTool, NotAvailable
-from parity.launch import Buffer, Launch, Pointer, Scalar
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Launch, Pointer, Scalar
+from parity.platform.cache import Cache
 from parity.runners import Evidence, Runner, available, runner
 from parity.runners import cuda as module
 from parity.runners.cuda import Cuda, CudaDevice
-from parity.toolchain import build, target
-from parity.toolchain.cuda import parse_ptx
 
 PTX = """
 .visible .entry scale(

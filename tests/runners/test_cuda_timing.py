@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
-from parity.launch import POISON, Fault, Launch, Pointer, Scalar, Tiled
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
+from parity.model.dtypes import dtype
+from parity.model.launch import POISON, Fault, Launch, Pointer, Scalar, Tiled
 from parity.runners import cuda, stopwatch
 from parity.runners.cuda import CudaDevice
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
 
 PTX = """
 .visible .entry add(

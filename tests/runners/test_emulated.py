@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
+from parity.build.builder import build
 from parity.errors import ParityError
+from parity.model.dtypes import dtype
 from parity.runners import runner
-from parity.toolchain import build
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from parity.codeobject import CodeObject
-from parity.dtypes import dtype
 from parity.errors import NotAvailable
-from parity.launch import Buffer, Fault, Launch, Tiled
+from parity.model.code_object import CodeObject
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Fault, Launch, Tiled
 from parity.runners.isolated import Isolated
 
 EXECUTOR = """
 import os, sys, time
 import numpy as np
-from parity.launch import Fault, Outcome
+from parity.model.launch import Fault, Outcome
 from parity.runners.timing import Timing, Timings
 
 class Executor:

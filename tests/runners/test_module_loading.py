@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
+from parity.build.builder import build
 from parity.emulator import jit
 from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.runners.cuda import CudaDevice
-from parity.toolchain import build
 
 OPS = ("unary.neg", "unary.abs", "unary.recip")
 

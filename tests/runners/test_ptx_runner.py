@@ -7,12 +7,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
+from parity.build.builder import build
 from parity.errors import MissingTool
-from parity.launch import Buffer, Launch, Pointer
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Launch, Pointer
 from parity.runners import Choosing, Counting, Drawing, Explaining, runner
 from parity.runners import ptx as module
-from parity.toolchain import build
 
 HAS_NVCC = shutil.which("nvcc") or (find_spec("nvidia") and find_spec("nvidia.cu13"))
 

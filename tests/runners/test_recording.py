@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parity.codeobject import Argument, CodeObject, Kernel
-from parity.dtypes import dtype
 from parity.errors import UsageError
-from parity.launch import Buffer, Fault
+from parity.model.code_object import Argument, CodeObject, Kernel
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Fault
 from parity.runners import recording as module
 from parity.runners.recording import RecordedCase, Recording, read_recording, write_recording
 

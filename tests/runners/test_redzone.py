@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
-from parity.launch import Buffer
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer
 from parity.runners.redzone import ALIGNMENT, RED_BYTES, Arena
 
 

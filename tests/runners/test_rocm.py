@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.dtypes import dtype
+from parity.build.builder import build
+from parity.data import sample
 from parity.engine import Plan, columns_of, tasks_of
 from parity.errors import NotAvailable
-from parity.generate import sample
 from parity.hip import environment
-from parity.launch import Buffer, Launch, Pointer, Scalar, Tiled
+from parity.model.dtypes import dtype
+from parity.model.launch import Buffer, Launch, Pointer, Scalar, Tiled
 from parity.runners import Evidence, Runner, available, rocm, runner
 from parity.runners.isolated import Isolated
 from parity.runners.timing import Timings
-from parity.suite import find_suite
-from parity.toolchain import build
+from parity.suite.loading import find_suite
 
 needs_hip = pytest.mark.skipif(
     importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {rocm.INSTALL}"

@@ -12,7 +12,7 @@ import parity_array_api
 import pytest
 from parity_array_api import ArrayApi
 
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 from parity.runners import Computation, Unsupported, available
 from parity.testing import ParityFailure
 

@@ -12,7 +12,7 @@ import parity_torch
 import pytest
 from parity_torch import Torch
 
-from parity.dtypes import dtype
+from parity.model.dtypes import dtype
 from parity.runners import Computation, Unsupported, available
 from parity.testing import ParityFailure
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from parity.cache import digest
-from parity.codeobject import CodeObject, Kernel
-from parity.emulator.build import Language, Traits
-from parity.emulator.device import DISPATCH_AT, KERNARG_AT, Device, Loaded, Triple
+from parity.compilers.targets import Target
+from parity.emulator.amdgpu.build import Language, Traits
+from parity.emulator.amdgpu.device import DISPATCH_AT, KERNARG_AT, Device, Loaded, Triple
+from parity.emulator.amdgpu.threaded import Threaded
 from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
@@ -23,19 +23,12 @@ from parity.emulator.ptx.fusing import fused, ordered
 from parity.emulator.ptx.image import ptx_image
 from parity.emulator.ptx.merging import joined, renamed, straightened
 from parity.emulator.ptx.operation import Layout
-from parity.emulator.ptx.parse import (
-    Function,
-    Variable,
-    file_names,
-    function,
-    kernel_functions,
-    module_variables,
-)
+from parity.emulator.ptx.parse import Function, Variable, file_names, function, kernel_functions, module_variables
 from parity.emulator.ptx.predicating import predicated
 from parity.emulator.ptx.translate import HEADER, translated
-from parity.emulator.threaded import Threaded
 from parity.errors import ParityError
-from parity.toolchain.targets import Target
+from parity.model.code_object import CodeObject, Kernel
+from parity.platform.cache import digest
 
 __all__ = ["Ptx", "PtxDevice", "functions_of"]
 

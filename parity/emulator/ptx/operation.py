@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
-from parity.coverage import Point
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
 from parity.emulator.ptx.slots import Slots, accesses, allocated, unwritten
 from parity.emulator.writer import NOTE, Missing, Unknown
+from parity.model.coverage import Point
 
 __all__ = [
     "END",

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from parity.compilers.nvcc import HEADERS_ALIAS
 from parity.emulator.parse import Instruction
 from parity.errors import UsageError
-from parity.toolchain.cuda import HEADERS_ALIAS
 
 __all__ = [
     "BRANCHES",

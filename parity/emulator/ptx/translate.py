@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from parity.emulator.amdgpu.threaded import CONSTANT, VECTOR, Threaded, in_order
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.blocks import Block, blocks_of, targets_of
@@ -23,7 +24,6 @@ from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translat
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.sharing import shared_registers
 from parity.emulator.ptx.video import VIDEO
-from parity.emulator.threaded import CONSTANT, VECTOR, Threaded, in_order
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["HEADER", "translated"]

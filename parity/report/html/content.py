@@ -15,11 +15,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
-from parity.files import rows_of
+from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
+from parity.platform.files import rows_of
 from parity.report.agreement import AGREEMENT_LEGEND, describe
 from parity.report.changes import Comparison
 from parity.report.document import CellEntry, MatrixFile
@@ -28,7 +28,7 @@ from parity.report.html.excerpts import Sources
 from parity.report.matrix import State, failure_class, times
 
 if TYPE_CHECKING:  # with the emulator
-    from parity.static import Footprint
+    from parity.footprint import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parity.files import below
-from parity.suite import Suite
+from parity.platform.files import below
+from parity.suite.loading import Suite
 
 __all__ = ["Excerpt", "Sources"]
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.documents import json_text
 from parity.errors import count_of
-from parity.files import rows_of
+from parity.platform.files import rows_of
+from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.matrix import FAILED
 

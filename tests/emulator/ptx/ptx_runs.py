@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
 
 HEAD = """
 .version 8.0

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
 
 WHOLE = "ld.global.u32 %r1, [%y]; st.global.u32 [%x], %r1;"
 PARTS = """

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from sweep import Recording, differences, forms, operands
 
-from parity import zig
-from parity.cache import digest
-from parity.emulator import device
+from parity.compilers import zig
+from parity.emulator.amdgpu import device
 from parity.emulator.jit import host_features
+from parity.platform.cache import digest
 
-HERE, EMULATOR = Path(__file__).parent, Path(device.__file__).parent
+HERE, EMULATOR = Path(__file__).parent, Path(device.__file__).parents[1]
 RUNTIME = EMULATOR / "runtime"
 FLAGS = "-x c++ -std=c++20 -O2 -fPIC -ffreestanding -nostdinc -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w"
 CHUNK, LOWER = 1 << 20, 2654435761  # as in record_approximate.py

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from ptx_runs import HEAD, kernel, module, run, u32
 
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.emulator import DataRace, MemoryFault, pack
 from parity.emulator.ptx import PtxDevice
 from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import function, functions
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
 
 LAYOUT = Layout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
 

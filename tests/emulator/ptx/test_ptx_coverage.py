@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
-from parity.coverage import Reached
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
-from parity.static import Kind, constants_of, gaps_in, places_of
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
+from parity.footprint import Kind, constants_of, gaps_in, places_of
+from parity.model.coverage import Reached
 
 # Blocks: up to the branch; 2; at SMALL.
 BODY = """

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
-from parity.coverage import Reached
+from parity.compilers.nvcc import parse_ptx
+from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice, functions_of
 from parity.emulator.ptx.predicating import predicated
-from parity.toolchain import target
-from parity.toolchain.cuda import parse_ptx
+from parity.model.coverage import Reached
 
 X = np.arange(32, dtype=np.uint32) * 3 % 17
 LESS = "setp.lt.u32 %p1, %r1, 8; setp.ne.u32 %p2, %r1, 3;"

@@ -8,8 +8,8 @@ import pytest
 from sweep import BLOCK, SAMPLE, TUPLES, Recording, differences, dtype_of, forms, module, operands
 
 from parity import emulator
-from parity.toolchain import cuda
-from parity.toolchain.targets import target
+from parity.compilers import nvcc
+from parity.compilers.targets import target
 
 FORMS = sorted(forms(), key=lambda form: form.base)
 BASES = {base: list(group) for base, group in groupby(FORMS, key=lambda form: form.base)}
@@ -45,7 +45,7 @@ def run(device, code, form):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_form_gives_what_the_gpu_gave(device, recorded, part):
-    code = cuda.parse_ptx(module(PARTS[part]), "sweep", target("sm_90"))
+    code = nvcc.parse_ptx(module(PARTS[part]), "sweep", target("sm_90"))
     wrong = []
     for form in PARTS[part]:
         for got, (sample, checksums) in zip(run(device, code, form), recorded[form.kernel], strict=True):

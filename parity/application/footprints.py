@@ -1,0 +1,108 @@
+"""The resources of kernels on each target, without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parity.build.builder import Built, build_suite
+from parity.compilers.nvcc import nvcc
+from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
+from parity.errors import MissingTool
+from parity.footprint import Footprint, footprints, nvdisasm, remarks
+from parity.footprint.remarks import Remark
+from parity.report import static_frame
+from parity.suite.loading import Selection, Suite
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Inspected", "Inspection"]
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """The footprint of each kernel on each target; ``notes`` say which are missing, and why."""
+
+    built: tuple[Built, ...]
+    footprints: tuple[Footprint, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """The remarks about these footprints."""
+        return remarks(self.footprints)
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per kernel and target; see ``static_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return static_frame(self.footprints)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Kernels to inspect, by module, and targets; nothing is built yet. ``notes`` say what cannot be told here."""
+
+    suite: Suite
+    kernels: dict[str, list[str]]
+    targets: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    jobs: int | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(
+        cls, suite: Suite, selection: Selection, targets: Sequence[str] = (), *, jobs: int | None = None
+    ) -> Inspection:
+        """The kernels of a selection, on these targets; by default on CUDA's, if it can be built here, and AMD's.
+
+        Raises:
+            UsageError: an unknown target.
+            MissingTool: a target of CUDA is asked for, and there is no nvcc.
+        """
+        kernels: dict[str, list[str]] = {}
+        for entry in suite.entries_of(selection):
+            if not entry.op.library:
+                kernels.setdefault(entry.op.module, []).extend(entry.kernels)
+        found, notes = _buildable(targets)
+        return cls(suite, kernels, found, notes, jobs=jobs)
+
+    def inspect(
+        self, done: Callable[[Built], None] | None = None, reading: Callable[[Built], None] | None = None
+    ) -> Inspected:
+        """Build, and read what the compiler made; ``done`` and ``reading`` are told how far that is."""
+        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, done=done)
+        found: list[Footprint] = []
+        notes = list(self.notes)
+        for one in built:
+            if reading:
+                reading(one)
+            if one.code_object:
+                names = {name: one.code_object.symbol(name) for name in self.kernels[one.module]}
+                found += footprints(one.code_object, names.values())
+                absent = [name for name, symbol in names.items() if symbol not in one.code_object.kernels]
+                notes += [f"{one.module} for {one.target} has no {' '.join(absent)}"] * bool(absent)
+        return Inspected(tuple(built), tuple(found), tuple(notes))
+
+
+def _buildable(asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The targets to build for, and what cannot be told on this machine."""
+    targets = [target(name) for name in dict.fromkeys(asked or (CUDA_TARGET, *DEFAULT_TARGETS))]
+    notes = []
+    if any(where.vendor == "cuda" for where in targets):
+        try:
+            nvcc()
+        except MissingTool as error:
+            if asked:
+                raise
+            notes.append(f"{CUDA_TARGET} left out: {error}")
+            targets = [where for where in targets if where.vendor != "cuda"]
+    if cuda := [where.name for where in targets if where.vendor == "cuda"]:
+        try:
+            nvdisasm()
+        except MissingTool as error:
+            notes.append(f"no instructions by class for {' '.join(cuda)}: {error}")
+    return tuple(where.name for where in targets), tuple(notes)

@@ -1,0 +1,308 @@
+"""Shards put together: the results of the shards of one run as those of one run, and recordings likewise."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from parity.application.columns import changed_sources
+from parity.application.results import RECORD, Cases, Results
+from parity.engine import (
+    CaseRecord,
+    Column,
+    Known,
+    Provenance,
+    RecordWriter,
+    Shard,
+    differing,
+    known_issues,
+    read_record,
+)
+from parity.engine.baseline import parse_baseline
+from parity.engine.bench import Measurement
+from parity.errors import UsageError
+from parity.op import Entry
+from parity.platform.files import content_of, writing
+from parity.platform.serialization import checked, json_text, plain, read_json
+from parity.report import Matrix, Reproduction, make_matrix
+from parity.report.document import MatrixFile
+from parity.runners.recording import MEASUREMENTS, Environment, Origin, RecordedCase, read_recording, write_recording
+from parity.suite.loading import Suite
+
+__all__ = ["PART", "Merged", "costs_of", "merge", "merge_recordings", "write_part"]
+
+PART = "shard.json"
+"""The file of a shard's results that has what its record has not."""
+
+PER_CASE = 25_000
+"""Instructions of wavefronts that the emulator executes in the time that a case needs besides.
+
+Fitted to unary.neg, reduce.softmax, sort and conv, of which a case takes a processor 13 to 27 ms."""
+
+SAME = ("versions", "machine", "seed", "examples", "checked", "sources")
+"""The parts of an environment that are the same in all shards; the other parts only say what one of them used."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The file that a shard leaves beside its record.
+
+    ``record`` is the SHA-256 of that. ``columns`` are those of the matrix, ``without`` the records of kernels that have
+    no case, ``drawn`` the kernels of which every case was drawn, ``measured`` what kernels cost, with the column of the
+    matrix, ``made_by`` as in ``Provenance``, and ``problems`` the runners that could not work.
+    """
+
+    record: str
+    columns: tuple[Column, ...]
+    without: tuple[CaseRecord, ...]
+    drawn: tuple[str, ...]
+    measured: tuple[tuple[Column, Measurement], ...]
+    made_by: dict[str, str]
+    problems: tuple[str, ...]
+    seconds: float
+    reproduction: Reproduction
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """The results of a shard, read back."""
+
+    environment: Environment
+    records: tuple[CaseRecord, ...]
+    part: _Part
+
+
+@dataclass(frozen=True)
+class Merged(Cases):
+    """The results of all shards of a run. ``problems`` are the runners that were asked for and could not work."""
+
+    suite: Suite
+    environment: Environment
+    records: Sequence[CaseRecord]
+    columns: tuple[Column, ...]
+    entries: tuple[Entry, ...]
+    reproduction: Reproduction
+    problems: tuple[str, ...] = ()
+    _without: tuple[CaseRecord, ...] = ()
+    _drawn: frozenset[str] = frozenset()
+    _measured: Mapping[tuple[str, Column], Measurement] = field(default_factory=dict)
+    _made_by: Mapping[str, str] = field(default_factory=dict)
+    _seconds: float = 0.0
+
+    @functools.cached_property
+    def known(self) -> Known:
+        """The failures to expect."""
+        return known_issues(self.suite, self.columns)
+
+    @functools.cached_property
+    def matrix(self) -> Matrix:
+        """Kernels down, columns across. Its time is that of all shards together."""
+        records = [*self.records, *self._without]
+        head = self.environment
+        provenance = Provenance(self._seconds, head["seed"], head["examples"], True, self._made_by)
+        issues = self.known.review(records, self._drawn)
+        matrix = make_matrix(self.entries, self.columns, records, issues=issues, provenance=provenance)
+        return matrix.with_measurements(self._measured)
+
+    def write_record(self, path: Path) -> None:
+        """Write the record, as that of a run.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        with RecordWriter(path, self.environment) as writer:
+            for record in self.records:
+                writer.add(record)
+
+
+def write_part(folder: Path, results: Results, reproduction: Reproduction) -> None:
+    """Write what ``merge`` needs of a shard beside its record; of a run that is no shard, remove it.
+
+    Raises:
+        UsageError, SystemLacks: it cannot be written.
+    """
+    path = folder / PART
+    with writing(path, "choose another folder with --output"):
+        if results.run.share is None:
+            path.unlink(missing_ok=True)
+            return
+        run = results.run
+        part = _Part(
+            hashlib.sha256((folder / RECORD).read_bytes()).hexdigest(),
+            run.columns.every,
+            tuple(results.without_cases),
+            tuple(sorted(run.drawn(results.plan))),
+            tuple((column, measured) for (_, column), measured in results.measured.items()),
+            results.plan.made_by,
+            run.columns.problems,
+            results.seconds,
+            reproduction,
+        )
+        path.write_bytes(json_text(part, indent=1) + b"\n")
+
+
+def merge(folders: Sequence[Path], suite: Suite) -> Merged:
+    """The results of all shards of a run, from their folders; as if one machine had run everything.
+
+    Raises:
+        UsageError: a folder has no results of a shard, or of one that was interrupted; a shard is missing, or is there
+            twice; shards are not of the same run; or the suite is not the one that they ran.
+    """
+    shards = _in_order({folder: _read(folder) for folder in folders}, lambda each: each.environment)
+    first = next(iter(shards.values()))
+    heads = [each.environment for each in shards.values()]
+    _agree(list(shards), [{"columns": plain(each.part.columns)} for each in shards.values()])
+    head = _joined(heads)
+    if names := list(changed_sources(head["sources"], suite)):
+        raise UsageError(
+            f"not as the shards had it: {', '.join(names)}; merge in a checkout of the same commit, with the same "
+            "--kernels and --cases"
+        )
+    known = {entry.name: entry for entry in suite.entries}
+    entries = tuple(known[name] for name in heads[0]["part"]["all"])
+    order = {entry.kernel: i for i, entry in enumerate(entries)}
+    parts = [each.part for each in shards.values()]
+    return Merged(
+        suite,
+        head,
+        sorted((record for each in shards.values() for record in each.records), key=lambda one: order[one.kernel]),
+        first.part.columns,
+        entries,
+        first.part.reproduction,
+        first.part.problems,
+        tuple(record for part in parts for record in part.without),
+        frozenset(kernel for part in parts for kernel in part.drawn),
+        {(measured.kernel, column): measured for part in parts for column, measured in part.measured},
+        _texts(part.made_by for part in parts),
+        sum(part.seconds for part in parts),
+    )
+
+
+def merge_recordings(files: Sequence[Path], output: Path) -> tuple[RecordedCase, ...]:
+    """Write the recordings of all shards of one into one file; the cases that it has.
+
+    Raises:
+        UsageError: a file is no recording; or as ``merge``; or the file cannot be written.
+    """
+    found = _in_order({file: read_recording(file) for file in files}, lambda each: each.head["environment"])
+    heads = [each.head for each in found.values()]
+    _agree(list(found), [{key: head[key] for key in ("runner", "device")} for head in heads])
+    whole = _joined([head["environment"] for head in heads])
+    origin: Origin = {key: heads[0][key] for key in Origin.__annotations__}  # type: ignore[literal-required, assignment]
+    attached = {}
+    if all(MEASUREMENTS in each.attached for each in found.values()):
+        texts = {file: each.attached[MEASUREMENTS] for file, each in found.items()}
+        attached[MEASUREMENTS] = _measurements(texts, whole)
+    code = [object_ for each in found.values() for object_ in each.code().values()]
+    cases = tuple(case for each in found.values() for case in each.cases)
+    write_recording(output, {**origin, "environment": whole}, code, cases, attached)
+    return cases
+
+
+def _measurements(texts: Mapping[Path, bytes], environment: Environment) -> bytes:
+    """The measurements of shards as one file; the device's limits are those that the first found."""
+    for file, text in texts.items():
+        parse_baseline(text, f"{MEASUREMENTS} of {file}")
+    read = [read_json(text, dict[str, Any], str(file)) for file, text in texts.items()]
+    every = [one for each in read for one in each["measurements"]]
+    return json_text({**read[0], "environment": environment, "measurements": every}, indent=1) + b"\n"
+
+
+def _read(folder: Path) -> _Shard:
+    """The results of a shard."""
+    record = read_record(folder / RECORD)
+    environment = record.environment
+    if "part" not in environment:
+        raise UsageError(f"{folder} has the results of a whole run; merge is for those of parity run --shard")
+    shard = environment["part"]["shard"]
+    if not record.complete:
+        raise UsageError(f"{folder}: shard {shard} did not come to its end; run it again")
+    part = read_json(content_of(folder / PART), _Part, str(folder / PART))
+    if part.record != hashlib.sha256(content_of(folder / RECORD)).hexdigest():
+        raise UsageError(f"{folder / PART} is not of the same run as {RECORD} beside it; run shard {shard} again")
+    return _Shard(environment, record.records, part)
+
+
+def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) -> dict[Path, T]:
+    """The files at these places, by the number of the shard; every shard is there, once, and of the same run."""
+    heads = {place: environment(each) for place, each in found.items()}
+    for place, head in heads.items():
+        if "part" not in head:
+            raise UsageError(f"{place} is not of a shard; make one with --shard")
+    shards = {place: Shard.of(head["part"]["shard"]) for place, head in heads.items()}
+    places = sorted(found, key=lambda place: shards[place].index)
+    first = places[0]
+    count = shards[first].count
+    of = [{"shards": shards[place].count, **{k: heads[place].get(k) for k in SAME}} for place in places]
+    _agree(places, [{**each, "kernels": heads[place]["part"]["all"]} for place, each in zip(places, of, strict=True)])
+    for one, other in itertools.combinations(places, 2):
+        if shards[one] == shards[other]:
+            raise UsageError(f"{one} and {other} are both shard {shards[one]}; leave one of them out")
+        if both := set(heads[one]["part"]["mine"]) & set(heads[other]["part"]["mine"]):
+            raise UsageError(
+                f"{one} and {other} both have {min(both)}: they were cut by other costs; give every shard the "
+                "same file with --costs"
+            )
+        codes = [head.get("code objects", {}) for head in (heads[one], heads[other])]
+        if differ := [key for key in codes[0] if codes[1].get(key, codes[0][key]) != codes[0][key]]:
+            raise UsageError(f"{one} and {other} are no shards of one run: each compiled {differ[0]} in another way")
+    there = {shard.index for shard in shards.values()}
+    if missing := [f"{index}/{count}" for index in range(1, count + 1) if index not in there]:
+        raise UsageError(
+            f"shard {' and '.join(missing)} missing: there is only {', '.join(f'{shards[p]} in {p}' for p in places)}"
+        )
+    return {place: found[place] for place in places}
+
+
+def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> None:
+    """See that all settings are those of the first.
+
+    Raises:
+        UsageError: they are not.
+    """
+    for place, each in zip(places, settings, strict=True):
+        if told := differing(settings[0], each, f"in {places[0]}", f"in {place}"):
+            raise UsageError(f"{places[0]} and {place} are no shards of one run: they differ in {told}")
+
+
+def _joined(heads: Sequence[Environment]) -> Environment:
+    """The environment of the whole run."""
+    whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
+    for name, value in whole.items():
+        others: list[Any] = [head.get(name, type(value)()) for head in heads]
+        if name in ("runners", "columns", "entries"):
+            whole[name] = list(dict.fromkeys(one for each in others for one in each))
+        elif name in ("devices", "code objects"):
+            whole[name] = {key: one for each in others for key, one in each.items()}
+        elif name == "compilers":
+            whole[name] = _texts(others)
+    return checked(whole, Environment, "the environment of the shards")
+
+
+def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Several descriptions of how the code of targets was made, as one."""
+    found: dict[str, dict[str, None]] = {}
+    for texts in each:
+        for name, text in texts.items():
+            found.setdefault(name, {}).update(dict.fromkeys(text.split("; ")))
+    return {name: "; ".join(texts) for name, texts in found.items()}
+
+
+def costs_of(path: Path) -> dict[str, float]:
+    """The costs of kernel entries, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
+
+    Raises:
+        UsageError: the file is none.
+    """
+    found = read_json(content_of(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
+    return {
+        f"{kernel.op}[{','.join(kernel.dtypes)}]": float(sum(c.instructions + PER_CASE * c.run for c in kernel.cells))
+        for kernel in found.kernels
+    }

@@ -1,0 +1,127 @@
+"""Faults planted in the kernels of a run: what is caught, and what survives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import parity
+from parity.application.run import Prepared
+from parity.engine import Journal, Progress, quiet
+from parity.errors import NotAvailable
+from parity.mutation import Recall, Settings, Subject, Tried, Usual, mutate, recall_of
+from parity.platform.cache import digest
+from parity.platform.files import below
+
+__all__ = ["JOURNAL", "Planted", "plant"]
+
+JOURNAL = "mutants.jsonl"
+"""The file of an output folder that has a line for each fault."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The faults that were planted, also of a run that ended early: ``stopped`` is the exception that ended it.
+
+    ``resumed`` of them were known from a run before. ``problems`` say in which kernels nothing could be planted.
+    """
+
+    tried: tuple[Tried, ...]
+    recall: Recall
+    seconds: float
+    resumed: int = 0
+    problems: tuple[str, ...] = ()
+    stopped: KeyboardInterrupt | NotAvailable | None = field(default=None)
+
+
+def plant(
+    prepared: Prepared,
+    settings: Settings,
+    folder: Path,
+    *,
+    progress: Progress = quiet,
+    each: Callable[[Tried], None] | None = None,
+) -> Planted:
+    """Plant faults in AMD's kernels of a run, to the end or to Ctrl-C; ``folder`` keeps the journal.
+
+    Raises:
+        UsageError, SystemLacks: the journal cannot be written.
+    """
+    run, plan = prepared.run, prepared.plan
+    subjects = tuple(_subjects(prepared))
+    problems: dict[str, None] = {}
+    start = time.perf_counter()
+    stopped: KeyboardInterrupt | NotAvailable | None = None
+    tried: list[Tried] = []
+
+    def problem(subject: Subject, error: Exception) -> None:
+        problems.setdefault(f"{subject.op} on {subject.column.target}: {error}")
+
+    budgets: dict[tuple[str, str], float] = {}
+
+    def measured(subject: Subject, usual: Usual) -> None:
+        entry = run.suite.entry(subject)
+        for kernel in entry.kernels:
+            budgets[kernel, subject.column.target] = round(usual.budget, 6)
+        if left := usual.drawn - usual.cases:
+            told = f"{subject.op} on {subject.column.target}: {left} of {usual.drawn} cases are left out"
+            problems.setdefault(f"{told}, because {entry.kernel} does not pass them as it is")
+
+    decides = {
+        "environment": {**run.environment(plan), "arguments": []},
+        "parity": _own_digest(),
+        "search": settings.search,
+    }
+    advice = "choose another folder with --output"
+    with Journal(folder / JOURNAL, Tried, decides, "planted faults", advice) as journal:
+        known = {one.mutant.key: one for one in journal.entries}
+        try:
+            with closing(  # type: ignore[type-var]
+                mutate(
+                    plan,
+                    run.suite,
+                    subjects,
+                    settings,
+                    known=known,
+                    progress=progress,
+                    problem=problem,
+                    measured=measured,
+                    pools=run.pools,
+                )
+            ) as results:
+                for one in results:
+                    if one.mutant.key not in known:
+                        journal.add(one)
+                    tried.append(one)
+                    if each:
+                        each(one)
+        except (KeyboardInterrupt, NotAvailable) as error:
+            stopped = error
+    order = {entry.kernel: i for i, entry in enumerate(run.entries)}
+    recall = recall_of(
+        tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=budgets
+    )
+    resumed = sum(one.mutant.key in known for one in tried)
+    return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(problems), stopped)
+
+
+def _subjects(prepared: Prepared) -> Iterator[Subject]:
+    """The kernels with the columns on which faults are planted, and those by which they are judged."""
+    run, plan = prepared.run, prepared.plan
+    for task in plan.tasks:
+        entry = run.suite.entry(task)
+        others = tuple(column for column in task.columns if column.vendor == "cuda")
+        for column in task.columns:
+            code = plan.code.get((entry.op.module, column))
+            if code is not None and column.vendor == "amd" and column.built:
+                sourced = not code.made_by.startswith("code object")
+                yield Subject(task, entry.op.module, column, () if entry.op.reference else others, sourced)
+
+
+def _own_digest() -> str:
+    """Of parity itself: what it draws and how it compares decides, too."""
+    here = Path(parity.__file__).parent
+    return digest(*(path.read_bytes() for path in sorted(below(here, ".py", ".csv"))))

@@ -1,0 +1,57 @@
+"""A run that was ended early, to be gone on with: what its record has of kernels that came to their end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from parity.application.results import RECORD
+from parity.application.run import Prepared
+from parity.engine import CaseRecord, Task, differing, read_record
+from parity.errors import UsageError
+from parity.platform.serialization import plain
+
+__all__ = ["resumed"]
+
+ACCIDENTS = ("no memory", "out of memory", "system", "killed", "not run")
+"""Why cases were not judged that may be judged the next time."""
+
+
+def resumed(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...]:
+    """The records in ``folder`` of the kernels that ``prepared`` need not execute again.
+
+    A run writes its record kernel by kernel, so only the last one may lack cases.
+
+    Raises:
+        UsageError: the folder has no record, or that of a run of something else, or with other settings.
+    """
+    run, plan = prepared.run, prepared.plan
+    record = read_record(folder / RECORD)
+    there, here = ({**plain(head), "arguments": []} for head in (record.environment, prepared.head()))
+    if told := differing(there, here, f"in {folder}", "now"):
+        raise UsageError(
+            f"{folder} has a run that cannot be resumed here: it differs in {told}; resume it with the same options, "
+            "sources and versions, or leave out --resume"
+        )
+    tasks = [((task.op, kernel), task) for task, kernel in run.kernels(plan)]
+    again = {key for key, count in Counter(key for key, _ in tasks).items() if count > 1}  # named cases beside drawn
+    again |= {_key(each) for each in record.records if each.verdict.kind in ACCIDENTS}
+    if record.records and not record.complete:
+        last = _key(record.records[-1])
+        cases = [each for each in record.records if _key(each) == last]
+        again |= {key for key, task in tasks if key == last and not _whole(prepared, task, cases)}
+    return tuple(each for each in record.records if _key(each) not in again)
+
+
+def _key(record: CaseRecord) -> tuple[str, str]:
+    return record.op, record.kernel
+
+
+def _whole(prepared: Prepared, task: Task, cases: list[CaseRecord]) -> bool:
+    """True if these are all cases of a kernel, on all of its columns."""
+    if not all(each.case for each in cases):  # none could be drawn
+        return False
+    recordings = prepared.run.columns.recordings
+    texts = [text for _, text in prepared.plan.draw(prepared.run.suite, task)]
+    has = (recordings[c].texts(c.target) if c in recordings else texts for c in task.columns)
+    return len(cases) == sum(text in each for each in has for text in texts)

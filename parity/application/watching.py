@@ -1,0 +1,45 @@
+"""A run that is repeated when files change: which of its kernels are as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from parity.application.run import Prepared
+from parity.engine import Task
+from parity.errors import UsageError
+from parity.platform.cache import digest
+from parity.platform.files import below
+from parity.suite.corpus import SUFFIX
+
+__all__ = ["fingerprints"]
+
+
+def fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
+    """A digest of everything that decides the verdicts on a kernel, by op and kernel: its cases, the file that declares
+    it, and its code on every column, whatever else is in the files of that code.
+    """
+    run, head, files = prepared.run, prepared.head(), prepared.run.suite.declared
+    others = [path for path in below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
+    settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
+    same = digest(repr(settings), *(path.read_bytes() for path in others))
+    return {
+        (task.op, kernel): digest(same, repr(task), files[task.op].read_bytes(), *_code(prepared, task))
+        for task, kernel in run.kernels(prepared.plan)
+    }
+
+
+def _code(prepared: Prepared, task: Task) -> Iterator[str]:
+    """The code of a task on all of its columns."""
+    from parity.emulator import Device
+    from parity.emulator.ptx import PtxDevice
+
+    entry = prepared.run.suite.entry(task)
+    for column in task.columns:
+        if (code := prepared.plan.code.get((entry.op.module, column))) is None:
+            continue
+        device = PtxDevice if column.vendor == "cuda" else Device
+        for symbol in map(code.symbol, entry.kernels):
+            try:
+                yield from device.parts(code, symbol)
+            except (UsageError, KeyError):  # it cannot be told apart from others
+                yield code.digest

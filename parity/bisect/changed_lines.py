@@ -1,0 +1,105 @@
+"""The source lines whose instructions are others in one code of a kernel than in another."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from parity.compilers.targets import target
+from parity.emulator.amdgpu.classes import WAIT, class_of
+from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.ptx.parse import file_names, function, kernel_functions
+from parity.model.code_object import CodeObject
+
+__all__ = ["Change", "changes", "texts_of"]
+
+SHOWN = 3
+"""Kinds of instructions that are named of a line, before and after; of more only the number is."""
+
+_ENCODING = re.compile(r"(?:_e32|_e64|_dpp|_dpp8|_sdwa)+$")
+_FUSED = re.compile(r"^v_(?:fmac|fmaak|fmamk)(?=_f)")
+_MOVES = re.compile(r"(?:[sv]_(?:mov|cmov|movk|nop)|v_accvgpr|mov|cvta)(?=[_.\d]|$)")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A source line, ``file:line``, with the instructions that it lost and those that it got, by name and number."""
+
+    place: str
+    lost: tuple[tuple[str, int], ...]
+    got: tuple[tuple[str, int], ...]
+
+    @property
+    def size(self) -> int:
+        """The number of instructions."""
+        return sum(number for _, number in (*self.lost, *self.got))
+
+    def __str__(self) -> str:
+        lost, got = map(_named, (self.lost, self.got))
+        if not self.lost or not self.got:
+            return f"{got} more" if self.got else f"{lost} less"
+        return f"{lost} now {got}"
+
+
+def changes(before: CodeObject, after: CodeObject, kernels: Iterable[str], about: str = "") -> tuple[Change, ...]:
+    """The lines of which kernels, by name, have other instructions after than before.
+
+    Moves, waits and the encodings of an instruction do not count, which follow from what registers are free; nor does
+    an instruction of which the kernels have as many as before, on whatever line the compiler says. Lines that a text is
+    ``about``, which names them as ``file:line``, come first, then those that changed most.
+    """
+    names = tuple(kernels)
+    old, new = (_lines(code, names) for code in (before, after))
+    had, has = (sum(lines.values(), Counter[str]()) for lines in (old, new))
+    found = []
+    for place in old.keys() | new.keys():
+        one, other = old.get(place, Counter[str]()), new.get(place, Counter[str]())
+        lost, got = (
+            tuple((name, number) for name, number in sorted(each.items()) if had[name] != has[name])
+            for each in (one - other, other - one)
+        )
+        if lost or got:
+            found.append(Change(place, lost, got))
+    named = set(re.findall(r"[^\s():,]+:\d+", about))
+    return tuple(sorted(found, key=lambda each: (each.place not in named, -each.size, *_order(each.place))))
+
+
+def _lines(code: CodeObject, kernels: Collection[str]) -> dict[str, Counter[str]]:
+    """The instructions of each source line, by name."""
+    found: dict[str, Counter[str]] = {}
+    for item in _instructions(code, kernels):
+        for each in (item, item.paired) if item.paired else (item,):
+            name = _FUSED.sub("v_fma", _ENCODING.sub("", each.mnemonic.replace("v_dual_", "v_")))
+            if item.source and class_of(each.mnemonic) != WAIT and not _MOVES.match(name):
+                found.setdefault(item.source, Counter())[name] += 1
+    return found
+
+
+def texts_of(code: CodeObject, kernels: Collection[str]) -> list[str]:
+    """The instructions of kernels, without the places that they come from."""
+    return [item.text for item in _instructions(code, kernels)]
+
+
+def _instructions(code: CodeObject, kernels: Collection[str]) -> Iterator[Instruction]:
+    for symbol in dict.fromkeys(map(code.symbol, kernels)):
+        if symbol not in code.kernels:
+            continue
+        if target(code.target).vendor == "amd":
+            yield from kernel_code(code.listing, symbol).instructions
+            continue
+        for text in kernel_functions(code.listing, symbol):
+            items = function(text, file_names(code.listing)).items
+            yield from (item for item in items if isinstance(item, Instruction))
+
+
+def _named(instructions: tuple[tuple[str, int], ...]) -> str:
+    if len(instructions) > SHOWN:
+        return f"{sum(number for _, number in instructions)} instructions"
+    return " + ".join(f"{number} {name}" if number > 1 else name for name, number in instructions)
+
+
+def _order(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdigit() else 0

@@ -1,0 +1,1 @@
+"""Builds every module of a suite for every target."""

@@ -1,0 +1,186 @@
+"""The parts of a run that a worker needs, as files that travel by the digest of their content.
+
+There are three kinds of content: the suite (sources, case files, headers), the code object of a module, and a recording
+that is replayed. Each is packed into bytes, whose SHA-256 names them; a worker keeps what it has unpacked in its cache,
+and asks for what it lacks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from parity.compilers.compile_options import Side
+from parity.engine import Column, Plan
+from parity.errors import NotAvailable, UsageError
+from parity.model.code_object import CodeObject
+from parity.platform.cache import Cache, default_root
+from parity.platform.files import below
+from parity.platform.serialization import packed, unpacked
+from parity.suite.corpus import SUFFIX
+
+__all__ = ["Bundle", "bundled", "digest_of", "kept", "plan_of"]
+
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
+SOURCES = (*HEADERS, ".cu", ".cc", ".cpp", ".hip", ".hsaco", ".co", ".ptx", ".csv", ".json", ".toml")
+
+LARGEST = 2**28
+"""Bytes of sources and headers that a suite may have."""
+
+CODE, BUNDLE, RECORDING = "code.pickle", "plan.pickle", "recording.zip"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A plan without what travels by itself: the digests of the suite, of code objects, of recordings by their spec.
+
+    ``moved`` has, for each folder of the suite, where it is in the content.
+    """
+
+    plan: Plan
+    suite: str
+    code: Mapping[tuple[str, Column], str]
+    recordings: Mapping[str, str]
+    moved: Mapping[Path, str] = field(default_factory=dict)
+
+    def contents(self, module: str, columns: tuple[Column, ...]) -> tuple[str, ...]:
+        """The digests of what a call about a module on these columns needs."""
+        code = (self.code.get((module, column)) for column in columns)
+        recordings = (self.recordings.get(column.spec) for column in columns)
+        return tuple(dict.fromkeys(each for each in (self.suite, *code, *recordings) if each))
+
+
+def bundled(plan: Plan) -> tuple[Bundle, str, dict[str, bytes]]:
+    """A plan as it travels: the bundle, its digest, and all contents by their digest.
+
+    Raises:
+        UsageError: a file cannot be read, or there are too many of them.
+    """
+    contents: dict[str, bytes] = {}
+
+    def add(files: Mapping[str, bytes]) -> str:
+        data = zlib.compress(packed(dict(sorted(files.items()))), 1)
+        key = digest_of(data)
+        contents[key] = data
+        return key
+
+    moved = dict(_folders(plan))
+    try:
+        suite = add(dict(_sources(moved)))
+        code: dict[tuple[str, Column], str] = {}
+        same: dict[int, str] = {}
+        for key, each in plan.code.items():
+            if id(each) not in same:  # columns of one target share it
+                binary = {each.binary.name: each.binary.read_bytes()} if each.binary else {}
+                same[id(each)] = add({CODE: pickle.dumps(each), **binary})
+            code[key] = same[id(each)]
+        files = {c.spec: Path(c.spec.partition("=")[2]) for c in plan.columns if not c.live}
+        recordings = {spec: add({RECORDING: path.read_bytes()}) for spec, path in files.items()}
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename}, which workers need: {error.strerror}") from error
+    bundle = Bundle(replace(plan, tasks=(), code={}), suite, code, recordings, moved)
+    return bundle, add({BUNDLE: pickle.dumps(bundle)}), contents
+
+
+def digest_of(data: bytes) -> str:
+    """The name of a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def kept(digest: str, fetch: Callable[[str], bytes]) -> Path:
+    """The folder with a content, which is fetched if it is not there.
+
+    Raises:
+        NotAvailable: what was fetched is something else.
+    """
+
+    def build(folder: Path) -> None:
+        data = fetch(digest)
+        if (found := digest_of(data)) != digest:
+            raise NotAvailable(f"the content {digest} was asked for, and {found} arrived: it is not used")
+        for name, content in unpacked(zlib.decompress(data), dict[str, bytes], f"the content {digest}").items():
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise NotAvailable(f"the content {digest} has a file {name!r}, which lies outside of its folder")
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    return Cache(default_root()).get(digest, build)[0]
+
+
+def plan_of(bundle: str) -> Plan:
+    """The plan of a bundle in the cache, as its suite is; code objects are read from there when they are used."""
+    cache = Cache(default_root())
+    found: Bundle = pickle.loads((cache.folder(bundle) / BUNDLE).read_bytes())
+    suite = cache.folder(found.suite)
+    plan, moved = found.plan, {before: suite / after for before, after in found.moved.items()}
+    sides = plan.sides
+    return replace(
+        plan,
+        kernels=moved[plan.kernels],
+        cases=moved[plan.cases],
+        code=_Codes(found.code),
+        specs={spec: f"recorded={cache.folder(key) / RECORDING}" for spec, key in found.recordings.items()},
+        sides=replace(
+            sides,
+            cuda=_side(sides.cuda, moved),
+            amd=_side(sides.amd, moved),
+            ported=moved[sides.ported] if sides.ported else None,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Codes(Mapping[tuple[str, Column], CodeObject]):
+    """Code objects by module and column, out of the cache."""
+
+    digests: Mapping[tuple[str, Column], str]
+    read: dict[str, CodeObject] = field(default_factory=dict)
+
+    def __getitem__(self, key: tuple[str, Column]) -> CodeObject:
+        digest = self.digests[key]
+        if digest not in self.read:
+            folder = Cache(default_root()).folder(digest)
+            code: CodeObject = pickle.loads((folder / CODE).read_bytes())
+            self.read[digest] = replace(code, binary=folder / code.binary.name) if code.binary else code
+        return self.read[digest]
+
+    def __iter__(self) -> Iterator[tuple[str, Column]]:
+        return iter(self.digests)
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+
+def _folders(plan: Plan) -> Iterator[tuple[Path, str]]:
+    """The folders of the suite, and where they are in its content."""
+    yield plan.kernels, "kernels"
+    yield plan.cases, "cases"
+    if plan.sides.ported:
+        yield plan.sides.ported, "hip"
+    for number, folder in enumerate(dict.fromkeys((*plan.sides.cuda.include, *plan.sides.amd.include))):
+        if folder not in (plan.kernels, plan.cases, plan.sides.ported):
+            yield folder, f"include/{number}"
+
+
+def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
+    size = 0
+    for folder, name in moved.items():
+        suffixes = HEADERS if name.startswith("include/") else (*SOURCES, ".py", SUFFIX)
+        for path in below(folder, *suffixes):
+            inside = path.relative_to(folder)
+            if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
+                continue
+            content = path.read_bytes()
+            size += len(content)
+            if size > LARGEST:
+                raise UsageError(f"{folder} and what is beside it has more than {LARGEST >> 20} MiB of sources")
+            yield f"{name}/{inside.as_posix()}", content
+
+
+def _side(side: Side, moved: Mapping[Path, Path]) -> Side:
+    return replace(side, include=tuple(moved.get(folder, folder) for folder in side.include))

@@ -1,0 +1,354 @@
+"""From a code object built elsewhere back to the listing that the emulator executes, with the tools of an LLVM.
+
+What the disassembler prints is assembled again, and where that gives other bytes the instruction counts as not read:
+an LLVM older than the compiler silently drops bits that it has no name for (the halves of registers on RDNA 3).
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from parity.compilers.targets import Target, target
+from parity.errors import MissingTool, ParityError, UsageError
+
+__all__ = ["Disassembler", "find_disassembler", "listing_of"]
+
+_BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
+_AMDGPU = 224  # EM_AMDGPU
+_LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)
+_PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
+_NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # how LLVM 15 prints it
+_ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
+_REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
+_TARGET = re.compile(r"^amdhsa\.target: .*--(\w+).*$", re.MULTILINE)
+_VERSION = re.compile(r"LLVM version (\d+)")
+# What a distance from the instruction counter is added with, by halves: s_add_co_* since generation 12.
+_LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
+_DATA = (".rodata", ".data", ".bss")
+
+# Bits of the kernel descriptor by word: name, lowest bit, number of bits. LLVM, "User Guide for AMDGPU Backend".
+_RSRC2 = (
+    ("user_sgpr_count", 1, 5),
+    ("system_sgpr_workgroup_id_x", 7, 1),
+    ("system_sgpr_workgroup_id_y", 8, 1),
+    ("system_sgpr_workgroup_id_z", 9, 1),
+    ("system_sgpr_workgroup_info", 10, 1),
+    ("system_vgpr_workitem_id", 11, 2),
+)
+_PROPERTIES = (
+    ("user_sgpr_private_segment_buffer", 0, 1),
+    ("user_sgpr_dispatch_ptr", 1, 1),
+    ("user_sgpr_queue_ptr", 2, 1),
+    ("user_sgpr_kernarg_segment_ptr", 3, 1),
+    ("user_sgpr_dispatch_id", 4, 1),
+    ("user_sgpr_flat_scratch_init", 5, 1),
+    ("user_sgpr_private_segment_size", 6, 1),
+    ("wavefront_size32", 10, 1),
+    ("uses_dynamic_stack", 11, 1),
+)
+
+
+@dataclass(frozen=True)
+class Disassembler:
+    """``llvm-objdump`` of one LLVM, beside which its ``llvm-readobj`` and ``llvm-mc`` are."""
+
+    objdump: Path
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.objdump} (LLVM {self.version})"
+
+    def tool(self, name: str) -> Path:
+        """A tool of the same LLVM."""
+        return self.objdump.with_name(self.objdump.name.replace("llvm-objdump", name))
+
+    def run(self, name: str, *arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a tool; the caller looks at what came of it."""
+        command = [str(self.tool(name)), *map(str, arguments)]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An instruction at an address: its text, its bytes, and what it was compiled from."""
+
+    address: int
+    text: str
+    code: bytes
+    place: str
+
+
+def find_disassembler() -> Disassembler:
+    """The newest LLVM of those below ``$ROCM_PATH`` and ``/opt/rocm`` and on PATH (``llvm-objdump``, ``-19``, ...).
+
+    Raises:
+        MissingTool: there is none.
+    """
+    if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")):
+        return found
+    raise MissingTool(
+        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc beside it)",
+        "$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH",
+        "the package llvm of your distribution (Debian, Ubuntu: apt install llvm), or ROCm",
+    )
+
+
+@functools.cache
+def _installed(rocm: str, path: str) -> Disassembler | None:
+    folders = [Path(root, "llvm/bin") for root in (rocm, "/opt/rocm") if root]
+    folders += [Path(folder) for folder in path.split(os.pathsep) if folder]
+    found = []
+    for objdump in (p for folder in folders for p in folder.glob("llvm-objdump*") if shutil.which(p)):
+        try:
+            text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
+        except OSError:  # of another machine, say
+            continue
+        if (version := _VERSION.search(text)) and "amdgcn" in text:
+            one = Disassembler(objdump, int(version[1]))
+            found += [one] if all(one.tool(name).is_file() for name in ("llvm-readobj", "llvm-mc")) else []
+    return max(found, key=lambda one: one.version, default=None)
+
+
+def listing_of(path: Path, name: str = "") -> str:
+    """The listing of the code object in a file, which may be called ``name`` in errors.
+
+    Raises:
+        UsageError: it is no code object for a target that parity knows, or is damaged.
+        MissingTool: there is no disassembler.
+    """
+    name = name or path.name
+    from elftools.elf.elffile import ELFFile  # here, because it takes a while and most commands do without
+
+    content = path.read_bytes()
+    if content.startswith(_BUNDLES):
+        raise UsageError(
+            f"{name} is a bundle for several targets (a fat binary), not a code object; take it apart: "
+            f"clang-offload-bundler --unbundle --type=o --targets=hipv4-amdgcn-amd-amdhsa--gfx1100 --input={name} "
+            "--output=FILE, or compile with --no-gpu-bundle-output"
+        )
+    if not content.startswith(b"\x7fELF"):
+        raise UsageError(f"{name} is no code object: it does not begin like an ELF file, but with {content[:8]!r}")
+    tools = find_disassembler()
+    try:
+        elf = ELFFile(io.BytesIO(content))
+        if (end := elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"]) > len(content):
+            raise UsageError(f"{name} is cut off: it has {len(content)} bytes of {end} or more")
+        if elf.header["e_machine"] not in (_AMDGPU, "EM_AMDGPU"):
+            raise UsageError(f"{name} is no code object for AMD GPUs, but for {elf.header['e_machine']}")
+        return "\n".join(_listing(elf, path, name, tools))
+    except ParityError:
+        raise
+    except Exception as error:  # the reader of ELF files raises errors of many types for damaged ones
+        raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
+
+
+def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[str]:
+    metadata, where = _metadata(path, name, tools)
+    if any(s["sh_type"] in ("SHT_RELA", "SHT_REL") and s["sh_size"] for s in elf.iter_sections()):
+        raise UsageError(f"{name} has addresses in its data (relocations), which parity cannot place")
+    tables = [elf.get_section_by_name(table) for table in (".dynsym", ".symtab")]
+    symbols = {s.name: s for table in tables if table for s in table.iter_symbols()}
+    functions = {name: s for name, s in symbols.items() if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
+    names = {s["st_value"]: name for name, s in functions.items()}
+    lines = _disassembled(path, name, where, tools)
+    referred = _referred(lines, names, elf)
+    yield f'\t.amdgcn_target "amdgcn-amd-amdhsa--{where}"'
+    for i, (symbol, at) in enumerate((n, s) for n, s in functions.items() if names[s["st_value"]] == n):
+        start = at["st_value"]
+        body = [line for line in lines if start <= line.address < start + at["st_size"]]
+        if not body:
+            raise UsageError(f"{name}: {tools} finds no instructions in {symbol}")
+        yield from ("\t.text", f"\t.type\t{symbol},@function", f"{symbol}:", *_code(body, where, referred))
+        if descriptor := symbols.get(f"{symbol}.kd"):
+            yield '\t.section\t.rodata,"a"'
+            yield f"\t.amdhsa_kernel {symbol}"
+            fields = _descriptor(_bytes_at(elf, descriptor["st_value"], 64), where)
+            yield from (f"\t\t.amdhsa_{key} {value}" for key, value in fields.items())
+            yield from ("\t.end_amdhsa_kernel", "\t.text")
+        yield f".Lfunc_end{i}:"
+    yield from _data(elf, {address: n for address, n in referred.items() if address not in names})
+    yield from ("\t.text", "\t.amdgpu_metadata", metadata, "\t.end_amdgpu_metadata", "")
+
+
+def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
+    """The metadata, the target in it without its features, and that target."""
+    notes = tools.run("llvm-readobj", "--notes", "--elf-output-style=GNU", path).stdout
+    # Names that YAML would take for a truth value, such as y, are marked.
+    metadata = notes.partition("---\n")[2].partition("\n...")[0].replace(" !str ", " !!str ")
+    found = _TARGET.search(metadata)
+    if not found:
+        raise UsageError(
+            f"{name} has no metadata that names its target: it is damaged, or older than code object version 4; "
+            "compile again (-mcode-object-version=5)"
+        )
+    return _TARGET.sub(r"amdhsa.target: amdgcn-amd-amdhsa--\1", metadata), target(found[1])
+
+
+def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_Line]:
+    run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", path)
+    if run.returncode or "not a recognized processor" in run.stderr:
+        raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
+    lines, place = [], ""
+    for text in run.stdout.splitlines():
+        if match := _LINE.match(text):
+            code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
+            lines.append(_Line(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place))
+        elif match := _PLACE.match(text):
+            file = os.path.normpath(match["file"])  # LLVM 14 says ./file
+            place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
+    return _read_back(lines, where, tools)
+
+
+def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_Line]:
+    """The lines; texts that do not assemble to the same bytes are replaced by an instruction that does not exist."""
+    distinct = list(dict.fromkeys(line.text for line in lines if not line.text.startswith(".")))  # data is not read
+    arguments = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={where}", "-show-encoding")
+    run = tools.run("llvm-mc", *arguments, text="\n".join(distinct) + "\n")
+    refused = {int(number) - 1 for number in _REFUSED.findall(run.stderr)}
+    accepted = [text for i, text in enumerate(distinct) if i not in refused]
+    codes = [bytes(int(part, 16) for part in each.split(",")) for each in _ENCODING.findall(run.stdout)]
+    if len(codes) != len(accepted):
+        raise UsageError(f"{tools.tool('llvm-mc')} does not assemble what {tools} prints: {run.stderr[:500]}")
+    known = dict(zip(accepted, codes, strict=True))
+    unknown = f"not_read_by_llvm_{tools.version}"
+    return [
+        line
+        if _same(known.get(line.text), line)
+        else _Line(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
+        for line in lines
+    ]
+
+
+def _same(code: bytes | None, line: _Line) -> bool:
+    """True if assembled code is that of the line, or differs only in what means the same."""
+    if code is None:
+        return False
+    if len(code) + 4 == len(line.code):  # linkers leave literals where assemblers choose an inline constant
+        (literal,) = struct.unpack("<i", line.code[-4:])
+        inline = 128 + literal if literal >= 0 else 192 - literal
+        return literal in range(-16, 65) and all(
+            new == old or (old, new) == (0xFF, inline) for old, new in zip(line.code, code, strict=False)
+        )
+    # The result of v_cmpx is EXEC whatever its field says, which assemblers fill in differently.
+    start = 1 if line.text.startswith("v_cmpx") and len(line.code) >= 8 else 0
+    return code[start:] == line.code[start:]
+
+
+def _referred(lines: Iterable[_Line], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
+    """The name of what is at each address that the code computes."""
+    sections = [s for s in elf.iter_sections() if s.name.startswith(_DATA)]
+    inside = [range(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in sections]
+    found: dict[int, str] = {}
+    for address in _addresses(list(lines)).values():
+        if address[1] in functions:
+            found[address[1]] = functions[address[1]]
+        elif any(address[1] in place for place in inside):
+            found[address[1]] = f".Ldata_{address[1]:x}"
+    return found
+
+
+def _addresses(lines: list[_Line]) -> dict[int, tuple[str, int]]:
+    """The instructions, by address, that add half of a distance to the instruction counter: which, and to where."""
+    found: dict[int, tuple[str, int]] = {}
+    for i, line in enumerate(lines):
+        if not line.text.startswith("s_getpc_b64 s["):
+            continue
+        low, high = re.findall(r"\d+", line.text.partition("[")[2])
+        halves: dict[str, tuple[int, int]] = {}
+        for near in lines[i + 1 : i + 9]:
+            mnemonic, _, rest = near.text.partition(" ")
+            parts = rest.split(", ")
+            for half, register, mnemonics in (("lo", low, _LOW), ("hi", high, _HIGH)):
+                if mnemonic in mnemonics and parts[:2] == [f"s{register}"] * 2 and re.match(r"-?\d", parts[2]):
+                    halves.setdefault(half, (near.address, int(parts[2], 0) % (1 << 32)))
+        if len(halves) == 2:
+            distance = halves["lo"][1] | halves["hi"][1] << 32
+            to = (line.address + len(line.code) + distance) % (1 << 64)
+            found |= {at: (half, to) for half, (at, _) in halves.items()}
+    return found
+
+
+def _code(body: list[_Line], where: Target, names: Mapping[int, str]) -> Iterator[str]:
+    addresses = _addresses(body)
+    targets = {line.address: _branched(line) for line in body if _is_branch(line)}
+    labels = set(targets.values())
+    place = ""
+    for line in body:
+        if line.address in labels:
+            yield f".Lbb_{line.address:x}:"
+        if line.place != place:
+            place = line.place
+            yield place
+        mnemonic, _, operands = line.text.partition(" ")
+        if line.address in targets:
+            operands = f".Lbb_{targets[line.address]:x}"
+        elif line.address in addresses:
+            half, to = addresses[line.address]
+            # From the end of s_getpc on: the literal of the low half begins 4 bytes later, that of the high one 12.
+            symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
+            operands = f"{operands.rpartition(',')[0]}, {symbol}"
+        yield f"\t{mnemonic} {operands}".rstrip()
+
+
+def _is_branch(line: _Line) -> bool:
+    return line.text.startswith(("s_branch ", "s_cbranch_"))
+
+
+def _branched(line: _Line) -> int:
+    """The address that a branch leads to; it is given in words from the next instruction on."""
+    (words,) = struct.unpack_from("<h", line.code)
+    return line.address + 4 + 4 * int(words)
+
+
+def _descriptor(data: bytes, where: Target) -> dict[str, int]:
+    lds, scratch, kernarg = struct.unpack_from("<3I", data)
+    rsrc2, properties = struct.unpack_from("<IH", data, 52)
+    return {
+        "group_segment_fixed_size": lds,
+        "private_segment_fixed_size": scratch,
+        "kernarg_size": kernarg,
+        "enable_private_segment" if where.architected_scratch else "system_sgpr_private_segment_wavefront_offset": rsrc2
+        & 1,
+        **{name: rsrc2 >> bit & (1 << count) - 1 for name, bit, count in _RSRC2},
+        **{name: properties >> bit & (1 << count) - 1 for name, bit, count in _PROPERTIES},
+    }
+
+
+def _bytes_at(elf: Any, address: int, size: int) -> bytes:
+    for section in elf.iter_sections():
+        if section["sh_addr"] and 0 <= (at := address - section["sh_addr"]) <= section["sh_size"] - size:
+            return bytes(section.data()[at : at + size])
+    raise ValueError(f"nothing is at the address {address:#x} of a kernel's descriptor")
+
+
+def _data(elf: Any, names: Mapping[int, str]) -> Iterator[str]:
+    """The data sections that the code refers to, whole, with a label at each place it refers to."""
+    for section in elf.iter_sections():
+        start = section["sh_addr"]
+        places = sorted(a for a in names if start <= a < start + section["sh_size"])
+        if not places or not section.name.startswith(_DATA):
+            continue
+        yield f"\t.section\t{section.name}"
+        yield f"\t.p2align\t{(section['sh_addralign'] or 1).bit_length() - 1}"
+        yield f".Lsection_{start:x}:"
+        content = b"" if section["sh_type"] == "SHT_NOBITS" else section.data()
+        cuts = [start, *places, start + section["sh_size"]]
+        for begin, end in itertools.pairwise(cuts):
+            if begin in names:
+                yield f"{names[begin]}:"
+            if not content:
+                yield f"\t.zero\t{end - begin}"
+            for at in range(begin, end if content else begin, 32):
+                part = content[at - start : min(at + 32, end) - start]
+                yield f'\t.ascii\t"{"".join(f"{chr(92)}x{byte:02x}" for byte in part)}"'

@@ -1,0 +1,247 @@
+"""An installed ROCm as the compiler for AMD targets: hipcc or amdclang++ with its own headers and device libraries.
+
+``$PARITY_TOOLCHAIN`` says what compiles: ``rocm``, ``wheels``, or ``auto`` (the default): a ROCm of version 6 or newer
+for the targets that it knows, else the wheels. An older one is used on request alone, because it lacks headers and
+targets that ports are written for today. With ``wheels`` the nvcc of a wheel compiles for CUDA targets, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.compilers.clang import COMPAT, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, CompileError, Unit, missed_by, wide
+from parity.compilers.clang import headers as compiler_headers
+from parity.compilers.headers import HipHeaders, kept_headers
+from parity.compilers.targets import DEFAULT_TARGETS, Target
+from parity.errors import MissingTool, UsageError, nearest
+from parity.platform.cache import digest
+
+__all__ = [
+    "TOOLCHAINS", "VARIABLE", "WHEELS", "Rocm", "chosen", "find", "installed", "other_headers", "with_headers",
+]  # fmt: skip
+
+VARIABLE = "PARITY_TOOLCHAIN"
+WHEELS = "wheels"
+TOOLCHAINS = ("auto", WHEELS, "rocm")
+OLDEST = (6, 0)
+"""The oldest ROCm that is used without being asked for."""
+
+FRONT_ENDS = ("hipcc", "amdclang++")
+HIPIFIERS = ("hipify-perl", "hipify-clang")
+# Headers that a ROCm may be too old to have; looked for after its own.
+SUPPLEMENT = HEADERS / "supplement"
+
+_FLAGS = (
+    *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=gnu++17", "-gline-tables-only"),
+    *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+    *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
+    "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
+)
+_ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # of clang 15 and newer
+_ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
+_EMPTY = SUPPLEMENT / "empty.hip"
+_UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
+_VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
+_CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
+_LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
+
+
+@dataclass(frozen=True)
+class Rocm:
+    """An installed ROCm: its folder, its HIP version, and the program that compiles."""
+
+    root: Path
+    version: tuple[int, ...]
+    compiler: Path
+
+    def __str__(self) -> str:
+        return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}, {self.compiler}"
+
+    @functools.cached_property
+    def clang(self) -> Path | None:
+        """The clang behind ``hipcc``."""
+        match = _CLANG.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
+        return Path(match[1]) if match else None
+
+    @functools.cached_property
+    def library(self) -> Path | None:
+        """The folder of the device libraries."""
+        match = _LIBRARY.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
+        return Path(os.path.normpath(match[1])).parent if match else None
+
+    @property
+    def described(self) -> str:
+        """The compiler in a few words."""
+        return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}"
+
+    @property
+    def hipifiers(self) -> tuple[Path, ...]:
+        """The translators that came with it."""
+        return tuple(path for name in HIPIFIERS if (path := self.root / "bin" / name).is_file())
+
+    def knows(self, target: Target) -> bool:
+        """True if it can compile for a target: clang and the device libraries have it."""
+        run = self._dry_run(target.name)
+        # Old ones say that they have no library for it, and leave with 0.
+        return run.returncode == 0 and "error:" not in run.stderr
+
+    def fingerprint(self, target: Target) -> str:
+        """Digest of everything but the source that decides what a compilation yields."""
+        library = self.library
+        stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
+        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
+        return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
+
+    def compile(self, unit: Unit, listing: Path, target: Target) -> None:
+        """Compile to an assembly listing.
+
+        Raises:
+            CompileError: the compiler refused it.
+        """
+        if not self.knows(target):
+            raise CompileError(unit.main.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
+        arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
+        result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
+        if result.returncode:
+            raise unit.refused(target, result.stderr, result.returncode)
+
+    def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
+        """The headers that a file includes and that are nowhere, see ``compiler.headers_missed``."""
+        start = self._arguments(target, unit)
+        return missed_by(
+            lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent).returncode, unit.main
+        )
+
+    def _arguments(self, target: Target, unit: Unit) -> tuple[str | Path, ...]:
+        return (
+            *_FLAGS,
+            *self._argument_names,
+            f"--offload-arch={target.name}",
+            *unit.flags,
+            *(part for folder in unit.include for part in ("-I", folder)),
+            *("-isystem", COMPAT),
+            *(part for header in unit.forced for part in ("-include", header)),
+            *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
+        )
+
+    def assemble(self, listing: Path, output: Path, target: Target) -> None:
+        """Make the loadable HSACO ``output`` of an assembly listing.
+
+        Raises:
+            CompileError: assembler or linker refused it, which is a defect of the toolchain.
+        """
+        clang = self.clang or self.compiler
+        result = self._run(clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", *wide(listing), listing, "-o", output)
+        if result.returncode:
+            raise CompileError(listing.stem, target.name, result.stderr)
+
+    @functools.cached_property
+    def _argument_names(self) -> tuple[str, ...]:
+        """The flag that keeps the names of kernel arguments in the metadata, if the compiler knows it."""
+        run = self._run(self.compiler, *_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", _EMPTY)
+        return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
+
+    @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
+    def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
+        """The output of ``-###``: the commands that a compilation would consist of."""
+        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", _EMPTY, "-o", os.devnull)
+
+    def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        # Without HIP_PLATFORM, an old hipcc compiles for NVIDIA wherever there is an nvcc.
+        return subprocess.run(
+            [str(program), *map(str, arguments)],
+            capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
+            env={**os.environ, "HIP_PLATFORM": "amd"},
+        )  # fmt: skip
+
+
+def installed() -> Rocm | None:
+    """The ROCm below ``$ROCM_PATH``, ``/opt/rocm``, around the ``hipcc`` on PATH, or of the distribution (``/usr``)."""
+    return next(map(_rocm, filter(_is_rocm, _roots())), None)
+
+
+def find() -> Rocm:
+    """The installed ROCm.
+
+    Raises:
+        MissingTool: there is none.
+    """
+    found = installed()
+    if found is None:
+        raise MissingTool(
+            "ROCm (hipcc or amdclang++, and include/hip)",
+            "$ROCM_PATH, /opt/rocm, PATH, /usr",
+            "the packages of AMD (rocm-hip-sdk) or of your distribution (Debian, Ubuntu: apt install hipcc)",
+        )
+    return found
+
+
+def chosen(target: Target) -> Rocm | None:
+    """The ROCm that compiles for an AMD target; None for the wheels.
+
+    Raises:
+        UsageError: ``$PARITY_TOOLCHAIN`` is none of ``TOOLCHAINS``.
+        MissingTool: a ROCm was asked for, and there is none.
+    """
+    asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
+    if asked not in TOOLCHAINS:
+        raise UsageError(f"{VARIABLE}={asked} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+    if asked == WHEELS:
+        return None
+    if asked == "rocm":
+        return find()
+    found = installed()
+    return found if found and found.version >= OLDEST and found.knows(target) else None
+
+
+def other_headers(target: Target) -> tuple[HipHeaders, ...]:
+    """AMD's headers that are at hand, in the cache or installed, in other versions than that which a target is compiled
+    with; by version.
+    """
+    rocm = installed()
+    used = chosen(target) or compiler_headers()
+    found = {each.version: each for each in kept_headers()}
+    if rocm:
+        own = HipHeaders(rocm.root / "include", ".".join(map(str, rocm.version)))
+        found[own.version] = own
+    version = ".".join(map(str, used.version)) if isinstance(used, Rocm) else used.version if used else ""
+    return tuple(each for _, each in sorted(found.items()) if each.version != version)
+
+
+def with_headers(headers: HipHeaders) -> tuple[str, ...]:
+    """The flags, before all others, with which code is compiled with other headers of AMD's."""
+    places = ("-isystem", str(COMPAT), "-isystem", str(headers.folder))
+    return (*places, f"-fdebug-prefix-map={headers.folder}={HIP_ALIAS}")
+
+
+def _roots() -> Iterator[Path]:
+    for root in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
+        if root:
+            yield Path(root)
+    for name in FRONT_ENDS:
+        if path := shutil.which(name):
+            yield Path(path).parents[1]
+    yield Path("/usr")
+
+
+def _is_rocm(root: Path) -> bool:
+    return any((root / "bin" / name).is_file() for name in FRONT_ENDS) and _version_file(root).is_file()
+
+
+def _version_file(root: Path) -> Path:
+    return root / "include" / "hip" / "hip_version.h"
+
+
+@functools.cache
+def _rocm(root: Path) -> Rocm:
+    numbers = dict(_VERSION.findall(_version_file(root).read_text()))
+    version = tuple(int(numbers.get(part, 0)) for part in ("MAJOR", "MINOR", "PATCH"))
+    front = next(path for name in FRONT_ENDS if (path := root / "bin" / name).is_file())
+    return Rocm(root, version, front)

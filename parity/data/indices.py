@@ -1,0 +1,97 @@
+"""Index streams: ids into a dim of a given extent, as endless and random-access as the data streams; ``offsets`` ends
+with its tensor.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+
+from parity.data.values import field, mix
+from parity.model.dtypes import Array, DType
+
+__all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
+
+
+DISTINCT = 3
+"""The number of different ids of ``repeat``."""
+
+
+def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int) -> Array:
+    """Elements ``start`` to ``start + count - 1`` of an index stream, shape (count,).
+
+    Every id lies in [0, bound), and below the maximum of its type, which means "none" to many kernels. With ``bound`` 0
+    there is no such id: all are 0, and it is for the caller to refuse them.
+    """
+    extent = max(1, min(bound, int(dtype.max)))
+    index = np.arange(start, start + count, dtype=np.uint64)
+    random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
+    return INDEX_STREAMS[stream](dtype, index, random, extent)
+
+
+def is_sentinel(values: Array, dtype: DType) -> Array:
+    """True where an id is the maximum of its type."""
+    return np.asarray(values == dtype.max)
+
+
+def _index(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Uniform."""
+    return (field(random, 0, 63) % np.uint64(extent)).astype(dtype.numpy)
+
+
+def _repeat(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """A few ids over and over, the last index among them."""
+    choice = field(random, 0, 32) % np.uint64(DISTINCT)
+    return ((np.uint64(extent - 1) * choice) // np.uint64(DISTINCT - 1)).astype(dtype.numpy)
+
+
+def _ramp(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Every index in turn."""
+    return (index % np.uint64(extent)).astype(dtype.numpy)
+
+
+def _permutation(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Every index once before any comes again, in no order: a bijection of the next power of two, walked until it is
+    inside.
+    """
+    bits = max(1, (extent - 1).bit_length())
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    found = index % np.uint64(extent)
+    outside = np.ones(found.shape, np.bool_)
+    while outside.any():
+        x = found[outside]
+        for factor in (0x9E3779B1, 0x85EBCA77):
+            x = (x * np.uint64(factor) + np.uint64(0x27D4EB2F)) & mask
+            x ^= x >> shift
+        found[outside] = x
+        outside = found >= np.uint64(extent)
+    return found.astype(dtype.numpy)
+
+
+def _sentinel(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """One in four is the maximum of the type; the rest are uniform."""
+    none = field(random, 40, 2) == 0
+    return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), extent))
+
+
+def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Where the rows of a sparse matrix begin, and the last one ends: from 0 up to ``extent - 1``, never descending.
+
+    One row in four is empty, and some are much longer than others.
+    """
+    lengths = np.where(field(random, 40, 2) == 0, 0, field(random, 0, 12).astype(np.int64) ** 2)
+    places = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[:-1])))[: len(index)]
+    total = int(places[-1]) if len(places) else 0
+    return (places * (extent - 1) // max(1, total)).astype(dtype.numpy)
+
+
+INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
+    "ramp": _ramp,
+    "index": _index,
+    "repeat": _repeat,
+    "sentinel": _sentinel,
+    "permutation": _permutation,
+    "offsets": _offsets,
+}

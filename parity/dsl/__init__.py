@@ -1,0 +1,1 @@
+"""The language of op declarations: expressions, shapes and kernel arguments."""

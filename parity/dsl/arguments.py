@@ -1,0 +1,81 @@
+"""Arguments of kernels as words: ``x``, ``numel:i32``, ``n:i32=r*c``, and the fields of structures likewise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from parity.dsl.expression import Expression, Scope, Value, expression, whole
+from parity.errors import UsageError, natural
+from parity.model.dtypes import DType, dtype
+from parity.model.launch import Scalar
+
+__all__ = ["Word", "in_range", "word_of"]
+
+USUAL = "u64"
+"""The type of a value for which none is given."""
+
+_WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<kind>\w+)(?:\[(?P<count>\d+)\])?)?(?:=(?P<value>.+))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Word:
+    """An argument, or a field: its name, and, for a value, its type and what it is (without one: what the name says).
+
+    ``count`` is the length of a field that is an array; what its value lacks is 0.
+    """
+
+    name: str
+    kind: str = ""
+    value: Expression | None = None
+    count: int | None = None
+
+    @property
+    def expression(self) -> Expression:
+        """The expression of its value."""
+        return self.value or expression(self.name)
+
+    def scalars(self, scope: Scope, types: Mapping[str, DType]) -> Scalar | tuple[Scalar, ...]:
+        """Its value, or its values if it is an array.
+
+        Raises:
+            UsageError: the value is none of the type, or there are more than the array holds.
+        """
+        kind = types.get(self.kind) or dtype(self.kind or USUAL)
+        value = self.expression(scope)
+        if self.count is None:
+            return self._scalar(value, kind)
+        values = value if isinstance(value, tuple) else (value,)
+        if len(values) > self.count:
+            raise UsageError(f"{self.name} has {len(values)} values; its array holds {self.count}")
+        return tuple(self._scalar(each, kind) for each in (*values, *(0,) * (self.count - len(values))))
+
+    def _scalar(self, value: Value, kind: DType) -> Scalar:
+        if not kind.is_float:
+            value = whole(int(value) if isinstance(value, bool) else value, self.expression.text)
+        return Scalar(kind, in_range(value, kind, self.name))
+
+
+def word_of(text: str) -> Word:
+    """The word with that text.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = _WORD.fullmatch(text)
+    if not match:
+        raise UsageError(f"{text!r} is no argument; write name, name:i32 or name:i32=expression, without blanks")
+    count = natural(match["count"], f"the length of {match['name']}") if match["count"] else None
+    return Word(match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count)
+
+
+def in_range(value: Value, kind: DType, name: str) -> Value:
+    """The value, if its type holds it.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not kind.is_float and not kind.min <= value <= kind.max:
+        raise UsageError(f"{name}={value} is outside of {kind}: {kind.min} to {kind.max}")
+    return value

@@ -1,0 +1,1 @@
+"""Translates AMDGPU listings to C++ and executes them on the CPU."""

@@ -1,0 +1,300 @@
+"""From the instructions of one kernel to a C++ function that executes one wavefront.
+
+Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
+Branches become ``goto``. ``instructions`` translates single instructions; this module puts the function together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from parity.compilers.targets import Target
+from parity.emulator.amdgpu.instructions import END, emit
+from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, semantics
+from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
+from parity.emulator.faults import Refused, UnknownInstruction
+from parity.emulator.parse import Instruction, KernelCode
+from parity.emulator.writer import Missing, Unknown, Writer
+
+__all__ = [
+    "COUNTERS",
+    "blocks_of",
+    "entry_of",
+    "items_of",
+    "registers_of",
+    "runs_of",
+    "teaching",
+    "translate",
+    "writer_of",
+]
+
+_CALLS = ("s_swappc_b64", "s_setpc_b64")
+
+COUNTERS = "_counters"
+"""The name of a kernel's counters is its symbol and this."""
+
+
+def translate(
+    kernel: KernelCode,
+    symbol: str,
+    target: Target,
+    symbols: Mapping[str, int],
+    *,
+    fast: bool = False,
+    counted: bool = False,
+) -> str:
+    """C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes one wavefront of the kernel.
+
+    ``symbols`` are the byte offsets of the code object's data in its image. ``fast`` code is there twice: once for EXEC
+    of all ones, see ``_full``, and once for any EXEC. ``counted`` code adds up how many wavefronts began each basic
+    block: in a global array of ``u64``, one for every item (see ``blocks_of``).
+
+    Raises:
+        UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
+    """
+    w, entry = _translated(kernel, target, symbols, fast, symbol + COUNTERS if counted else "")
+    declared = [
+        f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
+        for i, register in enumerate(sorted(w.registers))
+    ]
+    text = "\n".join(
+        [
+            *([f"EXPORTED u64 {w.counters}[{len(w.items)}]; u64 {w.counters}[{len(w.items)}];"] if counted else []),
+            f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
+            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget; Context *const self = c;",
+            *declared,
+            *entry,
+            *w.lines,
+            "}",
+        ]
+    )
+    return w.rendered(text)
+
+
+def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
+    """The registers of a kernel in the order of their numbers, each with the first instruction that names it."""
+    w, _ = _translated(kernel, target, symbols, False)
+    found = {}
+    for register, at in sorted(w.registers.items()):
+        w.at = at
+        found[register] = kernel.instructions[w.number]
+    return found
+
+
+def blocks_of(kernel: KernelCode) -> dict[int, list[Instruction]]:
+    """The instructions of every basic block that count, by the number of the item it begins with."""
+    return _blocks(items_of(kernel))
+
+
+def runs_of(items: Sequence[Instruction | str]) -> dict[int, bool]:
+    """The basic blocks of coverage, by the item that they begin with: whether their instructions are all scalar.
+
+    A change of EXEC ends one: what follows may have no lane, and no branch that skips it then.
+    """
+    runs: dict[int, bool] = {}
+    start, fresh = 0, True
+    for i, item in enumerate(items):
+        if fresh or isinstance(item, str):
+            start = i
+        fresh = isinstance(item, Instruction) and (
+            item.mnemonic in BRANCHES or item.mnemonic in _CALLS or _writes_exec(item)
+        )
+        if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
+            runs[start] = runs.get(start, True) and item.mnemonic.startswith("s_")
+    return runs
+
+
+def items_of(kernel: KernelCode) -> list[Instruction | str]:
+    """The instructions, and the labels that are branched to or called."""
+    targets = {item.operands[0] for item in kernel.instructions if item.mnemonic in BRANCHES}
+    targets |= {*kernel.callees, *_jumps(kernel)}
+    return [item for item in kernel.items if isinstance(item, Instruction) or item in targets]
+
+
+def _jumps(kernel: KernelCode) -> list[str]:
+    """The labels of which the address is computed, for branches that are too long for the branch instructions."""
+    return list(
+        dict.fromkeys(
+            match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
+        )
+    )
+
+
+def _translated(
+    kernel: KernelCode, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
+) -> tuple[Writer, list[str]]:
+    """The translation and, apart, what stands before it."""
+    w = writer_of(kernel, target, symbols, counters)
+    with teaching(kernel, w):
+        if fast:
+            _full(w)
+        _general(w)
+    return w, entry_of(kernel, w)
+
+
+def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
+    """A writer that is about to translate a kernel."""
+    items = items_of(kernel)
+    return Writer(
+        target,
+        items,
+        {item: i for i, item in enumerate(items) if isinstance(item, str)},
+        {start: len(block) for start, block in _blocks(items).items()},
+        symbols,
+        kernel.callees,
+        _jumps(kernel),
+        [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
+        counters,
+        kernel.descriptor.get("accum_offset") or kernel.descriptor.get("next_free_vgpr") or 256,
+    )
+
+
+@contextlib.contextmanager
+def teaching(kernel: KernelCode, w: Writer) -> Iterator[None]:
+    """Turn ``Missing`` and ``Unknown`` into errors that name the kernel and the instruction."""
+    try:
+        yield
+    except Missing as missing:
+        raise Refused(kernel.name, str(missing), kernel.instructions[w.number]) from None
+    except Unknown as unknown:
+        raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
+
+
+def _general(w: Writer) -> None:
+    """The copy of the code for any EXEC."""
+    w.copy = "some"
+    w.put("some_start:;")
+    for i in range(len(w.items)):
+        _item(w, i)
+        if _writes_exec(w.items[i]):
+            w.put(f"some_{i}:;")
+    w.put(END)
+
+
+def _full(w: Writer) -> None:
+    """The copy for EXEC of all ones, a constant to the compiler: no blends, and no register kept for masked lanes.
+
+    When an instruction clears a bit of EXEC, the wavefront goes on in the other copy and does not come back. Code that
+    no lane executes is skipped in this copy, too.
+    """
+    w.copy = "full"
+    w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
+    for i in range(len(w.items)):
+        _item(w, i)
+        if _writes_exec(w.items[i]):
+            if path := _skipped(w, i):
+                w.put("if (exec == 0) {")
+                for k in path:
+                    _item(w, k, label=False)
+                if _writes_exec(w.items[path[-1]]):
+                    w.put(f"if (exec == ALL) goto full_{path[-1]};", f"goto some_{path[-1]};")
+                w.put("}")
+            w.put(f"if (exec != ALL) goto some_{i};", f"exec = ALL; full_{i}:;")
+    w.put(END)
+
+
+def _skipped(w: Writer, i: int) -> list[int]:
+    """The items that an EXEC of zero after item ``i`` leads through, down to the next write of EXEC or the end.
+
+    Empty if anything but scalar instructions and forward branches lies on that path.
+    """
+    path: list[int] = []
+    k = i + 1
+    while k < len(w.items):
+        item = w.items[k]
+        if isinstance(item, Instruction) and item.mnemonic == "s_cbranch_execz":
+            k, last = w.position.get(item.operands[0], 0), k
+            if k <= last:
+                break
+            continue
+        path.append(k)
+        k += 1
+        if isinstance(item, str) or item.mnemonic in IGNORED:
+            continue
+        if item.mnemonic == "s_endpgm" or _writes_exec(item):
+            return path
+        if not ((known := semantics(item.mnemonic)) and known.scalar):
+            break
+    return []
+
+
+def _writes_exec(item: Instruction | str) -> bool:
+    if isinstance(item, str):
+        return False
+    known = semantics(item.mnemonic)
+    return known is not None and (
+        "exec" in known.results or item.operands[:1] in (("exec_lo",), ("exec_hi",), ("exec",))
+    )
+
+
+def _item(w: Writer, i: int, label: bool = True) -> None:
+    w.at, item = i, w.items[i]
+    if label and isinstance(item, str):
+        w.put(f"{w.label(item)}:;")
+    if w.sizes.get(i):
+        w.put(f"left -= {w.signed(w.sizes[i])};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
+    if isinstance(item, Instruction):
+        emit(w, item)
+    if i in w.returns:
+        w.put(f"{w.return_label(i)}:;")
+
+
+def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
+    """Statements for what the hardware puts into registers before the first instruction.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
+    """
+    d, lines, at = kernel.descriptor, [], 0
+
+    def put(register: str, value: str) -> None:
+        w.registers.setdefault(register, 0)
+        lines.append(f"{w.register(register)} = {value};")
+
+    if d.get("float_denorm_mode_32") == 0:
+        lines.append("keep_subnormals(false);")
+    zero = w.constant(0)
+    for key, count, value in (
+        ("user_sgpr_private_segment_buffer", 4, zero),
+        ("user_sgpr_dispatch_ptr", 2, "c->dispatch"),
+        ("user_sgpr_queue_ptr", 2, ""),
+        ("user_sgpr_kernarg_segment_ptr", 2, "c->kernarg"),
+        ("user_sgpr_dispatch_id", 2, zero),
+        ("user_sgpr_flat_scratch_init", 2, zero),
+        ("user_sgpr_private_segment_size", 1, zero),
+    ):
+        if d.get(key):
+            for i in range(count if value else 0):
+                put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
+            at += count
+    at = d.get("user_sgpr_count", at)
+    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7
+        put("ttmp9", "c->group[0]")
+        put("ttmp7", "c->group[1] | c->group[2] << 16")
+    else:
+        for i, axis in enumerate("xyz"):
+            if d.get(f"system_sgpr_workgroup_id_{axis}"):
+                put(f"s{at}", f"c->group[{i}]")
+                at += 1
+        if d.get("system_sgpr_private_segment_wavefront_offset"):
+            put(f"s{at}", "0")
+    axes = d.get("system_vgpr_workitem_id", 0) + 1
+    if w.target.packed_ids:
+        put("v0", " | ".join(f"ids[{i}] << {10 * i}" for i in range(axes)))
+    else:
+        for i in range(axes):
+            put(f"v{i}", f"ids[{i}]")
+    return lines
+
+
+def _blocks(items: Sequence[Instruction | str]) -> dict[int, list[Instruction]]:
+    blocks: dict[int, list[Instruction]] = {}
+    start, fresh = 0, True
+    for i, item in enumerate(items):
+        if fresh or isinstance(item, str):
+            start = i
+            blocks[start] = []
+        fresh = isinstance(item, Instruction) and (item.mnemonic in BRANCHES or item.mnemonic in _CALLS)
+        if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
+            blocks[start].append(item)
+    return blocks

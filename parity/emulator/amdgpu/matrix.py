@@ -1,0 +1,231 @@
+"""Instructions of matrix cores, as C++: the wavefront holds the matrices of D = A * B + C together in its registers.
+
+``matrix.csv`` has a row for every instruction of a target: A is m x k, B is k x n, and there are so many ``blocks`` of
+them, which are multiplied apart; the wavefront has ``copies`` of A and of B. ``group`` and ``sums`` say in which
+portions of k, and how, products are added up (``SUMS``), ``broadcast`` which of A's blocks (cbsz, abid) and of B's
+lanes (blgp) may be chosen, ``flush`` that subnormal numbers are taken for 0 (D25). Which lane has which element is
+written in runtime/matrix.cpp, once for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set
+Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md says what is from where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from parity.compilers.targets import target
+from parity.emulator.amdgpu.operands import is_vector, registers, vector
+from parity.emulator.parse import Instruction
+from parity.emulator.writer import Unknown, Writer
+from parity.platform.files import rows_of
+
+__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "flushes", "matrices", "spellings"]
+
+SUMS = {
+    "exact": "integers wrap, or saturate once at the end",
+    "chain": "a fused multiply-add for each k, in order",
+    "pairs": "products round; they are added in pairs, the pairs in pairs, and a group to the sum so far",
+    "aligned": "the bits of products far below the largest of a group are cut off",
+    "split": "aligned, the products at even and at odd k apart",
+    "once": "a group and the sum so far are exact, and round once",
+}
+"""The way in which sums of an instruction are made, where that is known; ``once`` is our assumption where it is not."""
+
+BITS = {
+    "f64": 64,
+    "f32": 32,
+    "xf32": 32,
+    "f16": 16,
+    "bf16": 16,
+    "fp8": 8,
+    "bf8": 8,
+    "i8": 8,
+    "iu8": 8,
+    "iu4": 4,
+    "i32": 32,
+}
+"""The width of an element; ``iu`` are integers that an operand of the instruction says to be signed or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A row of ``matrix.csv``, with types by the names of ``BITS``."""
+
+    target: str
+    instruction: str
+    m: int
+    n: int
+    k: int
+    blocks: int
+    copies: int
+    a: str
+    b: str
+    d: str
+    group: int
+    sums: str
+    broadcast: str
+    flush: str
+
+    @property
+    def sparse(self) -> bool:
+        """Of every four elements of a row of A two are stored, and a register of indices says which."""
+        return "smfmac" in self.instruction or "swmmac" in self.instruction
+
+    @property
+    def replicated(self) -> bool:
+        """Both halves of the wavefront have A and B; a D of 16 bits is in one half of each register."""
+        return self.copies == 2
+
+    def count(self, operand: str) -> int:
+        """The number of registers of an operand: ``a``, ``b``, ``d``, of which C has as many, or ``index``."""
+        lanes = target(self.target).wavefront
+        if operand == "index":
+            return 1
+        if operand == "d":
+            bits = max(BITS[self.d], 32) if self.replicated else BITS[self.d]
+            return self.m * self.n * self.blocks * bits // (32 * lanes)
+        depth = self.k // 2 if self.sparse and operand == "a" else self.k
+        rows = self.m if operand == "a" else self.n
+        return max(1, rows * depth * self.blocks * BITS[getattr(self, operand)] * self.copies // (32 * lanes))
+
+
+@cache
+def matrices(name: str) -> Mapping[str, Matrix]:
+    """The instructions of a target by name."""
+    numbers = ("m", "n", "k", "blocks", "copies", "group")
+    return {
+        row["instruction"]: Matrix(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
+        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        if row["target"] == name
+    }
+
+
+_WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
+
+
+@cache
+def spellings(name: str) -> Mapping[str, Matrix]:
+    """The instructions of a target by all names that assemblers take: gfx942's also by names like those of gfx90a."""
+    found = dict(matrices(name))
+    for row in matrices(name).values():
+        if match := _WITH_BLOCKS.fullmatch(row.instruction):
+            older = match[1] + match[2]
+            found |= dict.fromkeys([older, f"{older}_1k"] if row.a == "bf16" else [older], row)
+    return found
+
+
+_MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
+
+
+def flushes(code: str, name: str) -> bool:
+    """True if a listing for a target has instructions that take subnormal numbers for 0."""
+    known = spellings(name)
+    return any(row.flush for found in set(_MATRIX.findall(code)) if (row := known.get(found)))
+
+
+def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
+    """Write an instruction of the matrix cores; false if it is none. EXEC does not matter: all lanes take part."""
+    known = spellings(w.target.name).get(name)
+    if known is None:
+        return False
+    destination, *sources = item.operands
+    if len(sources) != 3:
+        raise Unknown(f"number of source operands, {len(sources)} instead of 3")
+    fields = _modified(known, item)
+    function = f"multiply_{known.d if known.d[1:] in ('32', '64') else 'f32'}"
+    a, b, last = sources
+    # The sum of a sparse product is in the destination, and the last operand has the indices.
+    c = destination if known.sparse else last
+    result = _of(w, known, destination, "d")
+    if any(not register_of for register_of in result):
+        raise Unknown(f"result {destination!r}")
+    w.put("{", f"const V<u32> a[] = {{{', '.join(_of(w, known, a, 'a'))}}};")
+    w.put(f"const V<u32> b[] = {{{', '.join(_of(w, known, b, 'b'))}}};")
+    w.put(f"const V<u32> c[] = {{{', '.join(_of(w, known, c, 'd'))}}};")
+    if known.sparse:
+        w.put(f"const V<u32> index[] = {{{', '.join(_of(w, known, last, 'index'))}}};")
+    # Of a register with one result of 16 bits the other half stays.
+    kept = ", ".join(result) if known.replicated and BITS[known.d] == 16 else ""
+    w.put(f"V<u32> d[{len(result)}] = {{{kept}}};")
+    w.put(f"static constexpr Product p = {{{', '.join(_fields(w, known, fields))}}};")
+    w.put(f"{function}(p, a, b, c, {'index' if known.sparse else 'nullptr'}, d);")
+    w.put(*(f"{register} = d[{i}];" for i, register in enumerate(result)), "}")
+    return True
+
+
+def _of(w: Writer, known: Matrix, operand: str, which: str) -> list[str]:
+    """C++ of the registers of an operand; a constant is the same in all elements of C."""
+    count = known.count(which)
+    if is_vector(operand):
+        found = list(registers(w, operand))
+        if len(found) != count:
+            raise Unknown(f"operand {operand!r} of {len(found)} registers instead of {count}")
+        return found
+    if which != "d":
+        raise Unknown(f"operand {operand!r}, which is no vector register")
+    if known.d == "f64":
+        wide = vector(w, operand, "u64" if operand == "0" else "f64")
+        return [f"lo32(as<u64>({wide}))", f"hi32(as<u64>({wide}))"] * (count // 2)
+    kind = known.d if known.d in ("f32", "i32") else "f16" if known.d == "f16" else ""
+    if not kind and operand != "0":
+        raise Unknown(f"operand {operand!r} of type {known.d}")
+    if kind in ("f32", "i32", ""):
+        return [f"as<u32>({vector(w, operand, kind or 'i32')})"] * count
+    half = f"to<u32>(as<u16>({vector(w, operand, 'f16')}))"
+    return [f"({half} * 0x10001u)"] * count
+
+
+_LISTS = ("neg", "neg_lo", "neg_hi", "op_sel")
+
+
+def _modified(known: Matrix, item: Instruction) -> dict[str, int]:
+    """The fields of ``struct Product`` that modifiers set; each list becomes a number, its first bit the lowest."""
+    found = dict.fromkeys(("cbsz", "abid", "blgp", "neg_lo", "neg_hi", "op_sel", "clamp"), 0)
+    for modifier in item.modifiers:
+        name, _, value = modifier.partition(":")
+        if name in _LISTS:
+            bits = sum(int(bit) << i for i, bit in enumerate(value.strip("[]").split(",")))
+            if name == "neg" and known.d == "f64":
+                found["neg_lo"] = bits
+                continue
+            if name == "op_sel" and known.replicated and BITS[known.d] == 16 and bits in (0, 4):
+                found["op_sel"] = bits >> 2
+                continue
+            if name in ("neg_lo", "neg_hi") and "wmma" in item.mnemonic:
+                found[name] = bits
+                continue
+        elif name == "clamp" and known.d == "i32" and known.a[:2] == "iu":
+            found["clamp"] = 1
+            continue
+        elif name == "index_key" and known.sparse:
+            found["abid"] = int(value)
+            continue
+        elif name in ("cbsz", "abid"):
+            found[name] = int(value)
+            if known.sparse or "a" in known.broadcast.split():
+                continue
+        elif name == "blgp" and "b" in known.broadcast.split():
+            found["blgp"] = int(value)
+            continue
+        raise Unknown(f"modifier {modifier} of {item.mnemonic}")
+    if not known.sparse and (found["abid"] >= 1 << found["cbsz"] or 1 << found["cbsz"] > known.blocks):
+        raise Unknown(f"modifiers cbsz:{found['cbsz']} abid:{found['abid']} of an instruction of {known.blocks} blocks")
+    return found
+
+
+def _fields(w: Writer, known: Matrix, modifiers: Mapping[str, int]) -> Iterator[str]:
+    """Initialisers of ``struct Product`` of runtime/matrix.h."""
+    layout = {9: "CDNA", 11: "RDNA3", 12: "RDNA4"}[w.target.generation]
+    yield from (f".layout = {layout}", f".sums = SUM_{known.sums.upper()}")
+    for name in ("m", "n", "k", "blocks", "group"):
+        yield f".{name} = {getattr(known, name)}"
+    for name in ("a", "b", "d"):
+        yield f".{name} = TYPE_{getattr(known, name).upper()}"
+    yield f".sparse = {int(known.sparse)}"
+    yield f".fnuz = {int(w.target.fnuz)}"
+    # "MI200 matrix fused multiply-add (MFMA) behavior specifics", documentation of MIOpen
+    yield f".flush = {int(known.flush == 'yes')}"
+    yield from (f".{name} = {value}" for name, value in modifiers.items())

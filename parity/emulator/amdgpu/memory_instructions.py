@@ -1,0 +1,265 @@
+"""Memory instructions as C++: addresses of every kind lead into one range of device memory, see ``memory``."""
+
+from __future__ import annotations
+
+import re
+
+from parity.emulator.amdgpu.isa_memory import ATOMICS, CACHE_POLICY, LOADS, STORES
+from parity.emulator.amdgpu.operands import registers, scalar, vector, write, write_scalar
+from parity.emulator.parse import Instruction
+from parity.emulator.writer import Unknown, Writer
+
+__all__ = ["emit_memory_instruction"]
+
+_ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
+_ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
+_PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
+
+
+def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
+    """Write the C++ of a memory instruction by its canonical name; False if it is none."""
+    match = _ACCESS.match(name)
+    if not match and name.startswith("ds_"):
+        match = re.match(r"(ds)_(())?(\w+)$", name)  # an LDS atomic does not say so
+    if not match:
+        return False
+    space, verb, kind = match[1], match[2] or "atomic", match[match.re.groups]
+    if space == "s":
+        if verb != "load":
+            return False
+        _scalar_load(w, item, kind)
+    elif pair := _PAIR.match(kind):
+        _pair(w, item, verb, int(pair[2]), 64 if pair[1] else 1)
+    elif verb == "load":
+        _load(w, item, space, kind)
+    elif verb == "store":
+        _store(w, item, space, kind)
+    else:
+        _atomic(w, item, space, kind)
+    return True
+
+
+# --- addresses: what all lanes add, and the halves of what each lane has ---------------------------------------------
+
+
+def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for modifier in item.modifiers:
+        name, _, value = modifier.partition(":")
+        if name in known and value:
+            found[name] = int(value, 0)
+        elif name in known:
+            found[name] = 1
+        elif modifier not in CACHE_POLICY and not modifier.startswith(("th:", "scope:")):
+            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
+    return found
+
+
+def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> str:
+    """Takes the address operands off the front of ``operands``."""
+    lanes = operands.pop(0)
+    if space == "ds":
+        offset = _modifiers(item).get("offset", 0)
+        return _in_lds(w, lanes, offset)
+    if space == "buffer":
+        return _buffer(w, item, lanes, operands)
+    offset = _modifiers(item).get("offset", 0)
+    base = operands.pop(0) if operands else None
+    if space == "scratch":
+        terms = [f"c->scratch + (u64){w.signed(offset)}"]
+        terms += [scalar(w, base, "i32")] if base not in (None, "off") else []
+        return f"{' + '.join(terms)}, {_in_scratch(w, '' if lanes == 'off' else lanes)}, all(0u)"
+    if space == "flat":
+        lo, hi = registers(w, lanes)
+        return f"(u64){w.signed(offset)}, flat_lo(c, wave, {lo}, {hi}), flat_hi(c, wave, {lo}, {hi})"
+    if base is None or base == "off":
+        lo, hi = registers(w, lanes)
+        return f"(u64){w.signed(offset)}, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
+    return f"{scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+
+
+def _buffer(w: Writer, item: Instruction, lanes: str, operands: list[str]) -> str:
+    """The compiler uses buffers for scratch memory only; the scalar offset counts bytes of a whole wavefront."""
+    _, offset = operands.pop(0), operands.pop(0)
+    given = _modifiers(item, ("offset", "offen"))
+    terms = ["c->scratch", w.constant(given.get("offset", 0))]
+    terms += [f"{scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
+    return f"{' + '.join(terms)}, {_in_scratch(w, lanes if 'offen' in given else '')}, all(0u)"
+
+
+def _in_scratch(w: Writer, lanes: str) -> str:
+    own = "(wave * LANES + IOTA) * c->scratch_stride"
+    return _copy(f"{own} + {vector(w, lanes, 'u32')}" if lanes else own)
+
+
+def _in_lds(w: Writer, lanes: str, offset: int) -> str:
+    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + (u32){w.constant(offset)}')}, all(0u)"  # the sum has 32 bits
+
+
+def _copy(value: str) -> str:
+    return f"V<u32>({value})"
+
+
+# --- loads and stores ------------------------------------------------------------------------------------------------
+
+
+def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
+    target, base, *offsets = item.operands
+    words = {"b32": 1, "b64": 2, "b96": 3, "b128": 4, "b256": 8, "b512": 16}.get(kind)
+    if words is None and kind not in ("u8", "i8", "u16", "i16"):
+        raise Unknown(f"instruction {item.mnemonic}")
+    terms = [scalar(w, base, "u64")]
+    for offset in offsets:
+        if offset != "null":
+            literal = offset.lstrip("-")[:1].isdigit()
+            terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
+    terms.append(w.signed(_modifiers(item).get("offset", 0)))
+    if words is None:
+        bits = int(kind[1:])
+        value = f"(u32)((i32)(x << {32 - bits}) >> {32 - bits})" if kind[0] == "i" else "x"
+        w.put(f"{{ u32 x; if (scalar_load_part(c, {' + '.join(terms)}, {bits // 8}, {w.here}, &x)) return 1;")
+        w.put(*write_scalar(w, target, "u32", value), "}")
+        return
+    names = registers(w, target)
+    if len(names) != words:
+        raise Unknown(f"{len(names)} registers for {item.mnemonic}")
+    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.here}, x)) return 1;")
+    if item.align > 1:
+        w.put(f"if (misaligned_scalar(c, {' + '.join(terms)}, {item.align - 1}u, {w.here})) return 1;")
+    if words == 1:
+        w.put(*write_scalar(w, target, "u32", "x[0]"), "}")
+    elif words == 2:
+        w.put(*write_scalar(w, target, "u64", "pair(x[0], x[1])"), "}")
+    else:
+        w.put(" ".join(f"{name} = x[{i}];" for i, name in enumerate(names)) + " }")
+
+
+def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    if kind not in LOADS:
+        raise Unknown(f"instruction {item.mnemonic}")
+    element, into = LOADS[kind]
+    target, *rest = item.operands
+    address = _address(w, item, space, rest)
+    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
+    aligned = _alignment(w, item, address)
+    if item.array == "":
+        width = {"x3": 12, "x4": 16}.get(element) or int(element[1:]) // 8
+        w.put(f"granted(c, exec, {address}, {width}u);")
+    if element in ("x3", "x4"):
+        n, names = int(element[1]), registers(w, target)
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;", *aligned)
+        w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
+        return
+    stored = element.replace("i", "u")
+    value = "x" if stored == element else f"as<{element}>(x)"
+    high = 0
+    if into in ("lo", "hi"):
+        target, high = target.partition(".")[0], int(into == "hi" or target.endswith(".h"))
+        into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
+    elif element != into:
+        value = f"to<{into}>({value})"
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;", *aligned)
+    if into == "half":
+        (name,) = registers(w, target)
+        w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
+    else:
+        w.put(*write(w, target, into, value), "}")
+
+
+def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
+    """The check of the alignment of the source's type; after the access, because an access out of bounds goes first."""
+    check = f"if (misaligned(c, exec, {address}, {item.align - 1}u, {w.here})) return 1;"
+    return [check] if item.align > 1 else []
+
+
+def _is_coherent(item: Instruction) -> bool:
+    """True for a load that sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", "Memory Model". A non-temporal load may have the same bits.
+    """
+    policy = {*item.modifiers}
+    return bool(policy & {"sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}) or ("glc" in policy and "slc" not in policy)
+
+
+def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    if kind not in STORES:
+        raise Unknown(f"instruction {item.mnemonic}")
+    element, shift = STORES[kind]
+    operands = list(item.operands)
+    data = operands.pop(0 if space == "buffer" else 1)
+    address = _address(w, item, space, operands)
+    aligned = _alignment(w, item, address)
+    if element in ("x3", "x4"):
+        names = registers(w, data)
+        w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
+        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}", *aligned)
+        return
+    value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
+    value = f"{value} >> {16 if data.endswith('.h') else shift}"
+    w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;", *aligned)
+
+
+def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
+    """Two elements of LDS at once; their offsets count elements, or 64 of them."""
+    given = _modifiers(item, ("offset0", "offset1"))
+    kind, size = f"u{bits}", bits // 8 * step
+    operands = list(item.operands)
+    lanes = operands.pop(1 if verb == "load" else 0)
+    w.put("{")
+    for i in range(2):
+        offset = given.get(f"offset{i}", 0) * size
+        at = _in_lds(w, lanes, offset)
+        if verb == "load":
+            w.put(f"V<{kind}> x{i}; if (load_{kind}(c, exec, {at}, {w.here}, &x{i})) return 1;")
+        else:
+            value = vector(w, operands[i], kind)
+            w.put(f"if (store_{kind}(c, exec, {at}, {w.here}, V<{kind}>({value}))) return 1;")
+    if verb == "load":
+        names = registers(w, operands[0])
+        words = [f"{part}(x{i})" for i in range(2) for part in ("lo32", "hi32")] if bits == 64 else ["x0", "x1"]
+        w.put(*(f"{n} = sel(unmask(exec), {x}, {n});" for n, x in zip(names, words, strict=True)))
+    w.put("}")
+
+
+# --- atomics ---------------------------------------------------------------------------------------------------------
+
+
+def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    match = _ATOMIC.match(kind)
+    if not match or match[1] not in ATOMICS:
+        raise Unknown(f"instruction {item.mnemonic}")
+    operation, returning, element = match.groups()
+    packed = operation.startswith("pk_")
+    kind = {"f16": "PackedF16", "bf16": "PackedBf16"}[element] if packed else element.replace("b", "u")
+    bits = 32 if packed else int(element.lstrip("uifb"))
+    compares = operation.startswith("cmp")
+    operands = list(item.operands)
+    if space == "ds":
+        target = operands.pop(0) if returning else ""
+        lanes, data = [operands.pop(0)], operands
+    else:
+        returns = "glc" in item.modifiers or "sc0" in item.modifiers or "th:TH_ATOMIC_RETURN" in item.modifiers
+        target = operands.pop(0) if returns else ""
+        lanes = [operands.pop(0), *operands[1:]]
+        data = operands[:1]
+    address = _address(w, item, space, lanes)
+    unit = f"u{bits}"
+    if compares and space != "ds":  # the new value, then the one to compare with
+        names = registers(w, data[0])
+        half = len(names) // 2
+        values = (
+            [names[0], names[1]] if half == 1 else [f"join({names[0]}, {names[1]})", f"join({names[2]}, {names[3]})"]
+        )
+    else:
+        values = [vector(w, each, unit) for each in data]
+        if operation == "cmpst":  # generations 9 and 10 have the comparison first
+            values.reverse()
+    expression = ATOMICS[operation]
+    body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
+    given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
+    w.put(f"{{ V<{unit}> old;")
+    call = f"atomic<{kind}, {'true' if compares else 'false'}>"
+    w.put(f"if ({call}(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
+    if target:
+        w.put(*write(w, target, unit, "old"))
+    w.put("}")

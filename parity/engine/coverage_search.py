@@ -1,0 +1,162 @@
+"""Cases that are led by coverage: changes of cases that reached something new of a kernel's machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from parity.cases.neighbours import variant
+from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late, Progress, quiet
+from parity.engine.execution import prepare, task_limit
+from parity.engine.plan import Plan
+from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.records import Task
+from parity.errors import SystemLacks
+from parity.footprint import constants_of, places_of
+from parity.model.case import Case
+from parity.model.code_object import CodeObject
+from parity.model.coverage import Reached
+from parity.op import Entry
+from parity.runners import Covering, Session
+from parity.suite.loading import Suite
+
+__all__ = ["Found", "lead"]
+
+RECENT = 12
+"""The number of cases that others are changes of: those that reached something new last."""
+
+ATTEMPTS = 8
+"""Changes that are made for each case that is tried: many do not fit the op."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A case that reaches what no other does of its kernel: its text, and the lines where that is."""
+
+    op: str
+    dtypes: tuple[str, ...]
+    case: str
+    places: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The purpose of the case, in words."""
+        return f"reaches {self.places[0]}" if self.places else "reaches more"
+
+
+def lead(
+    plan: Plan,
+    suite: Suite,
+    tries: int,
+    *,
+    jobs: int | None = None,
+    progress: Progress = quiet,
+    pools: Pools = worker_pool,
+) -> Iterator[Found]:
+    """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
+
+    They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
+    A case that ends its process ends the search in its kernel. ``pools`` makes what executes (default: processes of
+    this machine).
+
+    Raises:
+        SystemLacks: nobody can execute it any more.
+    """
+    with pools(plan, jobs) as pool:
+        if pool.shared:
+            prepare(plan, suite, pool, progress)
+        limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
+        futures = {
+            pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
+            for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
+        }
+        found: dict[int, list[Found]] = {}
+        for done, future in enumerate(completed(futures), 1):
+            try:
+                found[futures[future]] = future.result()
+            except (Died, Late):
+                found[futures[future]] = []
+            except Absent as reason:
+                raise SystemLacks(str(reason)) from None
+            progress("leading", done, len(plan.tasks))
+    for number in sorted(found):
+        yield from found[number]
+
+
+def _lead(task: Task, tries: int) -> list[Found]:
+    """The search in one kernel, by a worker."""
+    here = worker.current()
+    entry = here.suite.entry(task)
+    for column in task.columns:
+        if code := here.plan.code.get((entry.op.module, column)):
+            session = here.kernels(column)
+            if isinstance(session, Covering):
+                search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))
+                return search.run([entry.op.parse(text) for _, text in here.plan.draw(here.suite, task)], tries)
+    return []
+
+
+@dataclass
+class _Search:
+    """The cases of one kernel that reached something new, and what all reached."""
+
+    entry: Entry
+    code: CodeObject
+    session: Session
+    random: Random
+    corpus: list[Case] = field(default_factory=list)
+    mask: int = 0
+
+    def run(self, cases: Sequence[Case], tries: int) -> list[Found]:
+        """The cases found beside those that there are."""
+        reached = [each for each in map(self._tried, cases) if each]
+        before, size = self.mask, reached[0].blocks + reached[0].directions if reached else 0
+        symbols = [*dict.fromkeys(map(self.code.symbol, self.entry.kernels))]
+        constants = constants_of(self.code, symbols)
+        found: dict[Case, int] = {}
+        met = {*cases}
+        attempts = ATTEMPTS * tries
+        while self.corpus and tries and attempts and self.mask.bit_count() < size:
+            attempts -= 1
+            case = variant(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
+            if case is None or case in met:
+                continue
+            met.add(case)
+            tries -= 1
+            if each := self._tried(case):
+                found[case] = each.mask
+        if not found:
+            return []
+        places = places_of(self.code, symbols)
+        return [
+            Found(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
+            for case, points in _needed(found, before).items()
+        ]
+
+    def _tried(self, case: Case) -> Reached | None:
+        """The coverage of a case, if any of it is new; None of a case that did not end."""
+        call = self.entry.op.call(case).on(self.code)
+        outcome = self.session.execute(self.code, call.launch, call.buffers)
+        reached = outcome.reached
+        endless = outcome.fault is not None and outcome.fault.kind in ("timeout", "no progress")
+        if reached is None or endless or not reached.adds_to(self.mask):
+            return None
+        self.mask |= reached.mask
+        self.corpus.append(case)
+        return reached
+
+
+def _needed(found: Mapping[Case, int], before: int) -> dict[Case, list[int]]:
+    """The fewest cases, nearly, that reach all that is new, each with the points that it is there for."""
+    missing = 0
+    for mask in found.values():
+        missing |= mask & ~before
+    needed: dict[Case, list[int]] = {}
+    while missing:
+        best = max(found, key=lambda case: ((found[case] & missing).bit_count(), -len(str(case))))
+        points = found[best] & missing
+        needed[best] = [i for i in range(points.bit_length()) if points >> i & 1]
+        missing &= ~points
+    return needed

@@ -1,0 +1,52 @@
+"""The comparison of CUDA with AMD in one case: the choice of columns, and the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from parity.compare import Comparison, Status, Witness, show, who_is_wrong
+from parity.engine.records import Against, Column
+from parity.reference.expected import Expected
+
+__all__ = ["compared"]
+
+
+def compared(
+    witnesses: Mapping[Column, Witness], expected: Callable[[], Expected] | None = None
+) -> dict[Column, Against]:
+    """The comparison of every AMD column with CUDA's, and, if CUDA's fails, that of CUDA's with AMD's.
+
+    Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
+    AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.
+    """
+    judged = {
+        column: witness
+        for column, witness in witnesses.items()
+        if witness.verdict.judged or witness.verdict.status is Status.TAKEN
+    }
+    theirs = [column for column in judged if column.side == "cuda"]
+    cuda = min(theirs, key=lambda column: judged[column].verdict.status is not Status.TAKEN, default=None)
+    ported = [column for column in judged if column.side == "amd"]
+    if cuda is None or not ported:
+        return {}
+    pairs = dict.fromkeys(ported, cuda)
+    if judged[cuda].verdict.failed:
+        pairs[cuda] = min(ported, key=lambda column: not judged[column].verdict.passed)
+    found = {}
+    for mine, other in pairs.items():
+        amd = mine if mine.side == "amd" else other
+        outputs = judged[cuda].output is not None and judged[amd].output is not None
+        comparison = who_is_wrong(judged[cuda], judged[amd], expected() if expected and outputs else None)
+        if comparison:
+            found[mine] = _against(judged[mine], other, judged[other], comparison)
+    return found
+
+
+def _against(mine: Witness, column: Column, other: Witness, comparison: Comparison) -> Against:
+    first, output = mine.verdict.first, other.output
+    value = ""
+    if first is not None and output is not None and len(first.coordinates) == output.ndim:
+        value = show(output[first.coordinates])
+    budget = math.inf if other.verdict.failed else other.verdict.budget
+    return Against(**vars(comparison), column=column.known_as, value=value, budget=budget)

@@ -1,0 +1,172 @@
+"""Executes a plan: tasks go to isolated worker processes, records come back as they finish."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+
+from parity.compare import Status, Verdict, Witness
+from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
+from parity.engine.cross_vendor import compared
+from parity.engine.judging import verdict_of
+from parity.engine.plan import Plan
+from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.records import CaseRecord, Column, Task
+from parity.suite.loading import Suite
+
+__all__ = ["perform", "prepare", "run", "scheduled", "task_limit"]
+
+CASES_PER_LIMIT = 10
+BATCH = 8
+
+
+def run(
+    plan: Plan,
+    suite: Suite,
+    *,
+    jobs: int | None = None,
+    progress: Progress = quiet,
+    pools: Pools = worker_pool,
+) -> Iterator[CaseRecord]:
+    """Yield the record of every case, kernel by kernel as they finish.
+
+    ``jobs`` is the number of worker processes (default: ``default_jobs``). ``progress`` is called with what is being
+    done, how much of it is done, and how much there is. ``pools`` makes what executes (default: processes of this
+    machine). A case that crashes or hangs its process costs that case only: the rest of its kernel runs again, case by
+    case. Closing the iterator stops the workers.
+    """
+    with pools(plan, jobs) as pool:
+        if pool.shared:
+            prepare(plan, suite, pool, progress)
+        progress("running", 0, len(plan.tasks))
+        open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
+        for finished, future in enumerate(completed(open_tasks), 1):
+            yield from perform(plan, suite, pool, open_tasks[future], future)
+            progress("running", finished, len(plan.tasks))
+
+
+def scheduled(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
+    """A task on its way through a pool of workers; ``perform`` gives its records."""
+    return _submitted(pool, task, task_limit(plan, task))
+
+
+def _submitted(pool: Pool, task: Task, seconds: float) -> Future[list[CaseRecord]]:
+    return pool.schedule(worker.perform, [task], seconds=seconds, columns=task.columns)
+
+
+def perform(plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[list[CaseRecord]]) -> Iterator[CaseRecord]:
+    """The records of a task that was scheduled; case by case, if it ended its process."""
+    try:
+        yield from future.result()
+    except (Died, Late):
+        yield from _one_by_one(plan, suite, pool, task)
+    except Absent as reason:
+        yield from _not_run(plan, suite, task, reason)
+
+
+def task_limit(plan: Plan, task: Task) -> float:
+    """Seconds that a whole task may take."""
+    return CASES_PER_LIMIT * plan.seconds * len(task.columns)
+
+
+def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
+    """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
+    kernels: dict[tuple[str, Column], list[str]] = {}
+    for task in plan.tasks:
+        entry = suite.entry(task)
+        for column in task.columns:
+            code = plan.code.get((entry.op.module, column))
+            for symbol in map(code.symbol, entry.kernels) if code else ():
+                if code and symbol in code.kernels:
+                    kernels.setdefault((entry.op.module, column), []).append(symbol)
+    batches = [
+        (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
+    ]
+    futures = {
+        pool.schedule(worker.prepare, batch, seconds=CASES_PER_LIMIT * plan.seconds, columns=batch[1:2]): batch
+        for batch in batches
+    }
+    for done, _ in enumerate(completed(futures), 1):
+        progress("preparing", done, len(batches))
+
+
+def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
+    """Each case in a time limit of its own; if even that ends its process, on each column alone."""
+    done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
+    entry = suite.entry(task)
+    for case in plan.draw(suite, task):
+        left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
+        yield from (CaseRecord.of(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
+        columns = tuple(column for column in task.columns if column not in left_out)
+        if not columns:
+            continue
+        alone = replace(task, columns=columns, cases=(case,), shrink=False)
+        try:
+            records = _submitted(pool, alone, plan.seconds).result()
+        except (Died, Late):
+            records = _on_each(plan, suite, pool, alone)
+        except Absent as reason:
+            records = _not_run(plan, suite, alone, reason)
+        for record in records:
+            mine = next(column for column in columns if column.ran(record))
+            done[mine].append(record)
+            wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
+            yield _with_minimal(plan, pool, alone, record) if wanted else record
+
+
+def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> CaseRecord:
+    """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
+    where = tuple(column for column in task.columns if column.ran(record))
+    search = replace(task, columns=where, shrink=True)
+    with contextlib.suppress(Died, Late, Absent):
+        (found,) = _submitted(pool, search, task_limit(plan, search)).result()
+        return replace(record, minimal=found.minimal)
+    return record
+
+
+def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
+    """One case on each column in turn; the vendors are compared by their verdicts.
+
+    Where an op has no reference, CUDA's columns run beside each of the others.
+    """
+    theirs = () if suite.op(task.op).reference else tuple(c for c in task.columns if c.vendor == "cuda")
+    found = {
+        column: _on_one(plan, suite, pool, replace(task, columns=tuple(dict.fromkeys((column, *theirs)))))
+        for column in task.columns
+    }
+    against = compared({column: Witness(record.verdict) for column, records in found.items() for record in records})
+    return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
+
+
+def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
+    """The records of one case on the first column of a task, also if it ends its process."""
+    column = task.columns[0]
+    try:
+        found = _submitted(pool, task, plan.seconds).result()
+        return [record for record in found if column.ran(record)]
+    except Absent as reason:
+        verdict = _absent(reason)
+    except (Died, Late) as error:
+        verdict = verdict_of(fault_of(error, plan.seconds))
+    ((title, text),) = plan.draw(suite, task)
+    entry = suite.entry(task)
+    about = entry.op.divergences(entry.dtypes).get(text, "")
+    return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
+
+
+def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseRecord]:
+    """The records of a task that nobody can execute."""
+    entry = suite.entry(task)
+    about = entry.op.divergences(entry.dtypes)
+    return [
+        CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))
+        for column in task.columns
+        for title, text in plan.draw(suite, task)
+    ]
+
+
+def _absent(reason: Absent) -> Verdict:
+    return Verdict(Status.NOT_JUDGED, "not run", detail=str(reason))

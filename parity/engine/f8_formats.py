@@ -1,0 +1,95 @@
+"""Failures that a mix-up of the two formats of 8-bit floats explains: OCP's, and FNUZ's, which gfx94x has (D19)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from parity.compare import compare
+from parity.engine.judging import Checked, Subject, judge
+from parity.errors import ParityError
+from parity.model.dtypes import DTYPES, of_array
+from parity.op import Call
+from parity.reference.expected import Expected
+from parity.runners import Vendor
+
+__all__ = ["taken_for_fnuz"]
+
+Array = np.ndarray[Any, Any]
+
+F8 = DTYPES["f8_e4m3"]
+
+
+def taken_for_fnuz(call: Call, failing: Checked, vendor: Vendor, by: Subject | None = None) -> Iterator[str]:
+    """A sentence that names the tensors, if the results are right for FNUZ's f8 in them in place of OCP's.
+
+    Nothing is said of results that were not compared, and where FNUZ gives tensors values that OCP's f8 does not have,
+    as halves of the smallest numbers. ``by`` is CUDA's side, which says what is right where the op has no reference.
+    """
+    if failing.expected is None:
+        return
+    inputs = [name for name, x in call.inputs.items() if of_array(x) is F8]
+    names = [*inputs, *(name for name in failing.outputs if call.buffers[name].dtype is F8 and name not in inputs)]
+    for count in range(len(names), 0, -1):
+        found = [" and ".join(some) for some in combinations(names, count) if _right(call, failing, vendor, by, some)]
+        if found:
+            yield (
+                f"right if f8 is FNUZ's in {' or '.join(found)}, not OCP's: the same bits are half the value, and 0x80 "
+                "is NaN (D19)"
+            )
+            return
+
+
+def _right(call: Call, failing: Checked, vendor: Vendor, by: Subject | None, chosen: tuple[str, ...]) -> bool:
+    def passes(name: str, wanted: Expected) -> bool:
+        got = failing.outputs[name]
+        got = _as_large(_read(got), wanted.value) if name in chosen else got
+        return compare(wanted, got, vendor=vendor).passed
+
+    try:
+        expected = _expected(call, failing, by, chosen)
+        return bool(expected) and all(passes(name, each) for name, each in expected.items())
+    except (ArithmeticError, ParityError):  # a reference need not take such values
+        return False
+
+
+def _expected(call: Call, failing: Checked, by: Subject | None, chosen: tuple[str, ...]) -> Mapping[str, Expected]:
+    """The expectation of each output where the chosen inputs are FNUZ's; nothing if that is not known.
+
+    Raises:
+        ArithmeticError: see ``_read``.
+    """
+    if call.refer:
+        return call.refer({name: _read(x) if name in chosen else x for name, x in call.inputs.items()})
+    if by is None:
+        return {}
+    buffers = {
+        name: replace(buffer, data=_read(buffer.data)) if name in chosen and name in call.inputs else buffer
+        for name, buffer in call.buffers.items()
+    }
+    outputs = judge(failing.case, replace(call, buffers=buffers), by).outputs
+    return {name: Expected(value) for name, value in outputs.items()}
+
+
+def _as_large(got: Array, value: Array) -> Array:
+    """``got`` with what is expected in place of FNUZ's largest number, 240, at which larger ones saturate."""
+    saturated = np.clip(value.astype(np.float32), -240, 240)
+    return np.where((np.abs(saturated) == 240) & (got == saturated), value, got)
+
+
+def _read(x: Array) -> Array:
+    """The values of FNUZ's f8 of the same bits, as OCP's.
+
+    Raises:
+        ArithmeticError: OCP's f8 does not have one of them.
+    """
+    values = x.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)
+    found: Array = values.astype(F8.numpy)
+    if not np.array_equal(found.astype(np.float32), values, equal_nan=True):
+        raise ArithmeticError
+    return found

@@ -1,0 +1,300 @@
+"""One case on one open device: launch, and compare."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from parity.build.module_store import MissingKernel
+from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.engine.cuda_oracle import Side, Standard, ptx_of
+from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
+from parity.model.case import Case
+from parity.model.code_object import CodeObject
+from parity.model.coverage import Reached
+from parity.model.divergences import met_by
+from parity.model.dtypes import Array
+from parity.model.launch import Fault, Outcome
+from parity.op import Call, Op
+from parity.reference.expected import Expected
+from parity.runners import Drawing, Library, Session, Vendor
+
+__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "on_output", "unjudged", "verdict_of"]
+
+Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
+"""From outputs to what is expected of each."""
+
+NO_REFERENCE = "no reference"
+NOT_COMPARED = (
+    "the op has no reference, and the other vendor's side has no result for this case; what the kernel does with "
+    "memory was checked, its values were not"
+)
+
+# The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
+_STATUS = {
+    "timeout": Status.TIMEOUT,
+    "no progress": Status.TIMEOUT,
+    "not emulated": Status.ERROR,
+    "unknown instruction": Status.ERROR,
+    "error": Status.ERROR,
+    "out of memory": Status.NOT_JUDGED,
+    "killed": Status.NOT_JUDGED,
+    "unusable code object": Status.ERROR,
+    "missing kernel": Status.MISSING,
+    "not recorded": Status.UNSUPPORTED,
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A verdict with what a person needs to understand it.
+
+    ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
+    fault. ``printed`` is the beginning of what it printed. ``expected`` is what the outputs were compared with; None if
+    they were not. ``reached`` is what the launch reached of the kernel's code, where that is noted.
+    """
+
+    case: Case
+    verdict: Verdict
+    launch: str
+    inputs: dict[str, str]
+    instructions: int | None = None
+    lost: bool = False
+    outputs: Mapping[str, Array] = field(default_factory=dict)
+    printed: str = ""
+    expected: Mapping[str, Expected] | None = None
+    reached: Reached | None = None
+
+    @property
+    def unreferenced(self) -> bool:
+        """True if the kernel did nothing wrong that shows without a reference, and the op has none."""
+        return self.verdict.kind == NO_REFERENCE
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold.
+
+    ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference; ``name`` is what it is
+    called in a verdict.
+    """
+
+    session: Session | Library
+    vendor: Vendor
+    code: CodeObject | None = None
+    by: Subject | None = None
+    name: str = ""
+
+
+def check(op: Op, case: Case, subject: Subject) -> Checked:
+    """Run a case and compare."""
+    call = op.call(case)
+    if call.references or subject.by is None:
+        return judge(case, call, subject)
+    taken = judge(case, call, subject.by)
+    if not taken.unreferenced:
+        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
+    return judge(case, call, subject, taken=taken)
+
+
+def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, taken: Checked | None = None) -> Checked:
+    """Run a case that was made concrete, and compare.
+
+    Where a session draws the results of approximate instructions, the ``first`` case of a kernel has to pass with the
+    nearest numbers as well, and a case that fails is run with them again. ``taken`` is what ``subject.by`` left, for a
+    case of an op without a reference; such a case is not judged without that.
+    """
+    session, vendor, code = subject.session, subject.vendor, subject.code
+    if isinstance(session, Library):
+        return _computed(case, call, session, vendor)
+    assert code is not None
+    launch = call.on(code).launch
+    if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
+        verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
+        return Checked(case, verdict, str(call.launch), {})
+    judging = _Judging(
+        call,
+        vendor,
+        _expectation(call, Side(session, code), subject.by, taken),
+        subject.by.name if subject.by and taken else "",
+    )
+    outcome = session.execute(code, launch, call.buffers)
+    verdict, expected = judging.verdict(outcome)
+    nearest = session.nearest if outcome.drawn and isinstance(session, Drawing) else None
+    if nearest and (first or verdict.status is Status.FAIL):
+        again = nearest.execute(code, launch, call.buffers)
+        plain, nearby = judging.verdict(again)
+        if verdict.passed and not plain.passed:
+            outcome, verdict, expected = again, plain, nearby
+        elif plain.passed and not verdict.passed:
+            note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
+            verdict = replace(verdict, drawn=outcome.drawn).noted(note)
+    if verdict.first and verdict.failed and subject.by and subject.by.code:
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(ptx_of(call, subject.by.code))))
+    return Checked(
+        case,
+        verdict,
+        "" if verdict.passed else str(call.launch),
+        _inputs(call, verdict),
+        outcome.instructions,
+        lost=outcome.fault is not None and outcome.fault.lost,
+        outputs={} if outcome.fault else _outputs(call, outcome),
+        printed=outcome.printed,
+        expected=expected,
+        reached=outcome.reached,
+    )
+
+
+def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:
+    """The expected outputs; None if nothing is known of them."""
+    if call.references:
+        return lambda got: call.references()  # type: ignore[misc]
+    if taken is None or by is None:
+        return None
+    theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, Library) else None
+    return Standard(call, taken.outputs, mine, theirs).expected
+
+
+def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
+    """The outputs in logical shape."""
+    return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
+
+
+def unjudged(error: Exception) -> Verdict | None:
+    """The verdict on a case that something else than the kernel kept from being judged; None for any other error."""
+    if isinstance(error, MemoryError):
+        return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
+    if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
+        return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
+    if isinstance(error, SystemLacks):
+        return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
+    if isinstance(error, Unreferenced):
+        return Verdict(Status.NOT_JUDGED, "reference", detail=str(error))
+    return None
+
+
+def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
+    """Let a library compute a case, and compare."""
+    if call.references is None:
+        detail = "the op has no reference, and a library is not judged by CUDA's kernel"
+        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
+    if len(call.outputs) > 1:
+        reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
+        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
+    before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
+    expected = call.expected()
+    try:
+        with np.errstate(all="ignore"):
+            output = np.asarray(library.compute(call.computation))
+    except Unsupported as reason:
+        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+    except MemoryError:
+        raise
+    except Exception as error:
+        own = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this function
+        detail = "".join(traceback.format_exception(type(error), error, own))
+        return Checked(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
+    finally:
+        changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
+        for name, buffer in call.buffers.items():
+            buffer.data[...] = before[name]  # which other columns use as well
+    verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
+    return Checked(
+        case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
+    )
+
+
+def _written(name: str, before: Array, after: Array) -> Verdict | None:
+    modified = unchanged(name, before, after)
+    return modified and replace(modified, detail=f"the memory of {name} was written to, and has to stay as it is")
+
+
+def _misfit(call: Call, output: Array) -> Verdict | None:
+    """A failure if an output is no array of the dtype and shape that were asked for, else None."""
+    asked = call.computation
+    for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
+        if got != wanted:
+            return Verdict(Status.FAIL, kind, detail=f"the output has the {kind} {got}, and has to have {wanted}")
+    return None
+
+
+def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
+    """The inputs of the first wrong element, if there is one, as text."""
+    if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
+        return {}
+    index = verdict.first.coordinates
+    return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+
+
+def verdict_of(fault: Fault) -> Verdict:
+    """The verdict on a launch with a fault."""
+    usual = Status.CRASH if fault.lost else Status.FAIL
+    return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """The standard that outcomes of a case are judged by: the limits of a vendor, and expected values, if known."""
+
+    call: Call
+    vendor: Vendor
+    expectation: Expectation | None
+    by: str = ""
+
+    def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
+        """The verdict on one outcome, and what its outputs were compared with, if they were."""
+        if wrong := verdict_of(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+            return wrong, None
+        if self.expectation is None:
+            return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
+        got = _outputs(self.call, outcome)
+        expected = self.expectation(got)
+        verdict = _compare(self.call, expected, got, self.vendor)
+        return replace(verdict, by=self.by) if self.by else verdict, expected
+
+
+def _memory(call: Call, outcome: Outcome) -> Verdict | None:
+    """A failure if the kernel changed what it has to leave as it is, else None."""
+    for name, buffer in call.buffers.items():
+        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+            return modified
+    for name, layout in call.outputs.items():
+        storage = outcome.buffers[name]
+        if layout.span > layout.numel:
+            outside = np.ones(len(storage), np.bool_)
+            outside[layout.indices().ravel()] = False
+            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
+                detail = "the kernel wrote to places of the output's buffer that are no element of the output"
+                return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
+    return None
+
+
+def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Array], vendor: Vendor) -> Verdict:
+    verdicts = {name: compare(each, got[name], vendor=vendor) for name, each in expected.items()}
+    for name, verdict in verdicts.items():
+        if not verdict.passed:
+            return _of(name, call, verdict)
+    passed = verdicts.values()
+    return replace(
+        max(passed, key=lambda verdict: verdict.budget),
+        divergences=tuple(dict.fromkeys(name for verdict in passed for name in verdict.divergences)),
+        total=sum(verdict.total for verdict in passed),
+        beyond_observed=any(verdict.beyond_observed for verdict in passed),
+        allowed=any(verdict.allowed for verdict in passed),
+    )
+
+
+def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
+    """The verdict with the name of the output it is on, where there are several."""
+    if len(call.outputs) == 1:
+        return verdict
+    return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
+
+
+def on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
+    """The verdict, without its first wrong element if that is in another output."""
+    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
+    return verdict if is_here else replace(verdict, first=None)

@@ -1,0 +1,342 @@
+"""Known issues: failures that a project expects, as data in a TOML file, each with its signature and an expiry date.
+
+    [[issue]]
+    cases = "unary.gelu"                 # selectors as of parity run; a list of them, or one
+    runner = "torch"                     # patterns; left out: every runner
+    target = ["gfx10*", "gfx90a"]        # patterns; left out: every target
+    toolchain = "ziglang >=0.17,<0.18"   # left out: every version
+    failure = "value"                    # the class or classes that the matrix and the failures name
+    ulps = 4                             # for "value": how far an element may be off
+    reason = "tanh of the device library"
+    link = "https://example.org/42"      # may be left out
+    expires = 2027-06-30
+
+A failure is known if all its wrong elements have the signature. Of "nan" and "infinity" the direction may be said: "nan
+for a number", "a number for nan". ``says`` is a text that the message of a fault contains, or the compiler's, if the
+failure is a "compile error". What ``toolchain`` names is a Python package or something that the runner tells of its
+device (``nvcc``, ``driver``).
+
+An issue has to be looked at again when it has expired, when a case that it covers fails in another way, and when none
+fails any longer. The latter is decided by the cases that it names, which are run whenever their kernel is; or, if it
+names none, by all cases drawn for its kernels.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+import re
+import tomllib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from importlib import metadata
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from parity.compare import Verdict, general
+from parity.engine.records import COMPILE_ERROR, CaseRecord, Column, Task, beside
+from parity.errors import UsageError, nearest, shown
+from parity.platform.files import text_of
+from parity.platform.serialization import Misfit, checked
+from parity.runners import described, replayed, runner
+from parity.suite.loading import Suite
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
+
+SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
+"""The key that a signature needs beside a class that alone would also hide different failures."""
+_HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
+
+
+_Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(description="a text or a list of texts")]
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry as it is in the file."""
+
+    cases: _Texts
+    failure: _Texts
+    reason: str
+    expires: Annotated[datetime.date, Meta(description="a date; write it as 2027-06-30, unquoted")]
+    runner: _Texts = "*"
+    target: _Texts = "*"
+    toolchain: _Texts = []
+    ulps: Annotated[float, Meta(gt=0, description="a number above 0")] = math.inf
+    says: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One entry of the file, found at ``location``.
+
+    It covers all cases of ``kernels`` (op and kernel), and ``cases`` by their text, on ``columns`` (runner and target).
+    ``ulps`` is the largest distance of an element in the class "value", in units in the last place of the output's
+    dtype.
+    """
+
+    location: str
+    selectors: tuple[str, ...]
+    failure: tuple[str, ...]
+    reason: str
+    expires: datetime.date
+    expired: bool
+    ulps: float = math.inf
+    says: str = ""
+    link: str = ""
+    kernels: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+    cases: frozenset[str] = field(default=frozenset(), repr=False)
+    columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+
+    def covers(self, record: CaseRecord) -> bool:
+        """True if the issue is about this case on this runner and target."""
+        here = (record.runner, record.target) in self.columns
+        return here and ((record.op, record.kernel) in self.kernels or record.case in self.cases)
+
+    def difference(self, verdict: Verdict) -> str:
+        """The difference of a failure from the known one; empty if it is that."""
+        kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
+        other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
+        if other:
+            return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
+        if "value" in kinds and verdict.ulps > self.ulps:
+            return f"{verdict.ulps:.6g} ULP, more than {self.ulps:.6g}"
+        if self.says not in verdict.detail:
+            return f"its message does not contain {self.says!r}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The state of an issue after a run: the number of cases that it explains, their columns, and a complaint."""
+
+    issue: Issue
+    cases: int
+    columns: tuple[str, ...]
+    complaint: str = ""
+
+    def __str__(self) -> str:
+        issue = self.issue
+        head = f"{issue.location}: {' '.join(issue.selectors)}"
+        if self.complaint:
+            return f"{head} {self.complaint}"
+        count = f"{self.cases} {'cases' if self.cases > 1 else 'case'}"
+        why = f"{issue.reason} ({issue.link})" if issue.link else issue.reason
+        return f"{head}, {count} on {', '.join(self.columns)}: {why}; until {issue.expires}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """The known issues of a suite on the columns of a run; ``mistakes`` of their file, each with its location."""
+
+    issues: tuple[Issue, ...] = ()
+    mistakes: tuple[str, ...] = ()
+
+    def mark(self, record: CaseRecord) -> CaseRecord:
+        """The record, with the location of the issue that its failure is, if it is known."""
+        if not record.verdict.failed:
+            return record
+        found = (i for i in self.issues if not i.expired and i.covers(record) and not i.difference(record.verdict))
+        return replace(record, known=next((issue.location for issue in found), ""))
+
+    def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
+        """The tasks, with the cases that issues name beside drawn ones."""
+        texts = (text for issue in self.issues for text in sorted(issue.cases))
+        return beside(tasks, ((suite.parse(text), "", text) for text in texts))
+
+    def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
+        """The state of every issue whose cases were run.
+
+        ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
+        """
+        executed = [record for record in records if record.verdict.executed]
+        found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
+        reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
+        return tuple(each for each in reviewed if each.cases or each.complaint)
+
+
+def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
+    mine = [record for record in covered if record.known == issue.location]
+    others = [record for record in covered if record.failed]
+    columns = tuple(dict.fromkeys(record.column for record in mine))
+    complaint = ""
+    if issue.expired:
+        failing = f"{_count(others)} failed; mend that, or set another date" if others else "nothing failed; remove it"
+        complaint = f"expired on {issue.expires}: {failing}"
+    elif others:
+        first = others[0]
+        other = issue.difference(first.verdict)
+        complaint = f"has another signature on {first.target}: {other} in {first.case or first.kernel}"
+    elif not mine and _all_ran(issue, covered, drawn):
+        where = ", ".join(dict.fromkeys(record.column for record in covered))
+        complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
+    return Reviewed(issue, len(mine), columns, complaint)
+
+
+def _count(records: Sequence[CaseRecord]) -> str:
+    return f"{len(records)} {'case' if len(records) == 1 else 'cases'}"
+
+
+def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> bool:
+    if issue.cases:
+        return issue.cases <= {record.case for record in covered}
+    return all(kernel in drawn for _, kernel in issue.kernels)
+
+
+def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> Known:
+    """The known issues of a suite on these columns.
+
+    A mistake in the file costs its entry, or, if it is no TOML, all of them; it is told in ``Known.mistakes``.
+    """
+    if suite.known is None:
+        return Known()
+    file = shown(suite.known)
+    try:
+        text = text_of(suite.known)
+        document = tomllib.loads(text)
+    except UsageError as error:
+        told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
+        return Known(mistakes=(told,))
+    except RecursionError:
+        return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
+    except ValueError as error:
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        location = f"{file}, line {at[1]}, column {at[2]}" if at else file
+        reason = str(error).partition(" (at ")[0]
+        return Known(mistakes=(f"{location}: {reason}; no issue is known in this run",))
+    lines = text.splitlines()
+    mistakes = [
+        f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
+        "[[issue]]"
+        for name in document
+        if name != "issue"
+    ]
+    tables = document.get("issue", [])
+    if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
+        mistakes.append(f"{file}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
+        tables = []
+    issues = []
+    everywhere = tuple(columns)
+    for table, (start, end) in zip(tables, _spans(lines, len(tables)), strict=True):
+        try:
+            issues.append(_issue(table, f"{file}, line {start}", suite, everywhere, today or datetime.date.today()))
+        except _Mistake as mistake:
+            line = _line_of(lines[:end], mistake.key, start)
+            mistakes.append(f"{file}, line {line}: {mistake}; the entry is left out")
+    return Known(tuple(issues), tuple(mistakes))
+
+
+class _Mistake(Exception):
+    """An error in the value of a key."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(text)
+        self.key = key
+
+
+def _issue(
+    table: Mapping[str, Any], location: str, suite: Suite, columns: Sequence[Column], today: datetime.date
+) -> Issue:
+    for key, value in table.items():
+        if any(isinstance(each, str) and not each.strip() for each in (value if isinstance(value, list) else [value])):
+            raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
+    try:
+        entry = checked(table, _Entry, location)
+    except Misfit as misfit:
+        raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
+    failure = _several(entry.failure)
+    for kind in failure:
+        if (needed := SIGNATURE.get(kind)) and needed not in table:
+            what = (
+                "how far an element may be off (inf: any)" if needed == "ulps" else "a text that its message contains"
+            )
+            raise _Mistake("failure", f"the failure {kind!r} needs {needed!r}: {what}")
+    selectors = _several(entry.cases)
+    try:
+        selection = suite.select(selectors)
+    except UsageError as error:
+        raise _Mistake("cases", str(error)) from error
+    requirements = _requirements(_several(entry.toolchain))
+    return Issue(
+        location,
+        selectors,
+        failure,
+        entry.reason,
+        entry.expires,
+        entry.expires < today,
+        entry.ulps,
+        entry.says,
+        entry.link,
+        frozenset((entry.op.name, entry.kernel) for entry in selection.entries),
+        frozenset(map(str, selection.cases)),
+        frozenset(
+            (column.runner, column.target)
+            for column in columns
+            if any(fnmatchcase(column.runner, pattern) for pattern in _several(entry.runner))
+            and any(fnmatchcase(column.target, pattern) for pattern in _several(entry.target))
+            and all(_fits(requirement, column) for requirement in requirements)
+        ),
+    )
+
+
+def _several(texts: str | list[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def _requirements(texts: Iterable[str]) -> list[Requirement]:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        found = [Requirement(text) for text in texts]
+        for limit in (limit for requirement in found for limit in requirement.specifier):
+            limit.contains("0")  # a version of thousands of digits is a mistake that shows here
+        return found
+    except (InvalidRequirement, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise _Mistake("toolchain", f"{reason}; write it like 'ziglang >=0.17,<0.18'") from error
+
+
+def _fits(requirement: Requirement, column: Column) -> bool:
+    """True if the column has that tool or package, in one of the versions."""
+    version = _VERSION.search(_facts(column).get(requirement.name) or _installed(requirement.name))
+    return version is not None and requirement.specifier.contains(version[0], prereleases=True)
+
+
+@functools.cache
+def _facts(column: Column) -> Mapping[str, str]:
+    """Versions by what the runner says of itself; of a replay those of the time of the recording."""
+    if not column.runner:  # what is compiled only
+        return {}
+    made = runner(column.spec or column.runner)
+    recording = replayed(made)
+    then = recording.head["environment"].get("versions", {}) if recording else {}
+    return {**then, **described(made)}
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _spans(lines: Sequence[str], count: int) -> Iterator[tuple[int, int]]:
+    """First line of every entry, from 1, and the line before the next, because tomllib does not tell."""
+    starts = [number for number, line in enumerate(lines, 1) if _HEADER.match(line)]
+    if len(starts) != count:  # a header in a text of several lines, or entries written inline
+        starts = [_line_of(lines, "issue")] * count
+        return zip(starts, [len(lines)] * count, strict=True)
+    return zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=False)
+
+
+def _line_of(lines: Sequence[str], key: str, start: int = 1) -> int:
+    """The line of a key or table of that name, from line ``start`` on; ``start`` if it is not found."""
+    pattern = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
+    return next((n for n, line in enumerate(lines, 1) if n >= start and key and pattern.match(line)), start)

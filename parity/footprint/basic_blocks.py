@@ -1,0 +1,92 @@
+"""The basic blocks of a kernel, and what can follow what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from parity.compilers.targets import target
+from parity.emulator.amdgpu.codegen import items_of, runs_of
+from parity.emulator.amdgpu.isa import BRANCHES, IGNORED
+from parity.emulator.parse import Instruction, KernelCode, kernel_code
+from parity.emulator.ptx import flow, functions_of
+from parity.model.code_object import CodeObject
+
+__all__ = ["Block", "blocks_of", "places_of"]
+
+_ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
+_EXEC = {"exec", "exec_lo", "exec_hi"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """The instructions of a block of coverage, and the numbers of the blocks that control can come from."""
+
+    first: int
+    instructions: tuple[Instruction, ...]
+    before: tuple[int, ...]
+
+    @property
+    def last(self) -> Instruction:
+        """The instruction that decides what follows: a branch, a change of EXEC, or the last before a label."""
+        return self.instructions[-1]
+
+    @property
+    def computes(self) -> bool:
+        """False if it only leads from one block to another: it has branches, waits, and changes of EXEC alone."""
+        return not all(map(_leads, self.instructions))
+
+
+def _leads(instruction: Instruction) -> bool:
+    name = instruction.mnemonic
+    if name in IGNORED or name in BRANCHES or name == "s_branch" or name.startswith("bra") or "_saveexec_" in name:
+        return True
+    return name.startswith("s_") and not _EXEC.isdisjoint(instruction.operands)
+
+
+def blocks_of(code: CodeObject, symbol: str) -> tuple[Block, ...]:
+    """The blocks of a kernel in the order of their bits in ``Reached``. Of a return, what follows is not known."""
+    if target(code.target).vendor == "amd":
+        return _amd(kernel_code(code.listing, symbol))
+    found = [*flow(functions_of(code.listing, symbol))]
+    before: list[list[int]] = [[] for _ in found]
+    for number, (_, _, after) in enumerate(found):
+        for each in after:
+            before[each].append(number)
+    return tuple(Block(at.first, inside, tuple(b)) for (at, inside, _), b in zip(found, before, strict=True))
+
+
+def _amd(kernel: KernelCode) -> tuple[Block, ...]:
+    items = items_of(kernel)
+    runs = sorted(runs_of(items))
+    numbers = [0]
+    for item in items:
+        numbers.append(numbers[-1] + isinstance(item, Instruction))
+    bounds = [*runs[1:], len(items)]
+    # A label of which nothing but waits and hints follows belongs to the block after it.
+    at = {item: next((b for b, end in enumerate(bounds) if i < end), len(runs) - 1) for i, item in enumerate(items)
+          if isinstance(item, str)}  # fmt: skip
+    before: list[list[int]] = [[] for _ in runs]
+    inside: list[tuple[Instruction, ...]] = []
+    for number, (start, end) in enumerate(zip(runs, bounds, strict=True)):
+        found = tuple(item for item in items[start:end] if isinstance(item, Instruction))
+        inside.append(found)
+        deciding = next((each for each in reversed(found) if each.mnemonic in (*BRANCHES, *_ENDS)), None)
+        if deciding and deciding.mnemonic in BRANCHES and deciding.operands[0] in at:
+            before[at[deciding.operands[0]]].append(number)
+        if not (deciding and deciding.mnemonic in _ENDS) and number + 1 < len(runs):
+            before[number + 1].append(number)
+    return tuple(Block(numbers[s], i, tuple(b)) for s, i, b in zip(runs, inside, before, strict=True))
+
+
+def places_of(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
+    """The ``file:line`` of each bit of ``Reached`` of the kernels that a case launches; empty where it is not known."""
+    blocks: list[str] = []
+    directions: list[str] = []
+    for symbol in symbols:
+        for block in blocks_of(code, symbol):
+            blocks.append(next((each.source for each in block.instructions if each.source), "") or "")
+            for each in block.instructions:
+                if BRANCHES.get(each.mnemonic) or (each.mnemonic.startswith("bra") and each.modifiers):
+                    directions += 2 * [each.source or ""]
+    return (*blocks, *directions)

@@ -1,0 +1,106 @@
+"""The instructions of a cubin, by class, as NVIDIA's disassembler prints them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from parity.compilers.nvcc import INSTALL, nvcc
+from parity.emulator.amdgpu.classes import classifier, totals
+from parity.errors import MissingTool, ParityError
+
+__all__ = ["class_of", "instructions", "mixes", "nvdisasm"]
+
+#: How the opcodes of each class begin: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's: the
+#: uniform datapath is what works on one value per warp, constants are read as scalar loads read kernel arguments, and
+#: shared memory is LDS. A shuffle counts as access to shared memory, as its counterpart ds_bpermute does.
+class_of = classifier(
+    {
+        "valu": "F H D I V MOV MUFU MATCH PRMT PLOP PSET P2R R2P SEL SGXT SHF SHL SHR S2R CS2R LEA LOP LEPC POPC BMMA "
+        "BMSK BREV B2R R2B QMMA OMMA ELECT",
+        "salu": "U R2UR S2UR REDUX VOTEU CREDUX",
+        "smem": "LDC ULDC",
+        "vmem load": "LD TEX TLD TMML TXD TXQ SULD UTMALDG UTMAPF UBLKCP UBLKPF",
+        "vmem store": "ST SUST UTMASTG",
+        "vmem atomic": "ATOM RED SUATOM SURED UTMAREDG UBLKRED",
+        "lds": "LDS STS ATOMS LDSM STSM SHFL MOVM STAS REDAS",
+        "scratch": "LDL STL",
+        "branch": "BRA BRX JMP JMX CALL RET RTT BSSY BSYNC BREAK BMOV WARPSYNC KILL RPCMOV",
+        "barrier": "BAR SYNCS UCGABAR",
+        "wait": "NOP DEPBAR LDGDEPBAR LDTMDEPBAR ARRIVES MEMBAR FENCE ERRBAR CGAERRBAR CCTL UTMACCTL UTMACMDFLUSH "
+        "NANOSLEEP YIELD WARPGROUP ENDCOLLECTIVE ACQBULK PREEXIT",
+        "other": "EXIT BPT",
+    }
+)
+
+_SECTION = re.compile(r"^\t\.section\t\.text\.(?P<name>[\w$.]+),", re.MULTILINE)
+_OPCODE = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+\{?\s*(?:@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Z0-9_]*)", re.MULTILINE)
+
+
+def nvdisasm() -> Path:
+    """The disassembler: on PATH, beside nvcc, or that of a wheel (NVIDIA's own, or Triton).
+
+    Raises:
+        MissingTool: there is none.
+    """
+    for candidate in _candidates():
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    raise MissingTool(
+        "nvdisasm",
+        "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
+        "the Python packages nvidia-cuda-nvdisasm and triton",
+        f"{INSTALL}, or the CUDA toolkit",
+    )
+
+
+def mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
+    """The instructions of each kernel in a cubin, and of the functions in its section, by class.
+
+    Raises:
+        MissingTool: there is no disassembler.
+        ParityError: it does not accept the file.
+    """
+    done = subprocess.run([str(nvdisasm()), "-c", str(cubin)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ParityError(f"{nvdisasm()} does not accept {cubin}: {done.stderr.strip()[:500]}")
+    return {
+        name: totals((class_of(opcode), 1) for opcode in opcodes) for name, opcodes in instructions(done.stdout).items()
+    }
+
+
+def instructions(listing: str) -> Mapping[str, list[str]]:
+    """The opcodes of each code section of a disassembly, without what follows the last instruction to fill it up: a
+    branch to itself, and NOPs.
+    """
+    sections = list(_SECTION.finditer(listing))
+    ends = [*(section.start() for section in sections[1:]), len(listing)]
+    found = {}
+    for section, end in zip(sections, ends, strict=True):
+        opcodes = [match["opcode"] for match in _OPCODE.finditer(listing, section.end(), end)]
+        while opcodes and opcodes[-1] == "NOP":
+            opcodes.pop()
+        if opcodes[-1:] == ["BRA"]:
+            opcodes.pop()
+        found[section["name"]] = opcodes
+    return found
+
+
+def _candidates() -> Iterator[Path]:
+    if found := shutil.which("nvdisasm"):
+        yield Path(found)
+    with contextlib.suppress(MissingTool):
+        yield nvcc().resolve().with_name("nvdisasm")
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if root:
+            yield Path(root, "bin", "nvdisasm")
+    for package, pattern in (("nvidia", "*/bin/nvdisasm"), ("triton", "backends/nvidia/bin/nvdisasm")):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            yield from sorted(Path(folder).glob(pattern), reverse=True)

@@ -1,0 +1,170 @@
+"""The code of a kernel that cases did not reach: lines of files, behind which condition, and why."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from parity.emulator.parse import Instruction
+from parity.footprint.basic_blocks import Block, blocks_of
+from parity.model.code_object import CodeObject
+from parity.model.coverage import Reached
+from parity.platform.files import text_of
+
+__all__ = ["LARGE", "Gap", "Kind", "gaps_in", "reason_of", "text_at", "unreached"]
+
+LARGE = 1 << 31
+"""Numbers from here on are those of tensors that no emulator walks over."""
+
+_COMPARE = re.compile(r"[sv]_cmpx?k?_\w+_[iu](?:32|64)|setp\.[\w.]+\.[us](?:32|64)")
+_NUMBER = re.compile(r"(?:0x[0-9a-f]+|\d+)$")
+_DIVISION = "0x5f7ffffc"
+"""The constant by which LLVM scales a reciprocal where it divides numbers of 64 bits (AMDGPUISelLowering.cpp)."""
+_DIVIDES, _UPPER = re.compile(r"(?:div|rem)\.[us]64"), "-4294967296"
+"""A division of 64 bits in PTX; the upper half of the numbers, of which nvcc first asks whether it is 0."""
+_TRAPS = ("s_trap", "s_sethalt", "trap")
+
+_LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MAX)\b|0x[7f]f{7}\b")
+"""Conditions of sources about such numbers."""
+
+
+class Kind(StrEnum):
+    """Code that was not reached: a line of the project's files, with all code that it became in this kernel; further
+    code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain;
+    branches alone, which compute nothing (``Block.computes``).
+    """
+
+    LINE = "line"
+    COPY = "copy"
+    LIBRARY = "library"
+    BRANCH = "branch"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Blocks that were not reached, of one line.
+
+    ``line`` is its ``file:line``, for a library function that of the call, and ``header`` that of the function.
+    ``guard`` is the line of the condition that leads there. ``reason`` says why no case comes there, if the code tells.
+    """
+
+    kind: Kind
+    line: str
+    guard: str
+    header: str = ""
+    reason: str = ""
+
+
+def reason_of(gap: Gap, folder: Path) -> str:
+    """The reason that no case comes there, by the machine code or by the condition in the source below ``folder``."""
+    large = _LARGE_TEXT.search(text_at(folder, gap.guard))
+    return gap.reason or ("needs a number of 2^31 or more" if large else "")
+
+
+def text_at(folder: Path, place: str) -> str:
+    """The line at ``file:line`` below a folder; empty if there is none."""
+    file, _, line = place.rpartition(":")
+    lines = _lines(folder, file)
+    return lines[int(line) - 1].strip() if line.isdigit() and 0 < int(line) <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _lines(folder: Path, file: str) -> Sequence[str]:
+    path = folder / file
+    return text_of(path).splitlines() if file and path.is_file() else ()
+
+
+def unreached(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:
+    """The instructions that were not reached of the kernels that a case launches, by line of the listing."""
+    names = list(symbols)
+    gaps = iter(gaps_in(code, names, reached))
+    found: dict[int, Gap] = {}
+    first = 0
+    for symbol in names:
+        blocks = blocks_of(code, symbol)
+        for number, block in enumerate(blocks, first):
+            if not reached.mask >> number & 1:
+                found |= dict.fromkeys((each.line for each in block.instructions), next(gaps)[0])
+        first += len(blocks)
+    return found
+
+
+def gaps_in(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[list[Gap]]:
+    """The gaps in the code of the kernels that a case launches one after the other: one or more for each block."""
+    found: list[list[Gap]] = []
+    first = 0
+    for symbol in symbols:
+        blocks = blocks_of(code, symbol)
+        ran = [bool(reached.mask >> first + i & 1) for i in range(len(blocks))]
+        first += len(blocks)
+        lines = {_place(each) for block, here in zip(blocks, ran, strict=True) if here for each in block.instructions}
+        for number in range(len(blocks)):
+            if not ran[number]:
+                found.append(_of_block(blocks, ran, number, lines))
+    return found
+
+
+def _place(instruction: Instruction) -> tuple[str | None, str | None]:
+    return instruction.source, instruction.header
+
+
+def _of_block(
+    blocks: Sequence[Block], ran: Sequence[bool], number: int, lines: set[tuple[str | None, str | None]]
+) -> list[Gap]:
+    block = blocks[number]
+    guard = _guard(blocks, ran, number)
+    condition = next((each for each in reversed(guard.instructions) if each.source), None) if guard else None
+    where = (condition.header or condition.source or "") if condition else ""
+    reason = _reason(block, guard)
+    places = list(dict.fromkeys(_place(each) for each in block.instructions if each.source))
+    if not block.computes:
+        source, header = places[0] if places else ("", None)
+        return [Gap(Kind.BRANCH, source or "", where, header or "", reason)]
+    never = [place for place in places if place not in lines]
+    if not never:
+        source, header = places[0] if places else ("", None)
+        kind = Kind.LIBRARY if header else Kind.COPY
+        return [Gap(kind, source or "", where, header or "", reason)]
+    own = [(source, header) for source, header in never if not header]
+    chosen = own or never[:1]
+    return [
+        Gap(Kind.LIBRARY if header else Kind.LINE, source or "", where, header or "", reason)
+        for source, header in chosen
+    ]
+
+
+def _guard(blocks: Sequence[Block], ran: Sequence[bool], number: int) -> Block | None:
+    """The block that ran last on the way to one that did not: its end decides that control does not come there."""
+    met, waiting = {number}, [number]
+    while waiting:
+        for before in blocks[waiting.pop(0)].before:
+            if ran[before]:
+                return blocks[before]
+            if before not in met:
+                met.add(before)
+                waiting.append(before)
+    return None
+
+
+def _compared(block: Block) -> str:
+    """The last comparison of a block, as text; empty if it has none."""
+    compares = (each for each in reversed(block.instructions) if "_cmp" in each.mnemonic or each.mnemonic[:4] == "setp")
+    return next((each.text for each in compares), "")
+
+
+def _reason(block: Block, guard: Block | None) -> str:
+    if any(each.mnemonic in _TRAPS or "__assertfail" in each.operands for each in block.instructions):
+        return "a trap or a failed assertion, which would be a fault"
+    small = guard is not None and any(_UPPER in each.operands for each in guard.instructions)
+    if any(_DIVISION in each.operands or (small and _DIVIDES.match(each.mnemonic)) for each in block.instructions):
+        return "the compiler's division of 64 bits, for numbers of 2^32 or more"
+    compared = _compared(guard) if guard else ""
+    if _COMPARE.match(compared):
+        numbers = [int(word, 0) for word in re.split(r"[\s,]+", compared) if _NUMBER.match(word)]
+        if numbers and LARGE - 1 <= max(numbers) < (1 << 32) - 4096:  # larger ones are negative
+            return f"needs a number near {max(numbers):,}"
+    return ""

@@ -1,0 +1,290 @@
+"""The launches that host code makes: the blocks and the shared memory, as far as they are constants.
+
+``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for what the file, or one that it
+includes, gives it once, in an ``#define``, an enumerator, or a variable that begins with a value; ``dim3`` variables
+likewise.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+import tree_sitter
+
+from parity.inference.host_formulas import Formulas, Host
+from parity.platform.files import below, text_of
+from parity.porting.host_syntax import syntax_tree
+from parity.porting.sources import included
+
+__all__ = ["HostLaunch", "HostTexts", "host_launches"]
+
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
+_VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
+_VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)
+_DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
+_DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
+_FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w\s,]*)\)[ \t]*\\?\n?[ \t]*([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE
+)
+_FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*return\s+([^;{}]+);\s*\}")
+_ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
+_ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
+_CAST = re.compile(
+    r"\(\s*(?:unsigned(?:\s+(?:int|long))?|int|size_t|long(?:\s+long)?|u?int(?:32|64)_t)\s*\)|static_cast\s*<[^<>]*>"
+)
+_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
+_SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
+_SIZES: Mapping[str, int] = {
+    "char": 1, "bool": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "unsigned": 4,
+    "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
+    "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
+}  # fmt: skip
+_OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
+}  # fmt: skip
+_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
+_SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
+_APART = re.compile(r"<< <|>> >(?=\s*\()")
+_DEEP = 8
+"""Names that a name may lead through."""
+
+
+@dataclass(frozen=True)
+class HostLaunch:
+    """A launch of a kernel: ``template`` are its arguments in ``<>``, as they stand there.
+
+    ``block`` are the threads along each axis and ``shared`` the bytes of dynamic shared memory: a number, the name of a
+    template argument, or None where the file does not tell. ``text`` is the launch as it stands there, in one line;
+    ``at`` is the line where it begins, and ``path`` the file, from the project's folder. ``grid`` are the blocks along
+    each axis and ``arguments`` what is passed, as expressions of declarations; empty where the code does not tell.
+    """
+
+    kernel: str
+    template: tuple[str, ...]
+    block: tuple[int | str | None, ...]
+    shared: int | str | None
+    text: str = ""
+    at: int = 0
+    path: str = ""
+    grid: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+class HostTexts:
+    """The texts of a project's folder that may have launches."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # Some editors write << <grid, block>> >.
+        self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
+        self._named: dict[str, list[Path]] = {}
+        for path in self._texts:
+            self._named.setdefault(path.name, []).append(path)
+        self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
+
+    def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
+        """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
+        own, more = self.whole(path), dict[str, list[HostLaunch]]()
+        found = self._launches(path)
+        kernels = set(_KERNEL.findall(own)) - set(found)
+        others = [other for other, launched in self._launched.items() if other != path and kernels & launched]
+        near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in kernels}
+        theirs = {other: self._launches(other, own) for other in dict.fromkeys(itertools.chain(*near.values()))}
+        for name, several in near.items():
+            for other in several:
+                more.setdefault(name, []).extend(theirs[other].get(name, ()))
+        return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
+
+    def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
+        """The launches of a file and its headers, with their places."""
+        begins, begin = [], 1
+        for one in self._files(path):
+            begins.append((begin, one))
+            begin += self._texts.get(one, "").count("\n") + 1
+
+        def placed(launch: HostLaunch) -> HostLaunch:
+            begin, one = [each for each in begins if each[0] <= launch.at][-1]
+            return replace(launch, at=launch.at - begin + 1, path=one.relative_to(self._folder).as_posix())
+
+        found = host_launches(self.whole(path), others)
+        return {name: tuple(map(placed, launches)) for name, launches in found.items()}
+
+    def whole(self, path: Path) -> str:
+        """A file, and behind it the headers of the project that it includes."""
+        return "\n".join(self._texts.get(one, "") for one in self._files(path))
+
+    def _files(self, path: Path) -> list[Path]:
+        files, names = [path], {path.name}
+        for one in files:
+            wanted = {PurePath(name).name for _, name in included(self._texts.get(one, ""))} - names
+            files += [each for name in sorted(wanted) for each in _nearest(one, self._named.get(name, ()))]
+            names |= wanted
+        return files
+
+
+def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
+    """The launches of a text, by the kernel's name without namespaces, in their order.
+
+    What the text does not give a value is what ``others`` give it.
+    """
+    known = _Names(f"{text}\n{others}")
+    found: dict[str, list[HostLaunch]] = {}
+    for call in _calls(syntax_tree(text).root_node):
+        function = call.child_by_field_name("function")
+        geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
+        if function is None or geometry is None:
+            continue
+        name, _, arguments = _source(function).partition("<")
+        parts = [_source(each) for each in geometry.named_children if each.type != "comment"]
+        if len(parts) < 2:
+            continue
+        block = known.dims(parts[1], call.start_byte)
+        shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
+        bare = name.rpartition("::")[2].strip()
+        template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
+        said, at = " ".join(_source(call).split()), call.start_point.row + 1
+        passed = call.child_by_field_name("arguments")
+        given = [_source(each) for each in passed.named_children if each.type != "comment"] if passed else []
+        told = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
+        found.setdefault(bare, []).append(
+            HostLaunch(bare, template, block, shared, said, at, grid=told.grid, arguments=told.arguments)
+        )
+    return {name: tuple(launches) for name, launches in found.items()}
+
+
+def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:
+    """Those of some files that have the most folders in common with one."""
+    shared = [len(os.path.commonpath((path, other))) for other in others]
+    return [other for other, count in zip(others, shared, strict=True) if count == max(shared)]
+
+
+def _joined(match: re.Match[str]) -> str:
+    """The same without the blank inside, as long as before."""
+    bare = match[0].replace(" ", "")
+    return bare.rjust(len(match[0])) if bare[0] == "<" else bare.ljust(len(match[0]))
+
+
+class _Names:
+    """The values of the names in a file, by the place where it gives them."""
+
+    def __init__(self, text: str) -> None:
+        self._values: dict[str, list[tuple[int, str]]] = {}
+        self._dims: dict[str, list[tuple[int, str]]] = {}
+        enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]
+        for match in (*_DEFINE.finditer(text), *enumerators):
+            said = self._values.setdefault(match[1], [])
+            said.append((match.start() if said else 0, match[2]))
+        for several in _VARIABLES.finditer(text):
+            for match in filter(None, map(_VARIABLE.fullmatch, _split(several[1]))):
+                self._values.setdefault(match[1], []).append((several.start(), (match[2] or match[3]).strip()))
+        for match in _DIM3.finditer(text):
+            for one in filter(None, map(_DECLARED.fullmatch, _split(match[1]))):
+                self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
+        for match in _FIELD.finditer(text):
+            self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
+        self._fixed = {match[1] for match in (*_DEFINE.finditer(text), *enumerators)}
+        self._functions = {
+            match[1]: (tuple(part.split()[-1].lstrip("&*") for part in _split(match[2]) if part), match[3])
+            for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
+        }
+
+    def host(self, at: int) -> Host:
+        """What names stand for at a place."""
+
+        def defined(name: str) -> str | None:
+            said = self._last(self._values, name, at)
+            return None if said is None else _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), said)
+
+        return Host(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
+
+    def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
+        """The sizes along x, y and z of what stands for a ``dim3``."""
+        parts = self.sizes(text, at)
+        return (self.value(text, at),) if parts is None else tuple(self.value(part, at) for part in parts)
+
+    def sizes(self, text: str, at: int) -> list[str] | None:
+        """The texts of the sizes of what stands for a ``dim3``; None if it is a number."""
+        for _ in range(_DEEP):
+            text = text.strip()
+            if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
+                return _split(match[1])
+            if (said := self._last(self._dims, text, at)) is not None:
+                fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
+                parts = _split(said)
+                return [fields[i] or (parts[i] if i < len(parts) and parts[i] else "1") for i in range(3)]
+            if (said := self._last(self._values, text, at)) is None or said.strip() == text:
+                return None
+            text = said
+        return None
+
+    def value(self, text: str, at: int, met: frozenset[str] = frozenset()) -> int | str | None:
+        """A number; the name that it comes down to, if nothing gives that a value; None for anything else.
+
+        Names that were ``met`` on the way to it are not followed: a program may add to a name what it was.
+        """
+        text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", text)).strip()
+        for _ in range(_DEEP):
+            if re.fullmatch(r"[A-Za-z_]\w*", text):
+                said = self._last(self._values, text, at)
+                if said is None or said.strip() == text:
+                    return text
+                met |= {text}
+                text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", said)).strip()
+                continue
+            break
+        try:
+            return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, met)
+        except (SyntaxError, ValueError, ZeroDivisionError):
+            return None
+
+    def _number(self, node: ast.AST, at: int, met: frozenset[str]) -> int:
+        """Raises: ValueError: it is no number that the file tells."""
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
+        if isinstance(node, ast.Name) and node.id not in met and isinstance(value := self.value(node.id, at, met), int):
+            return value
+        raise ValueError
+
+    @staticmethod
+    def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
+        """The value that a name was given last before a place, else first behind it."""
+        said = table.get(name, [])
+        before = [text for place, text in said if place <= at]
+        return before[-1] if before else said[0][1] if said else None
+
+
+def _calls(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    for child in node.children:
+        if child.type == "call_expression" and any(each.type == "kernel_call_syntax" for each in child.children):
+            yield child
+        yield from _calls(child)
+
+
+def _source(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no brackets, until one is closed that was not opened."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            break
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

@@ -1,0 +1,214 @@
+"""The fields of structures, as a source declares them: what a kernel takes by value.
+
+A declaration is found in the syntax tree, and laid out as C does it. What the text does not tell (base classes, bit
+fields, members whose type is declared elsewhere) makes a structure unknown, not wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import tree_sitter
+
+from parity.porting.host_syntax import syntax_tree
+
+__all__ = ["Field", "Structures"]
+
+_SCALARS: Mapping[str, tuple[str, int]] = {
+    "float": ("float", 4), "double": ("double", 8), "half": ("__half", 2), "__half": ("__half", 2),
+    "bool": ("bool", 1), "char": ("signed char", 1), "signed char": ("signed char", 1),
+    "unsigned char": ("unsigned char", 1), "uchar": ("unsigned char", 1), "short": ("short", 2), "int": ("int", 4),
+    "unsigned": ("unsigned int", 4), "unsigned int": ("unsigned int", 4), "uint": ("unsigned int", 4),
+    "long": ("long", 8), "unsigned long": ("unsigned long", 8), "long long": ("long long", 8),
+    "unsigned long long": ("unsigned long long", 8), "size_t": ("unsigned long", 8), "ptrdiff_t": ("long", 8),
+    "int8_t": ("signed char", 1), "uint8_t": ("unsigned char", 1), "int16_t": ("short", 2), "int32_t": ("int", 4),
+    "uint32_t": ("unsigned int", 4), "int64_t": ("long", 8), "uint64_t": ("unsigned long", 8),
+}  # fmt: skip
+"""The type of a scalar as a demangler spells it, and its bytes."""
+_VECTOR = re.compile(r"(char|uchar|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
+_LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}
+_WIDEST = 16
+"""The largest alignment of CUDA's vectors."""
+_QUALIFIER = re.compile(r"\b(?:const|volatile|struct|typename|mutable|std::)\b|std::")
+_ALIAS = re.compile(
+    r"\btypedef\s+([\w ]+?)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*([\w ]+?)\s*;"
+    r"|^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_][\w ]*?)[ \t]*$",
+    re.MULTILINE,
+)
+_NUMBER = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)\b|\b(?:constexpr|const)\s+\w+\s+(\w+)\s*=\s*(\d+)\s*;", re.MULTILINE
+)
+_ENUM = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)\s*\{")
+_MOST = 64
+"""Fields that a structure may have to be spelled out."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a structure: its type as a demangler spells it, and the byte where it begins.
+
+    Those of nested structures and arrays stand alone, with what they are inside of in their names.
+    """
+
+    name: str
+    c_type: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class _Layout:
+    fields: tuple[Field, ...]
+    size: int
+    align: int
+
+
+class Structures:
+    """The structures that a text declares."""
+
+    def __init__(self, text: str) -> None:
+        self._numbers = {a or c: int(b or d) for a, b, c, d in _NUMBER.findall(text)}
+        self._aliases = {b or c or e: a or d or f for a, b, c, d, e, f in _ALIAS.findall(text)}
+        self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
+        self._bodies: dict[str, tree_sitter.Node] = {}
+        self._parameters: dict[str, list[str]] = {}
+        for node in _structures(syntax_tree(text).root_node):
+            for name in _names(node):
+                self._bodies.setdefault(name, node)
+                self._parameters.setdefault(name, _type_parameters(node))
+
+    def fields(self, c_type: str, size: int) -> tuple[Field, ...]:
+        """The fields of a type with that many bytes; none if the text does not tell them all."""
+        found = self._layout(c_type, {}, 0)
+        return found.fields if found and found.size == size and len(found.fields) <= _MOST else ()
+
+    def element(self, c_type: str) -> str:
+        """The type of all fields of a structure; empty if they are of several, or the text does not tell them."""
+        found = self._layout(c_type, {}, 0)
+        kinds = {each.c_type for each in found.fields} if found else set()
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _layout(self, c_type: str, types: Mapping[str, str], deep: int) -> _Layout | None:
+        """The fields, the bytes and the alignment of a type, in which names stand for other ``types``."""
+        bare = " ".join(_QUALIFIER.sub(" ", c_type).split())
+        stars = "*" * bare.count("*")
+        bare = types.get(bare.rstrip("* "), bare.rstrip("* ")) + stars
+        if deep > 8:
+            return None
+        if bare.endswith("*"):
+            return _Layout((Field("", bare, 0, 8),), 8, 8)
+        if bare in _SCALARS:
+            spelt, size = _SCALARS[bare]
+            return _Layout((Field("", spelt, 0, size),), size, size)
+        if vector := _VECTOR.fullmatch(bare):
+            one, count = vector[1] or "uint", int(vector[2] or 3)
+            spelt, size = _SCALARS[_LONG.get(one, one)]
+            fields = tuple(Field(axis, spelt, i * size, size) for i, axis in enumerate("xyzw"[:count]))
+            return _Layout(fields, count * size, min(_WIDEST, size * (count if count != 3 else 1)))
+        name, _, arguments = bare.partition("<")
+        name = name.rpartition("::")[2].strip()
+        if name in self._bodies:
+            given = [part.strip() for part in arguments.rstrip("> ").split(",") if part.strip()]
+            return self._laid_out(self._bodies[name], dict(zip(self._parameters[name], given, strict=False)), deep)
+        return self._layout(self._aliases[name], types, deep + 1) if self._aliases.get(name, name) != name else None
+
+    def _laid_out(self, node: tree_sitter.Node, types: Mapping[str, str], deep: int) -> _Layout | None:
+        body = node.child_by_field_name("body")
+        if (
+            body is None
+            or any(child.type == "base_class_clause" for child in node.children)
+            or "alignas" in _head(node)
+        ):
+            return None
+        fields, at, align = list[Field](), 0, 1
+        for member in body.named_children:
+            text = _source(member)
+            if member.type != "field_declaration" or text.startswith("static"):
+                if member.type in ("preproc_if", "preproc_ifdef", "ERROR") or "virtual" in text:
+                    return None
+                continue
+            declarators = member.children_by_field_name("declarator")
+            if any(_leaf(each).type == "function_declarator" for each in declarators):
+                continue
+            kind = member.child_by_field_name("type")
+            if kind is None or not declarators or any(child.type == "bitfield_clause" for child in member.children):
+                return None
+            for declarator in declarators:
+                stars, name, counts = self._declared(declarator)
+                one = self._layout(_source(kind) + "*" * stars, types, deep + 1)
+                if one is None or not name or None in counts:
+                    return None
+                at += -at % one.align
+                align = max(align, one.align)
+                places = [""]
+                for count in counts:
+                    places = [f"{place}_{i}" for place in places for i in range(count or 0)]
+                for place in places[: _MOST + 1]:
+                    fields += [_inside(each, name + place, at) for each in one.fields]
+                    at += one.size
+        return _Layout(tuple(fields), max(1, at + -at % align), align) if len(fields) <= _MOST else None
+
+    def _declared(self, node: tree_sitter.Node) -> tuple[int, str, list[int | None]]:
+        """The pointers, the name and the extents of a declarator."""
+        stars, counts = 0, list[int | None]()
+        while node.type != "field_identifier":
+            if node.type == "pointer_declarator":
+                stars += 1
+            elif node.type == "array_declarator":
+                extent = node.child_by_field_name("size")
+                said = _source(extent) if extent is not None else ""
+                counts.insert(0, int(said) if said.isdecimal() else self._numbers.get(said))
+            inner = node.child_by_field_name("declarator")
+            if inner is None:
+                return 0, "", []
+            node = inner
+        return stars, _source(node), counts
+
+
+def _inside(field: Field, name: str, at: int) -> Field:
+    return replace(field, name=f"{name}_{field.name}" if field.name else name, offset=at + field.offset)
+
+
+def _structures(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    for child in node.children:
+        if child.type in ("struct_specifier", "class_specifier") and child.child_by_field_name("body") is not None:
+            yield child
+        yield from _structures(child)
+
+
+def _names(node: tree_sitter.Node) -> list[str]:
+    """The names of a structure: its own, and that of a typedef."""
+    own = node.child_by_field_name("name")
+    names = [_source(own)] if own is not None else []
+    if node.parent is not None and node.parent.type == "type_definition":
+        names += [_source(each) for each in node.parent.children_by_field_name("declarator")]
+    return names
+
+
+def _type_parameters(node: tree_sitter.Node) -> list[str]:
+    if node.parent is None or node.parent.type != "template_declaration":
+        return []
+    parameters = node.parent.child_by_field_name("parameters")
+    return [_source(each).split()[-1] for each in parameters.named_children] if parameters is not None else []
+
+
+def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The declarator below pointers and arrays."""
+    while node.type in ("pointer_declarator", "array_declarator", "reference_declarator"):
+        inner = next(
+            (child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None
+        )
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _head(node: tree_sitter.Node) -> str:
+    return _source(node).partition("{")[0]
+
+
+def _source(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

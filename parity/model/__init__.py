@@ -1,0 +1,1 @@
+"""The core data types: dtypes, layouts, cases, launches, code objects, coverage and known divergences."""

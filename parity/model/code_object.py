@@ -1,0 +1,349 @@
+"""Code objects: what a compiler made of one module for one target, and what its metadata says of each kernel."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from parity.errors import UsageError
+from parity.platform.cache import digest
+from parity.platform.serialization import checked
+
+__all__ = [
+    "Argument",
+    "CodeObject",
+    "Kernel",
+    "first_difference",
+    "idle",
+    "mangled",
+    "name_of",
+    "parse",
+    "plain",
+    "prebuilt",
+    "source_of",
+    "spelled",
+    "unqualified",
+]
+
+_BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
+# How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
+_FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")
+_BOOLEAN = re.compile(r"\(bool\)([01])")
+_NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
+_PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
+_FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+_VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
+_OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
+_SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
+
+
+_ENTRY = re.compile(r"^(?:([\w$.]+):[^\n;]*; @|(?:\.\w+ )*\.entry ([\w$]+)\()", re.MULTILINE)
+"""Matches where a function begins in AMD's assembly, or a kernel in PTX."""
+_INSTRUCTION = re.compile(r"^\t(?:@!?%\w+\s+)?([a-z]\w*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a kernel: ``size`` bytes at byte ``offset`` of the kernarg segment.
+
+    ``kind`` is the metadata's value kind: ``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ..., or empty
+    where it may be a pointer or a value (PTX does not always say). ``name`` is empty if the compiler did not keep it.
+    """
+
+    name: str
+    offset: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel entry. ``args`` are those of the source; ``hidden`` those the runtime fills in, named by their kind.
+
+    ``lds_bytes`` is the static LDS of a workgroup, ``scratch_bytes`` the private memory of one work-item, ``spills``
+    the registers (SGPR and VGPR) that did not fit, ``max_threads`` the largest workgroup the code was compiled for.
+    """
+
+    name: str
+    args: tuple[Argument, ...]
+    kernarg_bytes: int
+    sgprs: int
+    vgprs: int
+    lds_bytes: int
+    scratch_bytes: int
+    wavefront: int
+    spills: int = 0
+    max_threads: int = 1024
+    hidden: tuple[Argument, ...] = ()
+
+    @property
+    def explicit_bytes(self) -> int:
+        """Size of the part of the kernarg segment that ``args`` take."""
+        return max((argument.offset + argument.size for argument in self.args), default=0)
+
+
+def _dotted(name: str) -> str:
+    return f".{name}"
+
+
+class _Argument(Struct, rename=_dotted):
+    """An argument in the metadata of a listing."""
+
+    offset: int
+    size: int
+    value_kind: str
+    name: str = ""
+
+
+class _Kernel(Struct, rename=_dotted):
+    """A kernel in the metadata of a listing."""
+
+    name: str
+    kernarg_segment_size: int
+    sgpr_count: int
+    vgpr_count: int
+    group_segment_fixed_size: int
+    private_segment_fixed_size: int
+    wavefront_size: int
+    sgpr_spill_count: int = 0
+    vgpr_spill_count: int = 0
+    max_flat_workgroup_size: int = 1024
+    args: list[_Argument] = []
+
+
+class _Metadata(Struct):
+    """The metadata that is read from a listing; the names are without ``amdhsa.``."""
+
+    target: str
+    kernels: list[_Kernel] | None = None
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """The built artefact of one module for one target.
+
+    ``listing`` is the assembly text (AMD) or the PTX (CUDA), ``digest`` the SHA-256 that identifies it, ``sources`` the
+    files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made. ``made_by`` says in words of
+    what sources it was made (hipified or ported), and by which compiler with whose headers. ``refused`` are functions
+    of the source that it cannot have, by name, each with its place and what no GPU of this vendor can do.
+    """
+
+    module: str
+    target: str
+    listing: str = field(repr=False)
+    kernels: Mapping[str, Kernel]
+    digest: str
+    sources: tuple[Path, ...] = ()
+    binary: Path | None = None
+    made_by: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def symbol(self, name: str) -> str:
+        """The symbol of the kernel of that name: itself, or that of a kernel so called in the source.
+
+        One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
+        whole signature. What is not found is returned as it is.
+        """
+        return name if name in self.kernels else self._called.get(plain(name), name)
+
+    @functools.cached_property
+    def _called(self) -> Mapping[str, str]:
+        """The symbols of kernels with C++ linkage, by what the source calls them."""
+        found: dict[str, str] = {}
+        several: set[str] = set()
+        for symbol in self.kernels:
+            for name in map(plain, spelled(symbol)):
+                if found.setdefault(name, symbol) != symbol:
+                    several.add(name)
+        return {name: symbol for name, symbol in found.items() if name not in several}
+
+
+@functools.cache
+def spelled(symbol: str) -> tuple[str, ...]:
+    """The names of a mangled symbol in source code: without its arguments, and with them.
+
+    Empty for one of C linkage, and for what the demangler cannot read.
+    """
+    text = _demangled(symbol) if symbol.startswith("_Z") else ""
+    text = _FUNCTION.sub(r"\1", _literals(text))
+    if not text.endswith(")"):
+        return (text,) if text else ()
+    begin, depth = len(text), 0
+    while depth or begin == len(text):  # back to where the arguments begin
+        begin -= 1
+        depth += {")": 1, "(": -1}.get(text[begin], 0)
+    depth, start = 0, 0  # after the type of the result, which templates have
+    for i, letter in enumerate(text[:begin]):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == " " and not depth:
+            start = i + 1
+    return text[start:begin], text[start:]
+
+
+def name_of(symbol: str) -> str:
+    """The name of a symbol in source code, without its arguments; the symbol itself if it is none that is mangled."""
+    return (spelled(symbol) or (symbol,))[0]
+
+
+def idle(code: CodeObject) -> tuple[str, ...]:
+    """The kernels that do nothing: the first instruction of their code, AMD's or PTX, is the last."""
+    found = []
+    for match in _ENTRY.finditer(code.listing):
+        first = _INSTRUCTION.search(code.listing, match.end())
+        if (name := match[1] or match[2]) in code.kernels and first and first[1] in ("s_endpgm", "ret"):
+            found.append(name)
+    return tuple(found)
+
+
+def unqualified(name: str) -> str:
+    """The name of a function in the source without its namespaces and template arguments."""
+    return name.partition("<")[0].rpartition("::")[2]
+
+
+def mangled(variable: str) -> tuple[str, ...]:
+    """The symbols that a variable of the source may have (Itanium C++ ABI).
+
+    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    """
+    parts = variable.split("::")
+    spelt = "".join(f"{len(part)}{part}" for part in parts)
+    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
+
+
+def _demangled(symbol: str) -> str:
+    """The text of a mangled symbol; empty if it cannot be read. The better demangler is not there for every machine."""
+    try:
+        from cpp_demangle import demangle
+    except ImportError:
+        import itanium_demangler
+
+        try:
+            return str(itanium_demangler.parse(symbol) or "")
+        except (NotImplementedError, KeyError):  # expressions, local names, types such as _Float16
+            return ""
+    try:
+        return str(demangle(symbol))
+    except ValueError:
+        return ""
+
+
+def _literals(name: str) -> str:
+    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true``, ``float4`` for HIP's type."""
+    name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
+    name = _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+    return _VECTOR.sub(
+        lambda match: match[1].replace("unsigned ", "u").replace("long long", "longlong") + match[2], name
+    )
+
+
+def plain(name: str) -> str:
+    """A name for comparison, without spaces and the suffixes of numbers, with HIP's names of CUDA's number types."""
+    return _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)).replace(" ", "")
+
+
+def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:
+    """The code object of an assembly listing for ``amdgcn-amd-amdhsa``.
+
+    Raises:
+        UsageError: the listing has no metadata, is cut off, or its metadata cannot be read.
+    """
+    metadata = _metadata(listing, module)
+    target = metadata.target.rpartition("-")[2]
+    kernels = {kernel.name: kernel for kernel in map(_kernel, metadata.kernels or ())}
+    return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), binary)
+
+
+def prebuilt(source: Path) -> dict[str, Path]:
+    """The code objects that stand in place of a source that is not there, by target.
+
+    ``unary.hsaco``, whose target is ``""``, ``unary-gfx1100.hsaco`` or ``unary.gfx1100.co`` for ``unary.cu``.
+    """
+    if source.is_file() or not source.parent.is_dir():
+        return {}
+    matches = ((_PREBUILT.fullmatch(path.name), path) for path in sorted(source.parent.iterdir()))
+    return {match["target"] or "": path for match, path in matches if match and match["module"] == source.stem}
+
+
+def source_of(path: Path) -> Path:
+    """The source in whose place a code object stands, see ``prebuilt``; of any other file itself."""
+    match = _PREBUILT.fullmatch(path.name)
+    return path.with_name(f"{match['module']}.cu") if match else path
+
+
+def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:
+    """The first error in a list of arguments, in the terms of the kernel's metadata; empty if the list fits.
+
+    ``given`` holds the size of each argument in bytes, and whether it is a pointer (None: either).
+    """
+    for i, (size, pointer) in enumerate(given):
+        if i >= len(kernel.args):
+            return f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(given)}"
+        argument = kernel.args[i]
+        what = f"argument {i} {argument.name!r} at byte {argument.offset} of kernel {kernel.name!r}"
+        if size != argument.size:
+            return f"{what} has {argument.size} bytes, not {size}"
+        if pointer is not None and argument.kind and pointer != (argument.kind != "by_value"):
+            return f"{what} is {'passed by value, not a pointer' if pointer else 'a pointer, not passed by value'}"
+    if len(given) < len(kernel.args):
+        argument = kernel.args[len(given)]
+        return (
+            f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(given)}: the first one missing is "
+            f"{argument.name!r} ({argument.size} bytes at byte {argument.offset})"
+        )
+    return ""
+
+
+def _metadata(listing: str, module: str) -> _Metadata:
+    # Searched from the end: the block follows the code, which can be megabytes long.
+    begin = listing.rfind(_BEGIN)
+    if begin < 0:
+        raise UsageError(
+            f"the listing of module {module!r} has no .amdgpu_metadata block: it is not an assembly listing for "
+            "amdgcn-amd-amdhsa, or it is cut off; compile again (clang -S --offload-device-only)"
+        )
+    end = listing.find(_END, begin)
+    if end < 0:
+        line = listing.count("\n", 0, begin) + 1
+        raise UsageError(
+            f"the listing of module {module!r} is cut off: the .amdgpu_metadata block of line {line} has no "
+            ".end_amdgpu_metadata; compile again"
+        )
+    import yaml  # takes long, and what is in the cache was read before
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=loader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"the metadata of module {module!r} is not YAML: {error}") from error
+    if isinstance(data, dict):
+        data = {str(name).removeprefix("amdhsa."): value for name, value in data.items()}
+    place = f"the metadata of module {module!r}"
+    return checked(data, _Metadata, place, "parity reads code object version 5 of clang 22")
+
+
+def _kernel(data: _Kernel) -> Kernel:
+    args = [Argument(a.name, a.offset, a.size, a.value_kind) for a in data.args]
+    return Kernel(
+        name=data.name,
+        args=tuple(a for a in args if not a.kind.startswith("hidden_")),
+        kernarg_bytes=data.kernarg_segment_size,
+        sgprs=data.sgpr_count,
+        vgprs=data.vgpr_count,
+        lds_bytes=data.group_segment_fixed_size,
+        scratch_bytes=data.private_segment_fixed_size,
+        wavefront=data.wavefront_size,
+        spills=data.sgpr_spill_count + data.vgpr_spill_count,
+        max_threads=data.max_flat_workgroup_size,
+        hidden=tuple(Argument(a.kind, a.offset, a.size, a.kind) for a in args if a.kind.startswith("hidden_")),
+    )
+
+
+def _sources(listing: str) -> Iterator[Path]:
+    for match in _FILE.finditer(listing):
+        yield Path(match["folder"] or "", match["name"])

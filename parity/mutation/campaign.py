@@ -1,0 +1,157 @@
+"""Planting faults: kernels and their shares, isolated workers, and what became of every mutant as it is known."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+from parity.engine import Plan
+from parity.engine.calls import Absent, Died, Late, Progress, T, quiet
+from parity.engine.execution import prepare
+from parity.engine.pool import Pools, completed, worker_pool
+from parity.errors import SystemLacks
+from parity.mutation.mutant import Level, Mutant, Outcome, Tried, Usual
+from parity.mutation.trial import Subject, attempt, choose, usual
+from parity.suite.loading import Suite
+
+__all__ = ["COUNT", "LEVELS", "SEARCH", "Settings", "mutate", "shares"]
+
+COUNT = 100
+"""Faults that are planted if no other number is asked for."""
+
+SEARCH = 100
+"""Cases that are drawn beside the usual ones in the search for one that catches a survivor."""
+
+LEVELS: tuple[Level, ...] = ("instruction", "source")
+
+ONE_IN = 4
+"""One of so many faults is planted in source: each has to be compiled, which takes as long as some ten others."""
+
+TOGETHER = 4
+"""Faults that are planted in one kernel before another is begun."""
+
+LIMIT = 5
+"""Times of the limit of one case that a mutant with all its cases may take."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The faults to plant: ``count`` of them, the same for a ``seed``, in these ``levels`` and of these classes (all if
+    none). ``search`` cases more are drawn for a survivor. ``jobs`` limits the processes (default: one per processor).
+    """
+
+    count: int = COUNT
+    seed: int = 0
+    levels: tuple[Level, ...] = LEVELS
+    kinds: frozenset[str] = frozenset()
+    search: int = SEARCH
+    jobs: int | None = None
+
+
+def shares(subjects: Sequence[Subject], settings: Settings) -> list[tuple[Subject, Mapping[Level, int]]]:
+    """The number of faults of each level in each kernel: kernels take turns in an order of the seed, and so do modules.
+
+    There are no more kernels than there are faults for, because the first of a kernel costs as much as several others.
+    """
+
+    def rank(*words: object) -> str:
+        return hashlib.sha256(f"{settings.seed} {words}".encode()).hexdigest()
+
+    turns: dict[str, itertools.count[int]] = {}
+    ranked = sorted(subjects, key=lambda each: rank(each.op, each.dtypes, each.column.target))
+    # The first kernels of all modules, then the second ones.
+    order = sorted(ranked, key=lambda each: next(turns.setdefault(each.module, itertools.count())))
+    order = order[: -(-settings.count // TOGETHER)]
+    found: list[dict[Level, int]] = [dict.fromkeys(LEVELS, 0) for _ in order]
+    for number in range(settings.count if order else 0):
+        place = number % len(order)
+        level = settings.levels[0]
+        if not order[place].sourced:
+            level = "instruction"
+        elif len(settings.levels) > 1:
+            turn = (place + number // len(order)) % ONE_IN  # so that it is not always the same kernels
+            level = "source" if turn == ONE_IN - 1 else "instruction"
+        found[place][level] += 1
+    return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
+
+
+def mutate(
+    plan: Plan,
+    suite: Suite,
+    subjects: Sequence[Subject],
+    settings: Settings,
+    *,
+    known: Mapping[str, Tried] | None = None,
+    progress: Progress = quiet,
+    problem: Callable[[Subject, Exception], None] | None = None,
+    measured: Callable[[Subject, Usual], None] | None = None,
+    pools: Pools = worker_pool,
+) -> Iterator[Tried]:
+    """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
+
+    ``problem`` is called for a kernel in which nothing could be planted, ``measured`` with what each other gives as it
+    is. ``pools`` makes what executes (default: processes of this machine). Closing the iterator stops the workers.
+
+    Raises:
+        SystemLacks: nobody can execute it any more.
+    """
+    known = known or {}
+    limit = LIMIT * plan.seconds
+    shared = shares(subjects, settings)
+    names = {(each.op, each.dtypes) for each, _ in shared}
+    plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
+    with pools(plan, settings.jobs) as pool:
+
+        def scheduled(function: Callable[..., T], subject: Subject, *more: object) -> Future[T]:
+            columns = (*subject.others, subject.column)
+            return pool.schedule(function, [subject, *more], seconds=limit, columns=columns)
+
+        if pool.shared:
+            prepare(plan, suite, pool, progress)
+        progress("choosing", 0, len(shared))
+        choosing = {
+            scheduled(choose, subject, dict(share), settings.seed, settings.kinds): subject for subject, share in shared
+        }
+        chosen: list[tuple[Subject, Mutant]] = []
+        for done, (future, subject) in enumerate(choosing.items(), 1):
+            try:
+                chosen += ((subject, mutant) for mutant in future.result())
+            except Exception as error:  # of one kernel, which costs this one
+                if problem:
+                    problem(subject, error)
+            progress("choosing", done, len(shared))
+        total = len(chosen)
+        yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
+        before = sum(mutant.key in known for _, mutant in chosen)
+        progress("planting", before, total)
+        trying: dict[Future[Tried], Mutant] = {}
+        as_is: dict[tuple[str, str], tuple[Subject, Future[Usual]]] = {}
+        for subject, mutant in chosen:
+            if (key := (mutant.kernel, mutant.target)) not in as_is:
+                as_is[key] = subject, scheduled(usual, subject)
+            if mutant.key not in known:
+                trying[scheduled(attempt, subject, mutant, settings.search)] = mutant
+        for done, tried in enumerate(completed(trying), before + 1):
+            try:
+                yield _outcome(tried, trying[tried], limit)
+            except Absent as reason:
+                raise SystemLacks(str(reason)) from None
+            progress("planting", done, total)
+        for subject, found in as_is.values():
+            with contextlib.suppress(Died, Late, Absent):
+                if measured:
+                    measured(subject, found.result())
+
+
+def _outcome(future: Future[Tried], mutant: Mutant, limit: float) -> Tried:
+    """The outcome that a worker returned; a mutant that ended its process is caught, too."""
+    try:
+        return future.result()
+    except Late:
+        return Tried(mutant, Outcome.TIMED_OUT, detail=f"no answer within {limit:g} s")
+    except Died as error:
+        return Tried(mutant, Outcome.CAUGHT, verdict="crash", detail=str(error))

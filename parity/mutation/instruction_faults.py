@@ -1,0 +1,156 @@
+"""Faults in single instructions: where they can be planted, and the code with one of them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from parity.compilers.clang import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.compilers.targets import target
+from parity.emulator.amdgpu.codegen import writer_of
+from parity.emulator.amdgpu.instructions import emit
+from parity.emulator.amdgpu.isa import BRANCHES
+from parity.emulator.image import image_of
+from parity.emulator.parse import Instruction, KernelCode, bodies_of, instruction_of, kernel_code
+from parity.emulator.writer import Unknown
+from parity.model.code_object import CodeObject
+from parity.mutation.mutant import Mutant
+from parity.mutation.operators import INSTRUCTIONS, Operator, replaced
+from parity.platform.cache import digest
+
+__all__ = ["Alone", "alone", "edits", "instruction_mutants", "lines_of", "meaning", "with_instruction"]
+
+_PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
+_PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
+_HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
+_PAIRED = " :: "
+_END = "\t.end_amdhsa_kernel"
+
+
+def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: Alone) -> Iterator[Mutant]:
+    """Every fault that the table can plant in the instructions of a kernel and that the emulator can execute."""
+    code = of.code
+    about = kernel_code(code.listing, code.symbol(kernel))
+    for item in about.instructions:
+        place, _, line = (item.source or "").rpartition(":")
+        for operator, (old, new), text in edits(item.text):
+            if _runs(item.text, text, code.target):
+                yield Mutant(
+                    op, dtypes, kernel, code.module, code.target, "instruction", operator.kind, operator.name, place,
+                    int(line or 0), item.line, old, new, item.text, text, of.line_of_module(item.line),
+                )  # fmt: skip
+
+
+def edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], str]]:
+    """The operator, what is replaced by what, and the instruction with it, for all that fit one."""
+    begin = 0
+    for half in text.split(_PAIRED):
+        for operator, pattern in _PATTERNS:
+            for match in pattern.finditer(half):
+                groups = {str(i): group or "" for i, group in enumerate((match[0], *match.groups()))}
+                try:
+                    new = replaced(operator.replacement, groups)
+                except ValueError:
+                    continue
+                if new != match[0]:
+                    at = begin + match.start()
+                    yield operator, (match[0], new), text[:at] + new + text[at + len(match[0]) :]
+        begin += len(half) + len(_PAIRED)
+
+
+def _runs(old: str, new: str, name: str) -> bool:
+    """True if the emulator knows an instruction, as far as that can be told without the kernel around it."""
+    return _translates(new, name) or (not _translates(old, name) and old.split()[0] == new.split()[0])
+
+
+@functools.lru_cache(maxsize=100_000)
+def _translates(text: str, name: str) -> bool:
+    item = instruction_of(text, 1)
+    if item.mnemonic in BRANCHES:
+        return True
+    w = writer_of(KernelCode("", (item,), {}), target(name), {})
+    w.at = 0
+    try:
+        emit(w, item)
+    except (Unknown, KeyError, IndexError, ValueError, AssertionError, AttributeError, TypeError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The code object of a module without the code of other kernels.
+
+    ``removed`` are lines of its listing from which on a number of lines of the module's are missing.
+    """
+
+    code: CodeObject
+    removed: tuple[tuple[int, int], ...]
+
+    def line_of_module(self, line: int) -> int:
+        """The line in the module's listing that is this one here."""
+        return line + sum(count for first, count in self.removed if first <= line)
+
+
+def alone(code: CodeObject, kernels: Sequence[str]) -> Alone:
+    """The code object with the code of these kernels only."""
+    symbols = {code.symbol(kernel) for kernel in kernels}
+    listing, parts, position, line = code.listing, list[str](), 0, 1
+    removed: list[tuple[int, int]] = []
+    starts = ((listing.find(f"\n{other}:") + 1, other) for other in code.kernels if other not in symbols)
+    for start, _ in sorted(each for each in starts if each[0] > 0):
+        end = listing.find(_END, start)
+        parts.append(listing[position:start])
+        line += listing.count("\n", position, start)
+        removed.append((line, listing.count("\n", start, end)))
+        position = end
+    kept = {symbol: code.kernels[symbol] for symbol in symbols if symbol in code.kernels}
+    cut = _of(code, "".join([*parts, listing[position:]]))
+    return Alone(replace(cut, kernels=kept), tuple(removed))
+
+
+def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObject:
+    """The code object with another instruction in a line of its listing."""
+    start = _start_of(code.listing, line)
+    at = code.listing.index(old, start)
+    return _of(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
+
+
+def meaning(listing: str, kernel: str) -> tuple[object, ...]:
+    """The instructions of a kernel, for comparison: two kernels that agree in them are the same program."""
+    code, image = kernel_code(listing, kernel), image_of(listing)
+    texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
+    return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
+
+
+def lines_of(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, str]]:
+    """The lines of the user's files that a kernel was made of, and their instructions by line of the listing.
+
+    A line is of an instruction if it was compiled from there, or if what it was compiled from was inlined there.
+    """
+    found: dict[tuple[str, int], dict[int, str]] = {}
+    symbol = code.symbol(kernel)
+    instructions = {item.line: item.text for item in kernel_code(code.listing, symbol).instructions}
+    for body in bodies_of(code.listing, symbol):
+        places: list[tuple[str, int]] = []
+        for number, text in enumerate(body.text.split("\n"), body.line):
+            if text.startswith("\t.loc\t"):
+                every = ((file, int(line)) for file, line in _PLACE.findall(text))
+                places = [(file, line) for file, line in every if line and not file.startswith(_HEADERS)]
+            elif number in instructions:
+                for place in places:
+                    found.setdefault(place, {})[number] = instructions[number]
+    return found
+
+
+def _start_of(listing: str, line: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        start = listing.index("\n", start) + 1
+    return start
+
+
+def _of(code: CodeObject, listing: str) -> CodeObject:
+    return replace(code, listing=listing, digest=digest(listing), binary=None)

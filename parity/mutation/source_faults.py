@@ -1,0 +1,108 @@
+"""Faults in source: where they can be planted, by the syntax tree, and the text with one of them.
+
+Only lines count that the kernel's code was made of, as the line tables of its code object tell: so comments, host code
+and code that this kernel does not use are left alone. So are macros of several lines, which have no lines of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import tree_sitter
+import tree_sitter_cuda
+
+from parity.mutation.operators import SOURCE, Operator, replaced
+from parity.porting.host_syntax import syntax_tree
+
+__all__ = ["Edit", "edited", "source_edits"]
+
+_CODING = ("utf-8", "surrogateescape")
+
+_ENDS = frozenset(("expression_statement", "declaration", "return_statement"))
+"""Nodes over whose lines the compiler spreads the places of one statement."""
+
+_NOT_HERE = frozenset(
+    ("preproc_def", "preproc_function_def", "preproc_include", "preproc_call", "template_argument_list")
+)
+"""Nodes in which nothing is planted: what they say is not compiled where it stands."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a text: at byte ``start``, in line ``line``, ``old`` becomes ``new``.
+
+    ``before`` and ``after`` are that line without and with the edit.
+    """
+
+    operator: Operator
+    start: int
+    line: int
+    old: str
+    new: str
+    before: str
+    after: str
+
+
+def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
+    """Every edit of these lines of a text that the table has."""
+    root, wanted, data = syntax_tree(text).root_node, frozenset(lines), text.encode(*_CODING)
+    statements = dict(_statements(root))
+    for operator, captures in tree_sitter.QueryCursor(_query()).matches(root):
+        nodes = {name: each[0] for name, each in captures.items()}
+        parts = [node for name, node in nodes.items() if name != "f"]
+        first = nodes.get("site") or min(parts, key=lambda node: node.start_byte)
+        last = nodes.get("site") or max(parts, key=lambda node: node.end_byte)
+        own = first.start_point[0] + 1
+        if first.id in statements and {own, statements[first.id]} & wanted and not first.has_error:
+            yield from _edit(SOURCE[operator], nodes, first.start_byte, last.end_byte, own, data)
+
+
+def edited(text: str, start: int, old: str, new: str) -> str:
+    """The text with ``new`` in place of ``old``, which is at byte ``start``."""
+    data, gone, put = (each.encode(*_CODING) for each in (text, old, new))
+    return (data[:start] + put + data[start + len(gone) :]).decode(*_CODING)
+
+
+def _edit(
+    operator: Operator, nodes: dict[str, tree_sitter.Node], start: int, end: int, line: int, data: bytes
+) -> Iterator[Edit]:
+    old = data[start:end].decode(*_CODING)
+    try:
+        new = replaced(operator.replacement, {k: (n.text or b"").decode("utf-8", "replace") for k, n in nodes.items()})
+    except ValueError:
+        return
+    if new != old:
+        begin = data.rfind(b"\n", 0, start) + 1
+        parts = (data[begin:start], data[end : _end_of_line(data, end)])
+        head, tail = (part.decode("utf-8", "replace") for part in parts)
+        before = data[begin : _end_of_line(data, start)].decode("utf-8", "replace")
+        yield Edit(operator, start, line, old, new, before.strip(), f"{head}{new}{tail}".strip())
+
+
+def _end_of_line(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
+
+
+def _statements(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+    """The nodes in which a fault can be planted, by id, each with the line on which its statement begins (0: none).
+
+    The compiler counts the code of a node to its own line or to that one.
+    """
+    waiting = [(root, 0)]
+    while waiting:
+        node, line = waiting.pop()
+        if node.type not in _NOT_HERE:
+            line = node.start_point[0] + 1 if node.type in _ENDS else line
+            yield node.id, line
+            asked = node.child_by_field_name("condition") if node.type.startswith("preproc_") else None
+            waiting += ((child, line) for child in node.children if child != asked)
+
+
+@functools.cache
+def _query() -> tree_sitter.Query:
+    """All operators in one query, by number: compiled one by one they take four times as long."""
+    patterns = "\n".join(operator.pattern for operator in SOURCE)
+    return tree_sitter.Query(tree_sitter.Language(tree_sitter_cuda.language()), patterns)

@@ -1,0 +1,1 @@
+"""Declares an op, validates the declaration, and lowers a case to launches."""

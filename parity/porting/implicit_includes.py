@@ -1,0 +1,112 @@
+"""What headers that are not here would have brought with them.
+
+A library of which parity has a small one, in a source that includes it by way of another's headers; a macro whose name
+says what it is. The table ``brought.csv`` has them: a pattern of names, and a line of the preprocessor's for what is
+missing, with ``{}`` for the name. A type that nothing defines, in the head of a host function, is anything, so that
+the function is there, and with it the kernels that it launches.
+
+Names of CUDA's that no source has, because a macro puts them together (``cu ## name``), are those of HIP's that they
+stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from parity.compilers.diagnostics import Diagnostic
+from parity.platform.files import rows_of
+from parity.porting.compat import identifiers
+from parity.porting.hipify import Finding, counterpart, defined_macros
+from parity.porting.host_syntax import TypeName, device_macros, type_of_head_at
+
+__all__ = ["brought", "pasted"]
+
+TABLE = Path(__file__).with_name("implicit_includes.csv")
+
+_LACKING = re.compile(
+    r"(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type)"
+    r" '(?:class |struct )?(\w+)'"
+)
+_UNKNOWN = re.compile(r"^(?:unknown type name|use of undeclared identifier|no (?:type|template|member) named) '\w+'")
+_NOT_A_TYPE = re.compile(r"[A-Z0-9_]+|(?:cuda|hip|cu(?=[A-Z]))\w*")
+"""Matches names that are macros, or those of CUDA's and HIP's own types."""
+_DEFINES = (
+    r"\b(?:namespace|class|struct|union|enum|using|typename|define)\s+(?:\w+\s*::\s*)*{0}\b|\btypedef\b[^;]*\b{0}\s*;"
+)
+_SIZE = re.compile(r"'sizeof' to an incomplete type '((?:\w+::)*)(\w+)'")
+"""clang's error for a type that is declared for a pointer to it, such as std::unique_ptr, and defined nowhere."""
+
+
+def brought(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> tuple[str, ...]:
+    """The lines for names that these errors say are missing, without those that are ``known``.
+
+    ``texts`` are the sources by the names that errors call them. A name that one of them defines as a macro, in
+    whatever branch, is none that a header would bring.
+    """
+    lines = (line for error in errors for line in _lines(error.text, texts.values()))
+    found = dict.fromkeys(line for line in (*lines, *_types(errors, texts, known)) if line not in known)
+    own: set[str] = set().union(*map(defined_macros, texts.values())) if found else set()
+    return tuple(line for line in found if not own & set(line.split()[1:2]))
+
+
+def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
+    """Types in the heads of host functions that no text defines: each in a namespace that it is used with, if any."""
+    unknown = [each for each in errors if _UNKNOWN.search(each.text) and each.places[0][0] in texts]
+    device = device_macros(texts.values(), anywhere=True) if unknown else frozenset[str]()
+    found: dict[str, list[TypeName]] = {}
+    for error in unknown:
+        file, line, column = error.places[0]
+        if (named := type_of_head_at(texts[file], line, column, device)) and not _NOT_A_TYPE.fullmatch(named.name):
+            found.setdefault(named.name, []).append(named)
+    for name, several in found.items():
+        defined = re.compile(_DEFINES.format(name))
+        if any(f"struct {name} " in line for line in known) or any(map(defined.search, texts.values())):
+            continue
+        first, *others = sorted(dict.fromkeys(several), key=lambda each: (not each.namespaces, each.namespaces))
+        if first.namespaces[:1] == ("std",):
+            continue
+        template = "template <class...> " if first.is_template else ""
+        own = f"struct {name} : parity_stub::LibraryType {{ using LibraryType::LibraryType; }};"
+        yield f"#include <parity/library_type.h>\n{_within(first.namespaces, template + own)}"
+        whole = "::".join((*first.namespaces, name))
+        yield from (
+            _within(each.namespaces, f"using ::{whole};") for each in others if each.namespaces != first.namespaces
+        )
+
+
+def _within(namespaces: Sequence[str], text: str) -> str:
+    return "".join((*(f"namespace {each} {{ " for each in namespaces), text, " }" * len(namespaces)))
+
+
+def pasted(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[Finding]) -> tuple[Finding, ...]:
+    """The names of CUDA's that these errors say are missing and no text has, without those that are ``known``."""
+    had = {finding.name for finding in known}
+    found: dict[str, Finding] = {}
+    for error in errors:
+        missing = _LACKING.search(error.text)
+        if missing is None or missing[1] in had or not (hip := counterpart(missing[1])):
+            continue
+        if not any(missing[1] in identifiers(text) for text in texts):
+            said = f"a macro puts this name together; it is read as {hip}, and a port has to write that"
+            found.setdefault(missing[1], Finding(missing[1], *error.places[0], said))
+    return tuple(found.values())
+
+
+def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
+    if unknown := _SIZE.search(error):
+        spaces, name = unknown[1].split("::")[:-1], unknown[2]
+        defined = re.compile(rf"\b(?:class|struct)\s+(?:\w+\s+)?{name}\b[^;{{}}()]*\{{")
+        if not any(map(defined.search, texts)):
+            yield _within(spaces, f"class {name} {{}};")
+    if missing := _LACKING.search(error):
+        lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
+        yield from itertools.islice(lines, 1)
+
+
+@functools.cache
+def _table() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(row["name"]), row["directive"]) for row in rows_of(TABLE))

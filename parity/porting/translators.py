@@ -1,0 +1,184 @@
+"""Translators of CUDA sources to HIP: parity's own in one of its styles, or a hipify of an installed ROCm.
+
+``$PARITY_HIPIFY`` says which: ``literal`` (the default), ``helpful``, ``hipify-perl`` or ``hipify-clang``. AMD's tools
+are run on every file of a module by itself, under its own name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from parity.compilers import rocm
+from parity.errors import MissingTool, ParityError, UsageError, nearest
+from parity.platform.cache import digest
+from parity.porting.conditionals import Conditionals, macros_of
+from parity.porting.hipify import LITERAL, STYLES, Finding, Hipified, declared_names, defined_macros, hipify
+from parity.porting.inline_ptx import macros_of_statements
+from parity.porting.sources import included, searched
+
+__all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
+
+HIPIFY = "PARITY_HIPIFY"
+HIPIFIERS = (*STYLES, *rocm.HIPIFIERS)
+
+# hipify-perl: "  warning: FILE:LINE: unsupported device function "NAME": ..."; hipify-clang: "[HIPIFY] warning: ..."
+_WARNING = re.compile(r"warning: [^\n:]*?:#?(?P<line>\d+)(?::(?P<column>\d+))?:? (?P<text>[^\n]*)")
+_QUOTED = re.compile(r"[\"']([\w:./]+)[\"']")
+_NUMERIC = re.compile(r"\(*-?(?:0[xX][\da-fA-F]+|\d+)[uUlL]*\)*")
+_SECONDS = 120
+
+
+class TranslationError(ParityError):
+    """AMD's tool does not translate a file; the message contains the tool's own."""
+
+
+def chosen_hipifier(name: str | None = None) -> str:
+    """The name of the translator: the one that is given, or that of ``$PARITY_HIPIFY``.
+
+    Raises:
+        UsageError: it is none of ``HIPIFIERS``.
+    """
+    asked = name or os.environ.get(HIPIFY) or LITERAL
+    if asked not in HIPIFIERS:
+        raise UsageError(f"{HIPIFY}={asked} is no translator: {' '.join(HIPIFIERS)}{nearest(asked, HIPIFIERS)}")
+    return asked
+
+
+def fingerprint(hipifier: str) -> str:
+    """The part of a cache's key that stands for a translator.
+
+    Raises:
+        MissingTool: it belongs to a ROCm, and there is none, or none that has it.
+    """
+    if hipifier in STYLES:
+        return hipifier
+    tool = _tool(hipifier)
+    return digest(hipifier, str(tool), tool.read_bytes())
+
+
+def hipified(
+    files: Mapping[Path, str],
+    name: Callable[[Path], str],
+    folders: Sequence[Path],
+    flags: Iterable[str] = (),
+    hipifier: str = LITERAL,
+) -> dict[Path, Hipified]:
+    """The files of a program in HIP.
+
+    ``name`` is what findings call a file, ``folders`` is where headers are looked for besides the folder of the file
+    that includes them, and ``flags`` are the options of the compiler, whose ``-D`` decide conditions.
+
+    Raises:
+        MissingTool: as ``fingerprint``.
+        TranslationError: AMD's tool does not translate a file.
+    """
+    own = frozenset().union(*(_own_names(text) for text in files.values()))
+    macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
+    assembly = macros_of_statements(files.values())
+    found: dict[Path, Hipified] = {}
+    for path, text in files.items():
+        headers = frozenset(
+            each
+            for bracket, each in included(text)
+            if _is_of_program(each, searched(bracket, path.parent, folders), files)
+        )
+        style = hipifier if hipifier in STYLES else LITERAL
+        each = _hipified(text, name(path), own, headers, macros, style, assembly if "asm" in text else "")
+        found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _own_names(text: str) -> frozenset[str]:
+    return declared_names(text) | defined_macros(text)
+
+
+@functools.lru_cache(maxsize=256)
+def _hipified(
+    text: str,
+    file: str,
+    own: frozenset[str],
+    headers: frozenset[str],
+    macros: tuple[tuple[str, str], ...],
+    style: str,
+    assembly: str,
+) -> Hipified:
+    """The same headers are translated for every module and target."""
+    return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style, assembly=assembly)
+
+
+def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, str]) -> bool:
+    return any(Path(os.path.normpath(place / header)) in files for place in folders)
+
+
+def _constants(texts: Iterable[str], own: frozenset[str]) -> dict[str, str]:
+    """Macros that stand for one and the same number wherever the program defines them, outside of conditionals."""
+    found: dict[str, str] = {}
+    doubtful: set[str] = set()
+    for text in texts:
+        conditionals = _conditionals(text, own)
+        for name in defined_macros(text):
+            value = conditionals.constants.get(name, "")
+            if not _NUMERIC.fullmatch(value) or found.setdefault(name, value) != value:
+                doubtful.add(name)
+    return {name: value for name, value in found.items() if name not in doubtful}
+
+
+@functools.lru_cache(maxsize=256)
+def _conditionals(text: str, own: frozenset[str]) -> Conditionals:
+    return Conditionals(text, own)
+
+
+def _tool(name: str) -> Path:
+    """Of the ROCm that is installed, else of a package of its own: on PATH."""
+    with contextlib.suppress(MissingTool):
+        for path in rocm.find().hipifiers:
+            if path.name == name:
+                return path
+    if found := shutil.which(name):
+        return Path(found).resolve()
+    hint = f"the package of ROCm that has it, or use --hipify {LITERAL}"
+    raise MissingTool(name, "the bin folder of a ROCm, PATH", hint)
+
+
+def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Path], own: Hipified) -> Hipified:
+    """The translation of a file by AMD's tool, with what parity's own translator knows of its branches."""
+    with tempfile.TemporaryDirectory(prefix="parity-hipify-") as folder:
+        source, output = Path(folder, path.name), Path(folder, "output")
+        source.write_bytes(text.encode("utf-8", "surrogateescape"))
+        command = [str(tool), str(source)]
+        if tool.name == "hipify-clang":
+            include = [part for place in (path.parent, *folders) for part in ("-I", str(place))]
+            command += ["-o", str(output), "--", "-x", "cuda", *include]
+        try:
+            run = subprocess.run(
+                command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise TranslationError(f"{tool} cannot translate {name}: {error}") from error
+        said = run.stderr.decode("utf-8", "replace").replace(str(source), name)
+        hip = output.read_bytes() if output.is_file() else run.stdout
+    if run.returncode or (text.strip() and not hip.strip()):
+        said = said.strip() or f"it left with code {run.returncode}"
+        raise TranslationError(f"{tool} cannot translate {name}: {said}")
+    findings = tuple(_warning(match, name) for match in _WARNING.finditer(said))
+    return replace(
+        own, text=hip.decode("utf-8", "surrogateescape"), replaced=Counter(), unmapped=findings, hazards=()
+    )  # fmt: skip
+
+
+def _warning(match: re.Match[str], file: str) -> Finding:
+    quoted = _QUOTED.search(match["text"])
+    return Finding(
+        quoted[1] if quoted else "hipify", file, int(match["line"]), int(match["column"] or 1), match["text"]
+    )  # fmt: skip

@@ -1,0 +1,245 @@
+"""Renderings of an answer to why a case fails or differs: a sentence, a table of the knobs, JSON."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from parity.bisect import Answer, Change, Effect, State, Turn, state_of
+from parity.compare import Verdict
+from parity.engine import CaseRecord
+from parity.footprint import text_at
+from parity.report import tables
+
+__all__ = ["as_dict", "sentence", "terminal"]
+
+FORMAT = "parity why, version 1"
+AS_BUILT = "as built"
+
+_STYLES = {Effect.GONE: "bold green", Effect.APPEARS: "bold red", Effect.SAME: "dim", Effect.NOT_BUILT: "dim"}
+_BELOW: dict[str, Any] = {
+    "initial_indent": "    ",
+    "subsequent_indent": "    ",
+    "break_long_words": False,
+    "break_on_hyphens": False,
+}
+_HEADS = ("knob", "with", "side", "verdict", "error", "instructions", "changed")
+
+
+def sentence(answer: Answer, sources: Path) -> str:
+    """The answer: the knob, what it does to the case, the line that changed, and what it costs; what that means.
+
+    ``sources`` is the folder of the kernels.
+    """
+    found = answer.found
+    if found is None:
+        return "\n".join(_nothing(answer))
+    assert found.knob is not None
+    knob, gone = found.knob, answer.effect(found) is Effect.GONE
+    before = state_of(answer.as_built(found.column).records)
+    does = "the case passes" if before is State.FAILS else "both sides give the same bits"
+    if not gone:
+        does = f"the case, which passes as it is built, fails ({_failing(found)})"
+    how, _, reads = found.how.partition("\n")[0].partition(", which ")
+    parts = [f"{_capital(knob.name)}: {_with(how)} {does} on {found.column.target}"]
+    change = next(iter(found.changes), None)
+    if reads:
+        parts.append(f"it {reads}")
+    elif change:
+        file, _, line = change.place.rpartition(":")
+        parts.append(f"line {line} of {file}: {change}{_more(found.changes)}")
+    else:
+        parts.append("the instructions are the same, in another order or mode")
+    if cost := _cost(answer, found):
+        parts.append(cost)
+    lines = [f"{'; '.join(parts)}."]
+    if change and (text := text_at(sources, change.place)):
+        lines.append(f"  {change.place}: {text}")
+    lines += [f"  {line}" for line in _detail(found)]
+    lines.append(f"{_capital(knob.says)}.")
+    others = [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]
+    if others:
+        lines.append(f"{'So it does' if gone else 'It fails'} {', '.join(others)} as well.")
+    lines += [
+        f"As it is built it fails on {each.column.target} ({_failing(each)}), which no knob changes."
+        for each in answer.before
+        if state_of(each.records) is State.FAILS and not any(t.column == each.column for t in answer.of(Effect.GONE))
+    ]
+    return "\n".join(lines)
+
+
+def terminal(answer: Answer, width: int | None = None) -> Text:
+    """The table of the knobs: what becomes of the case with each, and what that costs.
+
+    Where it is wider than ``width``, in characters, flags and changed lines stand below the line of their knob.
+    """
+    rows = []
+    for built in answer.before:
+        rows.append(_row(answer, built, built))
+        rows += [_row(answer, each, built) for each in answer.turns if each.column == built.column]
+    whole = tables.coloured(_HEADS, rows, right=(4, 5))
+    if width is None or max(map(len, whole.plain.splitlines())) <= width:
+        return whole
+    heads, *lines = tables.coloured(*_beside(_HEADS, rows), right=(3, 4)).split("\n")
+    shown = [heads]
+    for line, (_, how, *_, changed) in zip(lines, rows, strict=True):
+        shown.append(line)
+        if said := ": ".join(filter(None, (str(how), str(changed)))):
+            shown += [Text(each, "dim") for each in textwrap.wrap(said, width, **_BELOW)]
+    return Text("\n").join(shown)
+
+
+def _beside(heads: Sequence[str], rows: Iterable[Sequence[tables.Cell]]) -> tuple[list[str], list[list[tables.Cell]]]:
+    """The table without flags and changed lines."""
+    kept = [i for i, head in enumerate(heads) if head not in ("with", "changed")]
+    return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def as_dict(answer: Answer, sources: Path) -> Mapping[str, Any]:
+    """The answer as data for JSON."""
+    return {
+        "format": FORMAT,
+        "case": answer.case,
+        "kernel": answer.kernel,
+        "state": answer.state.name.lower(),
+        "answer": sentence(answer, sources).partition("\n")[0],
+        "knob": None if answer.found is None else _named(answer.found),
+        "turns": [
+            {
+                "knob": each.knob.name if each.knob else AS_BUILT,
+                "with": each.how,
+                "target": each.column.target,
+                "effect": str(answer.effect(each)) if each.knob else None,
+                "verdict": str(each.record.verdict.status) if each.record else None,
+                "class": each.record.verdict.kind if each.record else None,
+                "against": str(each.record.against.conclusion) if each.record and each.record.against else None,
+                "budget": each.record.verdict.budget if each.record else None,
+                "instructions": each.record.instructions if each.record else None,
+                "changed": [
+                    {"line": change.place, "lost": dict(change.lost), "got": dict(change.got)}
+                    for change in each.changes
+                ],
+                "error": each.error or None,
+            }
+            for each in (*answer.before, *answer.turns)
+        ],
+    }
+
+
+def _nothing(answer: Answer) -> Iterator[str]:
+    """The meaning of no knob answering."""
+    tried = sum(answer.effect(each) is Effect.NONE for each in answer.turns)
+    same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
+    built = f"{tried} other {'builds were' if tried != 1 else 'build was'} tried"
+    built += f", and {same} more are the same code" if same else ""
+    if answer.state is State.SAME:
+        yield f"The case passes as it is built, and with every knob turned: {built}."
+    elif answer.state is State.DIFFERS:
+        yield f"No knob makes the difference go away: {built}."
+        yield (
+            "Both sides are right, and differ by other functions or another order of operations; parity show tells "
+            "what is accepted of either."
+        )
+    else:
+        yield f"No knob makes the failure go away: {built}."
+        yield (
+            "How the kernel is compiled does not matter: the source computes something else than is expected. Look at "
+            "the kernel, at the port, and at how the op is declared."
+        )
+
+
+def _row(answer: Answer, turned: Turn, built: Turn) -> list[tables.Cell]:
+    effect = answer.effect(turned) if turned.knob else Effect.NONE
+    style = _STYLES.get(effect, "")
+    record = turned.record
+    name = turned.knob.name if turned.knob else AS_BUILT
+    verdict, error, count = str(effect), "", ""
+    if record and effect not in (Effect.SAME, Effect.NOT_BUILT):
+        verdict, error, count = _verdict(turned), _error(record.verdict), _count(record, built.record)
+    how = turned.how.partition(", which ")[0].removeprefix("with ")
+    changed = turned.error or _changed(turned.changes)
+    return [Text(name, style), how, turned.column.target, Text(verdict, style), error, count, changed]
+
+
+def _verdict(turned: Turn) -> str:
+    """The outcome of the case on the side that is built again, and on the other one if that is what fails."""
+    assert turned.record is not None
+    own = turned.record
+    other = next((each for each in turned.records if each is not own and each.verdict.failed), None)
+    shown = other if other and not own.verdict.failed else own
+    status = f"FAIL {shown.verdict.kind}".rstrip() if shown.verdict.failed else str(shown.verdict.status)
+    where = f" on {shown.target}" if shown is not own else ""
+    against = next((each.against for each in turned.records if each.against), None)
+    return f"{status}{where}" + (f", {against.conclusion}" if against and not shown.verdict.failed else "")
+
+
+def _error(verdict: Verdict) -> str:
+    """The largest share of the allowed error that an element used."""
+    if not verdict.budget:
+        return "none" if verdict.passed else ""
+    if not math.isfinite(verdict.budget):
+        return f"{verdict.ulps:.6g} ULP" if verdict.ulps and math.isfinite(verdict.ulps) else ""
+    return f"{100 * verdict.budget:.0f} %" if verdict.budget < 100 else f"{verdict.budget:.3g} times"
+
+
+def _count(record: CaseRecord, built: CaseRecord | None) -> str:
+    if record.instructions is None:
+        return ""
+    usual = built.instructions if built else None
+    if not usual or record is built:
+        return f"{record.instructions:,}"
+    return f"{record.instructions:,} {100 * record.instructions / usual - 100:+.0f} %"
+
+
+def _cost(answer: Answer, turned: Turn) -> str:
+    usual, own = answer.as_built(turned.column).record, turned.record
+    if not usual or not own or not usual.instructions or own.instructions is None:
+        return ""
+    more = 100 * own.instructions / usual.instructions - 100
+    if own.instructions == usual.instructions:
+        return "as many instructions"
+    return f"{abs(more):.2g} % {'more' if more > 0 else 'fewer'} instructions"
+
+
+def _changed(changes: tuple[Change, ...]) -> str:
+    return f"{changes[0].place}: {changes[0]}{_more(changes)}" if changes else ""
+
+
+def _more(changes: tuple[Change, ...]) -> str:
+    """The lines behind the first."""
+    _, *more = changes
+    if len(more) == 1:
+        return f", and {more[0].place}: {more[0]}"
+    return f", and {len(more)} other lines" if more else ""
+
+
+def _failing(turned: Turn) -> str:
+    verdict = next(each.verdict for each in turned.records if each.verdict.failed)
+    return verdict.kind or str(verdict.status)
+
+
+def _detail(turned: Turn) -> list[str]:
+    """The details of the failures of a kernel with a knob turned."""
+    return [line for each in turned.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
+
+
+def _named(turned: Turn) -> Mapping[str, str]:
+    assert turned.knob is not None
+    return {"knob": turned.knob.name, "with": turned.how, "target": turned.column.target, "says": turned.knob.says}
+
+
+def _short(turned: Turn) -> str:
+    return f"{_with(turned.how.partition(', which ')[0])} on {turned.column.target}"
+
+
+def _with(how: str) -> str:
+    return how if how.startswith(("with ", "without ")) else f"with {how}"
+
+
+def _capital(text: str) -> str:
+    return text if text.startswith("-") else text[:1].upper() + text[1:]

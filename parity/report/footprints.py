@@ -1,0 +1,154 @@
+"""Renderings of the footprints of kernels: each is a function from footprints to text."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.text import Text
+
+from parity.emulator import CLASSES
+from parity.errors import count_of, some_of
+from parity.footprint import Footprint, Remark
+from parity.report import tables
+
+__all__ = ["as_csv", "as_dict", "markdown", "terminal"]
+
+LEGEND = (
+    "regs: vector registers of a lane (CUDA: registers of a thread); occ: share of the wavefronts or warps that can be "
+    "resident which\nworkgroups of the largest size fill; bytes: code, with the functions that it calls"
+)
+LEGEND_FULL = f"{LEGEND}; sregs: scalar registers;\nfrom valu on: instructions of each class as they stand in the code"
+NAMES = 6
+
+Rows = Mapping[tuple[str, str], Mapping[str, Footprint]]
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _of_class(name: str) -> Callable[[Footprint], str]:
+    return lambda one: _number(None if one.mix is None else one.mix.get(name, 0))
+
+
+#: What is always shown, and what only if one of the kernels has some.
+COLUMNS: Mapping[str, Callable[[Footprint], str]] = {
+    "regs": lambda one: str(one.vgprs),
+    "occ": lambda one: _percent(one.occupancy),
+    "bytes": lambda one: _number(one.code_bytes),
+}
+IF_ANY: Mapping[str, Callable[[Footprint], str]] = {
+    "spills": lambda one: _number(one.spills),
+    "scratch B": lambda one: _number(one.scratch_bytes),
+    "LDS B": lambda one: _number(one.lds_bytes),
+}
+FULL: Mapping[str, Callable[[Footprint], str]] = {
+    "regs": COLUMNS["regs"],
+    "sregs": lambda one: _number(one.sgprs),
+    **IF_ANY,
+    "threads": lambda one: str(one.threads),
+    "occ": COLUMNS["occ"],
+    "bytes": COLUMNS["bytes"],
+    **{name: _of_class(name) for name in CLASSES},
+}
+
+
+def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
+    """Aligned text: a line per kernel with the targets side by side.
+
+    ``full``: a line per kernel and target, with the instructions by class.
+    """
+    if full:
+        left, below, (heads, lines) = 2, "", _full(found)
+    else:
+        left, below, (pairs, lines) = 1, "\n", _across(found)
+        firsts = [i == 0 or pairs[i - 1][0] != target for i, (target, _) in enumerate(pairs)]
+        heads = [f"{target if first else ''}\n{name}" for first, (target, name) in zip(firsts, pairs, strict=True)]
+    parts = []
+    for module, group in itertools.groupby(lines, key=lambda line: line[0]):
+        rows = [[f"  {first}", *rest] for _, (first, *rest) in group]
+        parts.append(tables.coloured([module + below, *heads], rows, right=range(left, len(rows[0]))))
+    return Text("\n\n").join([*parts, Text(f"{LEGEND_FULL if full else LEGEND}\n", "dim")])
+
+
+def remark_lines(found: Sequence[Remark]) -> list[str]:
+    """The remarks as lines, with the first few kernels of each."""
+    return [
+        f"{each.what} ({each.where}): {count_of(len(each.kernels), 'kernel')}: {some_of(each.kernels, NAMES)}"
+        for each in found
+    ]
+
+
+def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> str:
+    """The remarks as a list, and a GitHub table with a line per kernel and the targets side by side."""
+    pairs, lines = _across(found)
+    heads = ["module", "kernel", *(" ".join(pair) for pair in pairs)]
+    rows = [[module, f"`{name}`", *cells] for module, (name, *cells) in lines]
+    table = tables.markdown(heads, rows, right=range(2, len(heads)))
+    items = [f"* {line}" for line in remark_lines(remarks)] or ["* nothing stands out"]
+    return "\n".join(
+        [f"{len(_rows(found))} kernels", "", *items, "", table, "", LEGEND] + [f"\n{note}" for note in notes] + [""]
+    )
+
+
+def as_csv(found: Sequence[Footprint]) -> str:
+    """One line per kernel and target, with the instructions by class; empty is what is not known."""
+    names = [name for name in Footprint.__dataclass_fields__ if name != "mix"]
+    rows = []
+    for one in found:
+        counts = ["" if one.mix is None else one.mix.get(name, 0) for name in CLASSES]
+        values = {**vars(one), "occupancy": "" if one.occupancy is None else f"{one.occupancy:.4g}"}
+        rows.append([*(values[name] for name in names), *counts])
+    return tables.comma_separated([*names, *(name.replace(" ", "_") for name in CLASSES)], rows)
+
+
+def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return {
+        "kernels": [asdict(one) for one in found],
+        "findings": [asdict(remark) for remark in remarks],
+        "notes": list(notes),
+    }
+
+
+def _rows(found: Sequence[Footprint]) -> Rows:
+    """By module and kernel, then target."""
+    rows: dict[tuple[str, str], dict[str, Footprint]] = {}
+    for one in found:
+        rows.setdefault((one.module, one.kernel), {})[one.target] = one
+    return rows
+
+
+def _across(found: Sequence[Footprint]) -> tuple[list[tuple[str, str]], list[tuple[str, list[str]]]]:
+    """Target and name of every column, and a line per kernel with its module: the kernel, and these columns."""
+    values: dict[tuple[str, str], Callable[[Footprint], str]] = {}
+    for target in dict.fromkeys(one.target for one in found):
+        own = [one for one in found if one.target == target]
+        columns = {**COLUMNS, **{n: value for n, value in IF_ANY.items() if any(value(one) != "0" for one in own)}}
+        values |= {(target, name): value for name, value in columns.items()}
+    lines = []
+    for (module, kernel), sides in _rows(found).items():
+        cells = (_if_any(value(sides[target])) if target in sides else "" for (target, _), value in values.items())
+        lines.append((module, [kernel, *cells]))
+    return [*values], lines
+
+
+def _full(found: Sequence[Footprint]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Names of columns, and a line per kernel and target with its module; the kernel stands on the first of its own."""
+    lines = []
+    for (module, kernel), sides in _rows(found).items():
+        for i, one in enumerate(sides.values()):
+            cells = (value(one) for value in FULL.values())
+            lines.append((module, [kernel if i == 0 else "", one.target, *cells]))
+    return ["target", *FULL], lines
+
+
+def _if_any(number: str) -> str:
+    return "" if number == "0" else number

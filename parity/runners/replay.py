@@ -1,0 +1,78 @@
+"""The runner that replays a recording: the values of a real device, on a machine that does not have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from parity.errors import UsageError
+from parity.model.code_object import CodeObject
+from parity.model.launch import Buffer, Fault, Launch, Outcome
+from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.recording import RecordedCase, Recording, launch_digest, read_recording
+
+__all__ = ["Recorded"]
+
+
+class Recorded:
+    """Replays the recording in a file: a launch has the outcome it had there, if it is the same to the last byte.
+
+    Raises:
+        UsageError: the file is no sound recording.
+    """
+
+    name = "recorded"
+    evidence = Evidence.RECORDED
+    vendor: Vendor = "cuda"
+
+    def __init__(self, file: str = "") -> None:
+        self._recording = read_recording(Path(file)) if file else None
+        if self._recording:
+            self.vendor = self._recording.head["vendor"]
+
+    @property
+    def recording(self) -> Recording:
+        """The recording.
+
+        Raises:
+            UsageError: no file was named.
+        """
+        if self._recording is None:
+            raise UsageError("the runner 'recorded' needs a file: --runner recorded=FILE")
+        return self._recording
+
+    def probe(self) -> Probe:
+        """Needs a recording, and nothing else."""
+        if self._recording is None:
+            return Probe(False, "it replays a file, and none was named", "use --runner recorded=FILE")
+        if not self._recording.cases:
+            return Probe(False, "the recording has no case", "record again, and see what parity record says")
+        return Probe(True)
+
+    def targets(self) -> tuple[str, ...]:
+        return self._recording.targets if self._recording else ()
+
+    def describe(self) -> dict[str, str]:
+        """The device whose values these are, and its software."""
+        return dict(self.recording.head["device"])
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        return RecordedSession([case for case in self.recording.cases if case.target == target])
+
+
+class RecordedSession:
+    """The launches of one target, by their digest."""
+
+    def __init__(self, cases: Sequence[RecordedCase]) -> None:
+        self._cases = {case.launch: case for case in cases}
+
+    def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
+        """Do nothing: recorded kernels are not executed."""
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""
+        case = self._cases.get(launch_digest(launch, buffers))
+        if case is None:
+            message = f"the recording has no launch {launch} on these inputs"
+            return Outcome.untouched(buffers, Fault("not recorded", message))
+        return case.outcome(buffers)

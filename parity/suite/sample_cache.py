@@ -1,0 +1,62 @@
+"""Cases that were drawn before, kept on disk: drawing takes longer than running them, and gives the same for a seed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from parity.data import sample
+from parity.errors import SystemLacks
+from parity.model.case import Case
+from parity.op import Op
+from parity.platform.cache import Cache, default_root, digest
+from parity.platform.code_digest import Fingerprint, Unclear
+
+__all__ = ["drawing_code", "drawn_cases"]
+
+_FILE = "cases.txt"
+
+
+def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[str]:
+    """The texts of ``sample(op.cases(dtypes, launches=launches), seed, count)``, from the cache if they are there.
+
+    An entry of the cache is for one declaration, as it is in memory, and for all code that draws. A declaration with
+    something whose content cannot be told (``Unclear``) is drawn anew each time.
+    """
+    cache = Cache(default_root() / "cases")
+    key = _key(op, dtypes, launches, seed, count)
+    if key and (kept := cache.noted(key, _FILE)) is not None:
+        return kept.splitlines()
+    texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count)))
+    if key == _key(op, dtypes, launches, seed, count):
+        with contextlib.suppress(SystemLacks):  # without the entry, they are drawn again
+            cache.note(key, _FILE, "".join(f"{text}\n" for text in texts))
+    return texts
+
+
+def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> str:
+    """The key of an entry; empty if it cannot be told what decides the cases."""
+    if (code := drawing_code()) is None:
+        return ""
+    fingerprint = Fingerprint(code)
+    declared = {field.name: getattr(op, field.name) for field in dataclasses.fields(op)}
+    del declared["declared"]
+    try:
+        # Of a reference it only matters whether there is one.
+        fingerprint.add([type(op), {**declared, "reference": op.reference is None}])
+    except Unclear:
+        return ""
+    return digest(fingerprint.digest, *dtypes, launches, str(seed), str(count))
+
+
+@functools.cache
+def drawing_code() -> Fingerprint | None:
+    """The code that draws; None if it cannot be told, as where a tool has put something of its own into it."""
+    fingerprint = Fingerprint()
+    try:
+        fingerprint.add([Op, sample, Case])
+    except Unclear:
+        return None
+    return Fingerprint(fingerprint)  # which has made its digest

@@ -1,0 +1,176 @@
+"""How far a result may be from CUDA's where an op has no reference: by what the code does, and by its shadow runs."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from parity.compare import Moved, compare, expected_of, same
+from parity.model.launch import Arithmetic
+from parity.reference.accuracy import accuracy, furthest
+from parity.reference.expected import Limits
+
+MOVES, COMPARES, ROUNDS = Arithmetic
+K = furthest("f32")
+
+
+def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1)):
+    """The verdict on one element, with the runs of each side, the first as it is.
+
+    In a second element, which is right, the runs differ: they are the values ``beside``.
+    """
+    runs = [[np.array([value, beside[number > 0]], kind) for number, value in enumerate(side)] for side in sides]
+    moved = [Moved(nearest, more) for nearest, *more in runs]
+    expected = expected_of(np.array([standard, beside[0]], kind), arithmetic, moved)
+    return compare(expected, np.array([got, beside[0]], kind), vendor="amd")
+
+
+def ulps(value, count):
+    return np.float32(value) + np.float32(count) * np.spacing(np.float32(value))
+
+
+def test_the_factor_is_what_is_documented_of_the_function_that_differs_most():
+    both = accuracy("normcdf", "f32", Limits("cuda")) + accuracy("normcdf", "f32", Limits("amd"))
+    assert both == K == 22.5
+    assert {furthest(name) for name in ("f16", "bf16", "f64", "f8_e4m3")} == {K}
+
+
+def test_code_that_moves_has_to_leave_the_same_bits():
+    assert judged(1.5, 1.5, MOVES).passed
+    assert judged(np.nan, -np.nan, MOVES).passed
+    assert judged(0.0, -0.0, MOVES).kind == "sign of zero"
+    assert judged(1.5, ulps(1.5, 1), MOVES).kind == "value"
+
+
+def test_code_that_compares_has_to_leave_the_same_values():
+    assert judged(0.0, -0.0, COMPARES).passed  # which of two equal zeros wins, the order decides
+    assert judged(1.5, ulps(1.5, 1), COMPARES).kind == "value"
+
+
+def test_what_roundings_move_may_be_so_many_times_as_far_away():
+    moved = [1.5, ulps(1.5, 1), 1.5, ulps(1.5, -1)]  # two ULP from the least to the greatest
+    close = judged(ulps(1.5, 45), 1.5, ROUNDS, moved)
+    assert close.passed and close.budget == 1.0 and close.allowed
+    assert judged(ulps(1.5, 46), 1.5, ROUNDS, moved).kind == "value"
+    assert judged(ulps(1.5, -46), 1.5, ROUNDS, moved).kind == "value"
+
+
+def test_where_numbers_cancel_as_much_is_allowed_as_roundings_move():
+    """1 + tanh(x) near -1: the shadows are a half of 2**-24 apart, in a result of 2**-30."""
+    assert judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-25]).passed
+    assert not judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-29]).passed
+
+
+def test_both_sides_are_moved_where_both_can_be():
+    mine, theirs = [1.5, ulps(1.5, 1)], [1.5, ulps(1.5, 3)]
+    assert not judged(ulps(1.5, 90), 1.5, ROUNDS, mine).passed
+    assert judged(ulps(1.5, 90), 1.5, ROUNDS, mine, theirs).passed
+
+
+def test_what_no_rounding_moves_is_exact():
+    assert judged(6.0, 6.0, ROUNDS, [6.0] * 9, beside=(3, 3)).passed
+    assert judged(6.0, ulps(6, 1), ROUNDS, [6.0] * 9, beside=(3, 3)).kind == "value"
+    assert judged(0.0, -0.0, ROUNDS, [0.0] * 9, beside=(3, 3)).passed
+
+
+def test_one_function_may_underflow_to_zero_where_another_gives_the_least_numbers():
+    """exp(-103.3) is one half of the least number and a bit: no rounding moves AMD's 0 (D14)."""
+    still = {"beside": (3, 3)}
+    assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9, **still).passed
+    assert judged(2.0**-149 * 23, 0.0, ROUNDS, [0.0] * 9, **still).kind == "value"
+    assert judged(2.0**-149, 0.0, COMPARES, **still).kind == "value"
+
+
+def test_subnormal_numbers_that_one_sides_sums_take_for_zero_may_be_missing():
+    for kind, flushed, right in ((np.float32, 0, False), (np.float32, 2.0**-126, True), (np.float64, 2.0**-126, False)):
+        value = np.zeros(1, kind)
+        expected = expected_of(value, ROUNDS, [Moved(value, [value])], flushed)
+        assert compare(expected, value + kind(2.0**-127), vendor="amd").passed == right
+
+
+def test_a_kernel_may_compute_in_f32_and_store_f64():
+    """All runs agree in an element that lies near the middle of two numbers of f32; in another they do not."""
+    above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
+    f64 = {"kind": np.float64, "beside": (1.0, float(1 + np.spacing(np.float32(1))))}
+    assert judged(above, 1.5, ROUNDS, [1.5] * 9, **f64).passed
+    assert judged(1.5 + 2.0**-40, 1.5, ROUNDS, [1.5] * 9, **f64).kind == "value"  # CUDA's side has more bits
+    fine = {"kind": np.float64, "beside": (1.0, 1 + 2.0**-52)}
+    assert judged(above, 1.5, ROUNDS, [1.5] * 9, **fine).kind == "value"
+
+
+def test_which_of_infinity_and_nan_an_overflow_leaves_is_not_judged():
+    still = {"beside": (3, 3)}
+    assert judged(-np.inf, np.nan, ROUNDS, [np.nan] * 9, **still).passed
+    assert judged(np.nan, np.inf, ROUNDS, [np.inf] * 9, **still).passed
+    assert not judged(-np.inf, np.nan, COMPARES, **still).passed
+    assert not judged(-np.inf, np.inf, ROUNDS, [np.inf] * 9, **still).passed
+    assert not judged(1.0, np.nan, ROUNDS, [np.nan] * 9, **still).passed
+
+
+def test_where_something_was_rounded_one_ulp_counts_at_least():
+    """tanh(20) is 1 in all runs; CUDA may give the number below."""
+    assert judged(1 - 2.0**-24, 1.0, ROUNDS, [1.0] * 9).passed
+    assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9).passed
+    assert judged(ulps(1.5, 22), 1.5, ROUNDS, [1.5] * 9).passed
+    assert not judged(ulps(1.5, 23), 1.5, ROUNDS, [1.5] * 9).passed
+
+
+def test_products_that_may_be_rounded_to_bf16_count_once():
+    kind = ml_dtypes.bfloat16
+    values = [np.array([value], kind) for value in (1.0, 1.0, 1.0078125)]
+    nearest, moved, narrowed = values
+    for apart, passes in ((2, True), (3, False)):
+        expected = expected_of(np.array([1 + apart * 2.0**-7], kind), ROUNDS, [Moved(nearest, [moved], [narrowed])])
+        assert compare(expected, nearest, vendor="amd").passed is passes
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_the_last_rounding_of_a_narrow_type_is_made_no_larger(kind):
+    one = 2.0 ** (-1 - np.dtype(kind).type(ml_dtypes.finfo(kind).nmant).astype(float)) * 2
+    assert judged(1 + one, 1.0, ROUNDS, [1.0, 1 + one], kind=kind).passed
+    assert not judged(1 + 2 * one, 1.0, ROUNDS, [1.0, 1 + one], kind=kind).passed
+    assert judged(1 + 3 * one, 1.0, ROUNDS, [1.0, 1 + 2 * one], kind=kind).passed
+
+
+def test_integers_are_exact_but_where_roundings_move_them():
+    assert judged(7, 7, ROUNDS, [7] * 9, kind=np.int32).passed
+    assert judged(7, 8, ROUNDS, [7] * 9, kind=np.int32).kind == "value"
+    assert judged(7, 8, ROUNDS, [7, 8], kind=np.int32).passed
+    assert judged(7, 9, ROUNDS, [7, 8], kind=np.int32).kind == "value"
+    assert judged(2**63, 2**63 + 1, ROUNDS, [2**63] * 2, kind=np.uint64).kind == "value"
+
+
+def test_blocks_are_the_same_but_where_roundings_change_them():
+    kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
+    one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
+    two["qs"][1, 5], three["qs"][0, 0] = 1, 1
+    expected = expected_of(one, ROUNDS, [Moved(one, [two])])
+    assert compare(expected, two, vendor="amd").passed
+    assert compare(expected, three, vendor="amd").first.coordinates == (0,)
+    both = two.copy()
+    both["qs"][1, 6] = 1  # another place of the block that is moved
+    assert compare(expected, both, vendor="amd").first.coordinates == (1,)
+    for block in (one, two):
+        block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with two payloads
+    assert compare(expected_of(one, COMPARES, []), one, vendor="amd").passed
+    assert same(one[:1], two[:1])
+
+
+@np.errstate(all="ignore")
+def test_nan_and_infinities():
+    inf, nan, largest = np.inf, np.nan, float(np.finfo(np.float32).max)
+    assert judged(nan, nan, ROUNDS, [nan] * 9).passed
+    assert judged(nan, 1.0, ROUNDS, [1.0] * 9).kind == "nan"
+    assert judged(1.0, nan, ROUNDS, [nan] * 9).kind == "nan"
+    assert judged(inf, inf, ROUNDS, [inf] * 9).passed
+    assert judged(-inf, inf, ROUNDS, [inf] * 9).kind == "infinity"
+    assert judged(nan, inf, ROUNDS, [inf, nan]).passed  # by roundings one way or the other
+    below = np.nextafter(np.float32(largest), np.float32(0))
+    assert judged(inf, largest, ROUNDS, [largest, below]).passed
+    assert judged(-inf, largest, ROUNDS, [largest, below]).kind == "infinity"
+    assert judged(inf, 1e30, ROUNDS, [1e30, 1.0000001e30]).kind == "infinity"
+
+
+def test_sameness_is_of_bits_but_for_nan():
+    assert same(np.array([1, np.nan], np.float32), np.array([1, -np.nan], np.float32))
+    assert not same(np.array([0.0]), np.array([-0.0]))
+    assert same(np.array([3]), np.array([3])) and not same(np.array([3]), np.array([4]))

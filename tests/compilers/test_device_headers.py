@@ -1,0 +1,141 @@
+"""The device headers beyond mathematics, compiled for every target and executed: lanes, votes, atomics, bits."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.build.builder import build
+from parity.compilers.targets import TARGETS
+
+HERE = Path(__file__).parent
+THREADS = 128
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def built(request, cache):
+    (built,) = build(HERE / "kernels", ["headers"], [request.param], cache=cache, hipifier="helpful")
+    assert built.error is None, built.error
+    return built
+
+
+@pytest.fixture
+def run(built, cache):
+    """Runs a kernel (x, out) and returns what out became."""
+    device, code = emulator.Device(cache=cache), built.code_object
+
+    def execute(kernel, x, out, grid=1):
+        buffers = [device.allocate(array.nbytes, name) for name, array in (("x", x), ("out", out))]
+        for buffer, array in zip(buffers, (x, out), strict=True):
+            device.write(buffer, array)
+        args = emulator.pack(code.kernels[kernel], buffers)
+        device.launch(code, kernel, grid=(grid, 1, 1), block=(len(x) // grid, 1, 1), args=args)
+        return device.read(buffers[1]).view(out.dtype)
+
+    return execute
+
+
+def test_only_votes_and_the_wavefront_size_are_left_to_a_person(built):
+    assert not built.unmapped
+    assert {hazard.name for hazard in built.hazards} == {"__ballot", "warpSize"}
+
+
+def exchanged(values, form, argument, width):
+    """What CUDA's shuffle gives every thread, in warps of 32."""
+    result = []
+    for thread, own in enumerate(values):
+        lane, group = thread % 32, thread % 32 // width * width
+        source, inside = {
+            "of": (group + argument % width, True),
+            "up": (lane - argument, lane - argument >= group),
+            "down": (lane + argument, lane + argument < group + width),
+            "xor": (lane ^ argument, lane ^ argument < group + width),  # an earlier group may be read
+        }[form]
+        result.append(values[thread - lane + source] if inside else own)
+    return result
+
+
+EXCHANGES = (
+    *(("of", 35, 32), ("of", 3, 8), ("up", 5, 32), ("up", 1, 4), ("down", 7, 32), ("down", 3, 16)),
+    *(("xor", 16, 32), ("xor", 5, 8), ("xor", 12, 8)),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("u8", np.uint8),
+        ("i32", np.int32),
+        ("u64", np.uint64),
+        ("f16", np.float16),
+        ("bf16", ml_dtypes.bfloat16),
+        ("f32", np.float32),
+        ("f64", np.float64),
+    ],
+)
+def test_lanes_exchange_within_groups_of_a_warp_of_32(run, name, kind):
+    x = (np.arange(THREADS) * 1.5 + 1).astype(kind)
+    if name == "u64":
+        x *= np.uint64(0x1_0000_0001)
+    got = run(f"exchange_{name}", x, np.zeros(len(EXCHANGES) * THREADS, kind)).reshape(-1, THREADS)
+    for exchange, row in zip(EXCHANGES, got, strict=True):
+        assert row.tolist() == exchanged(x.tolist(), *exchange), exchange
+
+
+def test_votes_are_those_of_the_active_lanes_of_a_wavefront(run, built):
+    lanes = TARGETS[built.target].wavefront
+    x = np.tile([3, 0, 5, 7], THREADS // 4).astype(np.int32)
+    x[lanes + 2] = -5
+    votes = run("votes", x, np.zeros(6 * THREADS + 1, np.uint64))
+    assert votes[-1] == lanes
+    for thread in np.flatnonzero(x):
+        wave = x[thread // lanes * lanes :][:lanes]
+        active, positive = (sum(1 << n for n in np.flatnonzero(w).tolist()) for w in (wave, wave > 0))
+        votes_here = votes[6 * thread : 6 * thread + 6].tolist()
+        # The helpful style reads __activemask as that of a warp of 32.
+        warp = active >> (int(thread) % lanes & 32) & 0xFFFFFFFF
+        assert votes_here == [warp, positive, 0, 1, active == positive, 1], thread
+
+
+NUMBERS = (("i32", np.int32), ("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32), ("f64", np.float64))
+
+
+@pytest.mark.parametrize(("name", "kind"), NUMBERS)
+def test_atomics_lose_nothing(run, name, kind):
+    x = (np.arange(2 * THREADS) * 37 % 256 + 5).astype(kind)
+    if name in ("i32", "f32", "f64"):
+        x[::3] *= kind(-1)
+    got = run(f"atomics_{name}", x, np.array([1, 70000, 50, 60, 0, 0], kind), grid=2)
+    assert got[:4].tolist() == [1 + x.sum(), 70000 - x.sum(), min(50, x.min()), max(60, x.max())]
+    assert got[4] in x
+    assert got[5] == 0  # all values differ, so none was exchanged for itself
+
+
+@pytest.mark.parametrize(("name", "kind"), NUMBERS[:3])
+def test_bitwise_atomics_and_compare_and_swap(run, name, kind):
+    x = (np.arange(2 * THREADS) * 0x1234567 % 0x7FFFFFFF).astype(kind) | kind(0x100)
+    ones = kind(-1) if name == "i32" else ~kind(0)
+    got = run(f"bitwise_{name}", x, np.array([ones, 2, 3, 4], kind), grid=2)
+    assert got[0] == np.bitwise_and.reduce(x)
+    assert got[1] == np.bitwise_or.reduce(x) | 2
+    assert got[2] == np.bitwise_xor.reduce(x) ^ 3
+    assert got[3] == x.sum(dtype=kind) + kind(4)
+
+
+def test_bit_counts(run):
+    x = np.array([0, 1, 0x80, 1 << 31, 1 << 32, 1 << 63, 0xF0F0F0F0F0, 2**64 - 1] * 8, np.uint64)
+    got = run("bits", x, np.zeros(8 * len(x), np.uint64)).reshape(8, -1)
+    for value, counts in zip(x.tolist(), got.T.tolist(), strict=True):
+        low = value & 0xFFFFFFFF
+        assert counts == [
+            low.bit_count(),
+            value.bit_count(),
+            32 - low.bit_length(),
+            64 - value.bit_length(),
+            (low & -low).bit_length(),
+            (value & -value).bit_length(),
+            int(f"{low:032b}"[::-1], 2),
+            int(f"{value:064b}"[::-1], 2),
+        ]

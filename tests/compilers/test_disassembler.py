@@ -1,0 +1,258 @@
+"""Code objects given in place of sources: what the real compiler made, without the listing it was made of."""
+
+import re
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.build.builder import build
+from parity.compilers import disassembler
+from parity.compilers.targets import DEFAULT_TARGETS
+from parity.errors import MissingTool, UsageError
+from parity.hip.images import code_of
+from parity.platform.cache import Cache
+
+SOURCE = """
+__device__ const double table[3] = {0.5, -3.0, 7.25};
+__device__ float bias[7] = {0, 0, 1.5f};
+__device__ float zero[9];
+
+#ifdef __gfx1100__  // there a kernel with calls ends with an s_sendmsg, which the emulator does not know
+#define OUTLINED
+#else
+#define OUTLINED __noinline__
+#endif
+
+__device__ OUTLINED float power(float x, unsigned n) {
+    float y = x;
+    while (n--) y *= x;
+    return y;
+}
+
+extern "C" __global__ void mixed(size_t n, const float* x, float* y) {
+    __shared__ float tile[64];
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    tile[threadIdx.x] = i < n ? power(x[i], i % 5) : 0.0f;
+    __syncthreads();
+    bias[5] = 2;
+    if (i < n) y[i] = tile[blockDim.x - 1 - threadIdx.x] * table[i % 3] + bias[i % 3] + zero[i % 9];
+}
+
+extern "C" __global__ void other(float* x) { x[threadIdx.x] += 1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory, cache):
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "module.cu").write_text(SOURCE)
+    results = build(folder, targets=DEFAULT_TARGETS, cache=cache)
+    assert not any(built.error for built in results), results
+    return {built.target: built.code_object for built in results}
+
+
+@pytest.fixture
+def tools():
+    try:
+        return disassembler.find_disassembler()
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def given(tmp_path, compiled, cache, tools):
+    """Builds from a folder with these code objects and nothing else."""
+
+    def read(files, targets=DEFAULT_TARGETS):
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        return build(tmp_path, targets=targets, cache=cache)
+
+    read.folder = tmp_path
+    return read
+
+
+@pytest.fixture
+def binaries(compiled):
+    return {name: code.binary.read_bytes() for name, code in compiled.items()}
+
+
+def values(code, cache):
+    device = emulator.Device(cache=cache, traced=True)
+    x, y = device.allocate(400, "x"), device.allocate(400, "y")
+    device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
+    args = emulator.pack(code.kernels["mixed"], [100, x, y])
+    device.launch(code, "mixed", grid=(2, 1, 1), block=(64, 1, 1), args=args)
+    return device.read(y).view(np.float32)
+
+
+def expected():
+    x = np.linspace(-2, 2, 100, dtype=np.float32)
+    i = np.arange(100)
+    tile = np.zeros(128, np.float32)
+    tile[:100] = x ** (i % 5 + 1)
+    reverse = tile.reshape(2, 64)[:, ::-1].ravel()[:100]
+    return reverse * np.array([0.5, -3, 7.25])[i % 3] + np.array([0, 0, 1.5])[i % 3]
+
+
+def test_a_code_object_computes_what_its_source_says(given, binaries, compiled, cache):
+    names = {"gfx1030": "module-gfx1030.hsaco", "gfx1100": "module.gfx1100.co", "gfx90a": "module.hsaco"}
+    results = given({names[target]: content for target, content in binaries.items()})
+    # An old LLVM is refused for a target that it does not know.
+    results = [built for built in results if "install a newer LLVM" not in str(built.error)]
+    assert {"gfx1030", "gfx90a"} <= {built.target for built in results}
+    assert [(built.module, built.target, built.error) for built in results] == [
+        ("module", b.target, None) for b in results
+    ]
+    for built in results:
+        assert built.code_object.kernels == compiled[built.target].kernels
+        np.testing.assert_allclose(values(built.code_object, cache), expected(), rtol=1e-5)
+
+
+def test_a_kernel_is_placed_in_its_source(given, binaries):
+    (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
+    (look,) = [
+        i for i in emulator.parse.kernel_code(built.code_object.listing, "other").instructions if "store" in i.text
+    ]
+    assert look.source == f"module.cu:{1 + SOURCE[: SOURCE.index('other')].count(chr(10))}"
+
+
+def test_what_cannot_be_used_is_said(given, binaries):
+    good = binaries["gfx1030"]
+    cases = {
+        "module.hsaco is for gfx1030, not for gfx90a": good,
+        "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
+        "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
+        "module.hsaco is no code object: it does not begin like an ELF file": b"BC" + good,
+        "has no metadata that names its target": good.replace(b"amdhsa.target", b"amdhsa.tarjet"),
+    }
+    for message, content in cases.items():
+        (built,) = given({"module.hsaco": content}, ["gfx90a"])
+        assert message in str(built.error), built
+
+
+def test_a_target_without_a_code_object(given, binaries):
+    (built,) = given({"module-gfx1030.co": binaries["gfx1030"]}, ["sm_90"])
+    assert "module.cu is not there, in its place module-gfx1030.co" in str(built.error)
+
+
+def test_a_program_of_the_hip_emulator_may_bring_its_own_code_object(binaries, compiled, tools, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
+    assert code_of(binaries["gfx90a"]).kernels == compiled["gfx90a"].kernels
+    with pytest.raises(UsageError, match="parity did not build it, and the code object of 999 bytes is cut off"):
+        code_of(binaries["gfx90a"][:999])
+
+
+def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_from(tools, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    for name in ("sources", "given"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "sources" / "module.cu").write_text(SOURCE)
+    (compiled,) = build(tmp_path / "sources", targets=["gfx90a"])
+    binary = compiled.code_object.binary.read_bytes()
+    (tmp_path / "given" / "module.hsaco").write_bytes(binary)
+    (read,) = build(tmp_path / "given", targets=["gfx90a"])
+    assert read.code_object.listing != compiled.code_object.listing
+    assert code_of(binary).listing == compiled.code_object.listing
+
+
+def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, monkeypatch):
+    real = disassembler.Disassembler.run
+
+    def forgetful(self, name, *arguments, text=None):
+        run = real(self, name, *arguments, text=text)
+        run.stdout = run.stdout.replace("v_mul_f32_e32 v", "v_mul_f32_e32 -v") if name == "llvm-objdump" else run.stdout
+        return run
+
+    monkeypatch.setattr(disassembler.Disassembler, "run", forgetful)
+    listing = disassembler.listing_of(compiled["gfx1030"].binary)
+    assert "not_read_by_llvm" in listing
+    assert "-v" not in listing
+
+
+def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-readobj", "llvm-mc")):
+    """Stands in for an installed LLVM that knows no processor newer than gfx10."""
+    folder.mkdir(exist_ok=True)
+    for tool in tools:
+        path = folder / f"{tool}{suffix}"
+        path.write_text(
+            "#!/bin/sh\n"
+            f'if [ "$1" = --version ]; then echo "LLVM version {version}.0.6 {targets}"; fi\n'
+            "if [ \"$1\" = --notes ]; then printf -- '---\\namdhsa.target: amdgcn-amd-amdhsa--gfx1100\\n...\\n'; fi\n"
+            'if [ "$1" = -d ]; then echo "gfx1100 is not a recognized processor for this target" >&2; fi\n'
+        )
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def path(monkeypatch, tmp_path):
+    """Sets PATH to folders, without a ROCm, for one search."""
+
+    def set_to(*folders):
+        monkeypatch.setenv("PATH", ":".join(map(str, folders)))
+        monkeypatch.setenv("ROCM_PATH", "")
+        if disassembler.Path("/opt/rocm").exists():
+            pytest.skip("a ROCm is installed here")
+
+    return set_to
+
+
+def test_of_an_older_llvm_beside_a_newer_one_the_newer_is_used_wherever_it_is(path, tmp_path):
+    older, newer = llvm(tmp_path / "a", 14), llvm(tmp_path / "b", 19, suffix="-19")
+    llvm(older, 15, suffix="-15")
+    for folders in ((older, newer), (newer, older)):
+        path(*folders)
+        found = disassembler.find_disassembler()
+        assert (found.version, found.tool("llvm-mc")) == (19, newer / "llvm-mc-19")
+    path(older)
+    assert disassembler.find_disassembler().version == 15
+
+
+def test_an_llvm_that_is_of_no_use_is_passed_over_however_new(path, tmp_path):
+    good = llvm(tmp_path / "good", 14)
+    llvm(good, 20, suffix="-20", targets="x86-64")
+    llvm(good, 21, suffix="-21", tools=("llvm-objdump", "llvm-readobj"))
+    (good / "llvm-objdump-22").write_bytes(b"\x7fELF of another machine")
+    (good / "llvm-objdump-22").chmod(0o755)
+    path(good)
+    assert disassembler.find_disassembler().version == 14
+
+
+def test_an_older_llvm_alone_is_said_not_to_know_a_newer_target(path, tmp_path, binaries):
+    path(llvm(tmp_path / "old", 14))
+    (tmp_path / "module.hsaco").write_bytes(binaries["gfx1100"])
+    with pytest.raises(UsageError, match=r"is for gfx1100, which .*LLVM 14.* cannot disassemble; install a newer LLVM"):
+        disassembler.listing_of(tmp_path / "module.hsaco")
+
+
+def test_a_place_is_the_same_however_the_llvm_writes_it(given, binaries, monkeypatch):
+    real = disassembler.Disassembler.run
+    listings = []
+    for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer ones
+
+        def spelled(self, name, *arguments, text=None, spelling=spelling):
+            run = real(self, name, *arguments, text=text)
+            run.stdout = re.sub(r"(?m)^; (?:\./)?(module\.cu:\d+)$", spelling, run.stdout)
+            return run
+
+        monkeypatch.setattr(disassembler.Disassembler, "run", spelled)
+        (given.folder / "module.hsaco").write_bytes(binaries["gfx90a"])
+        listings.append(disassembler.listing_of(given.folder / "module.hsaco"))
+    assert listings[0] == listings[1]
+    assert "module.cu:" in listings[0]
+    assert "./module.cu:" not in listings[0]
+
+
+def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    if not disassembler.Path("/opt/rocm").exists():
+        with pytest.raises(MissingTool, match="apt install llvm"):
+            disassembler.find_disassembler()

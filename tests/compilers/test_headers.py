@@ -1,0 +1,108 @@
+"""AMD's headers out of wheels: what is taken, what is refused, and what happens where they cannot be had."""
+
+import dataclasses
+import hashlib
+import logging
+import zipfile
+
+import pytest
+
+from parity.compilers import clang, headers
+from parity.compilers.headers import Wheel
+from parity.compilers.targets import target
+
+VERSION = "#define HIP_VERSION_MAJOR 9\n#define HIP_VERSION_MINOR 8\n#define HIP_VERSION_PATCH 7\n"
+CONTENT = {"big/include/hip/hip_version.h": VERSION, "big/include/hip/sub/a.h": "// a", "big/library.so": "much"}
+PLACES = {"big/include/hip/": "hip/"}
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What one process found out holds for all that it does; a test begins anew, and leaves nothing behind."""
+    for cached in (headers._found, clang._warn_of_fallback):
+        cached.cache_clear()
+    yield
+    for cached in (headers._found, clang._warn_of_fallback):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """A folder that pip takes wheels from, and no network; the wheel in it."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    file = folder / "big-1.0-py3-none-any.whl"
+    dist = {
+        "big-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: big\nVersion: 1.0\n",
+        "big-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "big-1.0.dist-info/RECORD": "",
+    }
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in {**CONTENT, **dist}.items():
+            archive.writestr(name, text)
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    wheel = Wheel("big", "1.0", hashlib.sha256(file.read_bytes()).hexdigest(), 1, "3.12", PLACES)
+    monkeypatch.setattr(headers, "WHEELS", (wheel,))
+    return file
+
+
+def test_the_headers_are_taken_and_the_rest_is_dropped(index, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "parity")
+    assert headers.cached_headers() is None
+    found = headers.hip_headers()
+    assert found is not None and str(found) == "HIP 9.8.7"
+    names = sorted(p.relative_to(found.folder).as_posix() for p in found.folder.rglob("*") if p.is_file())
+    assert names == ["SHA256SUMS", "hip/hip_version.h", "hip/sub/a.h"]
+    assert headers.cached_headers() == found
+    assert "big 1.0 (1 MiB, once)" in caplog.text
+
+
+def test_they_are_taken_once(index):
+    headers.hip_headers()
+    index.unlink()
+    headers._found.cache_clear()
+    assert headers.hip_headers() is not None
+
+
+def test_another_file_of_that_name_is_refused(index):
+    with zipfile.ZipFile(index, "a") as archive:
+        archive.writestr("big/more", "changed")
+    assert headers.hip_headers() is None
+    assert "pip could not get big 1.0" in headers.without_hip_headers()
+    assert "HASH" in headers.without_hip_headers().upper()
+    assert headers.cached_headers() is None
+
+
+def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_path, caplog):
+    index.unlink()
+    source = tmp_path / "k.hip"
+    # A mask of 32 bits is CUDA's: as with AMD's headers it is dropped.
+    line = "x[threadIdx.x] += __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1, 8);"
+    source.write_text(f'#include <hip/hip_runtime.h>\nextern "C" __global__ void k(float* x) {{ {line} }}\n')
+    for _ in range(2):
+        clang.compile_listing(clang.Unit(source), tmp_path / "k.s", target("gfx1100"))
+    assert "k.kd" in (tmp_path / "k.s").read_text()
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "AMD's HIP headers are not here: pip could not get big 1.0" in warning
+    assert "headers of parity's own are used instead" in warning
+    assert clang.described().endswith("headers of parity")
+
+
+def test_the_wheels_are_pinned():
+    assert all(len(wheel.sha256) == 64 and wheel.version in str(wheel) for wheel in headers.WHEELS)
+
+
+def test_the_headers_of_curand_are_taken_for_kernels_of_cuda_that_use_it(index, tmp_path, monkeypatch):
+    holds = {"big/include/hip/sub/": ""}
+    monkeypatch.setattr(
+        headers, "CURAND", dataclasses.replace(headers.WHEELS[0], places=holds, holds="cuRAND's headers")
+    )
+    headers.curand_headers.cache_clear()
+    folder = headers.curand_headers()
+    headers.curand_headers.cache_clear()
+    assert folder is not None and (folder / "a.h").read_text() == "// a"
+    index.unlink()
+    assert headers.curand_headers() == folder
+    headers.curand_headers.cache_clear()

@@ -1,0 +1,121 @@
+"""An installed ROCm: how it is found and chosen (by a stand-in), and what it compiles (where there is one)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from parity.build.builder import build
+from parity.cli import main
+from parity.compilers import rocm
+from parity.compilers.targets import TARGETS
+from parity.errors import MissingTool, UsageError
+from parity.platform.cache import Cache
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+# A hipcc that knows gfx1030 and gfx90a, and answers -### as clang does.
+HIPCC = """#!/bin/sh
+case "$*" in
+*gfx1030*|*gfx90a*) echo ' "/there/llvm/bin/clang" "-cc1" "-mlink" "/there/amdgcn/bitcode/ocml.bc"' >&2 ;;
+*) echo "error: cannot find ROCm device library" >&2 ;;
+esac
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Installs a ROCm of some version; nothing else of the machine counts."""
+
+    def install(version, program="hipcc"):
+        root = tmp_path / f"rocm-{version}-{program}"
+        (root / "bin").mkdir(parents=True)
+        (root / "include" / "hip").mkdir(parents=True)
+        (root / "bin" / program).write_text(HIPCC)
+        (root / "bin" / program).chmod(0o755)
+        numbers = zip(("MAJOR", "MINOR", "PATCH"), version.split("."), strict=True)
+        header = "".join(f"#define HIP_VERSION_{part} {number}\n" for part, number in numbers)
+        (root / "include" / "hip" / "hip_version.h").write_text(header)
+        monkeypatch.setenv("ROCM_PATH", str(root))
+        return root
+
+    monkeypatch.delenv(rocm.VARIABLE, raising=False)
+    return install
+
+
+@pytest.fixture
+def real():
+    """The ROCm of this machine."""
+    found = rocm.installed()
+    if found is None:
+        pytest.skip("no ROCm is installed (Debian: apt install hipcc)")
+    return found
+
+
+def test_a_rocm_is_found_and_asked(stand_in):
+    root = stand_in("6.4.1")
+    found = rocm.find()
+    assert (found.root, found.version, found.compiler) == (root, (6, 4, 1), root / "bin" / "hipcc")
+    assert str(found.clang) == "/there/llvm/bin/clang" and str(found.library) == "/there/amdgcn/bitcode"
+    assert [name for name, target in TARGETS.items() if found.knows(target)] == ["gfx1030", "gfx90a"]
+
+
+def test_one_without_hipcc_compiles_with_its_clang(stand_in):
+    root = stand_in("7.0.0", "amdclang++")
+    assert rocm.find().compiler == root / "bin" / "amdclang++"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "target", "used"),
+    [
+        ("6.4.1", None, "gfx1030", True),
+        ("6.4.1", "auto", "gfx1201", False),  # it does not know that target
+        ("6.4.1", "wheels", "gfx1030", False),
+        ("5.2.3", None, "gfx1030", False),  # too old to be used without being asked for
+        ("5.2.3", "rocm", "gfx1030", True),
+    ],
+)
+def test_what_compiles(stand_in, monkeypatch, version, asked, target, used):
+    stand_in(version)
+    if asked:
+        monkeypatch.setenv(rocm.VARIABLE, asked)
+    assert (rocm.chosen(TARGETS[target]) is not None) == used
+
+
+def test_a_wrong_choice_and_a_missing_rocm_are_explained(monkeypatch):
+    monkeypatch.setenv(rocm.VARIABLE, "rokm")
+    with pytest.raises(UsageError, match="PARITY_TOOLCHAIN=rokm is no toolchain: auto wheels rocm; did you mean rocm"):
+        rocm.chosen(TARGETS["gfx1030"])
+    monkeypatch.setenv(rocm.VARIABLE, "rocm")
+    monkeypatch.setattr(rocm, "_is_rocm", lambda root: False)
+    with pytest.raises(MissingTool, match=r"looked for \$ROCM_PATH, /opt/rocm, PATH, /usr.*apt install hipcc"):
+        rocm.chosen(TARGETS["gfx1030"])
+
+
+def test_a_target_that_it_does_not_know_is_said(stand_in, monkeypatch, tmp_path):
+    stand_in("6.4.1")
+    monkeypatch.setenv(rocm.VARIABLE, "rocm")
+    (built,) = build(KERNELS, ["affine"], ["gfx1201"], cache=Cache(tmp_path / "cache"))
+    assert built.error and "does not know gfx1201; use --toolchain wheels" in str(built.error)
+
+
+def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, capfd, tmp_path):
+    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+    monkeypatch.setenv(rocm.VARIABLE, "auto")  # which the option replaces, and the end of the test brings back
+    monkeypatch.chdir(KERNELS.parent)
+    code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
+                 "--output", str(tmp_path / "out")])  # fmt: skip
+    out = capfd.readouterr().out
+    assert code == 0 and "argsort_asc  f32  pass" in out, out
+    assert os.environ[rocm.VARIABLE] == "rocm"
+
+
+def test_what_the_installed_rocm_refuses_is_told_in_terms_of_the_source(real, monkeypatch, tmp_path):
+    monkeypatch.setenv(rocm.VARIABLE, "rocm")
+    (tmp_path / "bad.cu").write_text('extern "C" __global__ void bad(int* x) {\n    x[0] = nosuch;\n}\n')
+    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+    (built,) = build(tmp_path, ["bad"], [target], cache=Cache(tmp_path / "cache"))
+    assert built.error
+    (finding,) = built.error.findings
+    assert (finding.name, finding.file, finding.line) == ("nosuch", str(tmp_path / "bad.cu"), 2)

@@ -1,0 +1,58 @@
+"""The compiler binary: what ends it from outside is no error of a source."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from parity.compilers import zig
+from parity.errors import SystemLacks
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """Puts a shell script in the place of the compiler."""
+
+    def put(script):
+        path = tmp_path / "zig"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(zig, "zig", lambda: path)
+        return path
+
+    return put
+
+
+def test_a_compiler_that_the_system_ends_or_gives_no_space_is_no_error_of_a_source(compiler):
+    compiler("kill -9 $$")
+    with pytest.raises(SystemLacks, match="was ended by SIGKILL"):
+        zig.run(["clang"])
+    compiler("echo 'LLVM ERROR: IO failure on output stream: No space left on device' >&2; exit 1")
+    with pytest.raises(SystemLacks, match="No space left on device"):
+        zig.run(["clang"])
+    compiler("echo 'x.cu:1: error: no' >&2; exit 1")
+    assert zig.run(["clang"]).returncode == 1
+
+
+def test_an_interrupt_does_not_wait_for_compilers(compiler, tmp_path):
+    compiler(f"touch {tmp_path}/started; exec sleep 3600")
+    raised = []
+
+    def compile_it():
+        try:
+            zig.run(["clang"])
+        except SystemLacks as error:
+            raised.append(str(error))
+
+    thread = threading.Thread(target=compile_it)
+    thread.start()
+    while not (tmp_path / "started").exists():
+        thread.join(0.01)
+    with zig.stopped():
+        thread.join()
+        with pytest.raises(SystemLacks):  # what a thread would start next
+            zig.run(["clang"])
+    assert "SIGKILL" in raised[0]
+    compiler("exit 0")
+    assert zig.run(["clang"]).returncode == 0

@@ -1,0 +1,45 @@
+"""Index streams: every id has its place, duplicates and sentinels do occur, any window is a piece of the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parity.data.indices import INDEX_STREAMS, ids, is_sentinel
+from parity.model.dtypes import DTYPES
+
+KINDS = [DTYPES[name] for name in ("u8", "u32", "i16", "i32", "i64")]
+
+
+@pytest.mark.parametrize("stream", INDEX_STREAMS)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 256, 300, 70000])
+def test_every_id_has_a_place_or_is_the_sentinel(stream, kind, bound):
+    values = ids(stream, kind, 5, 2000, "ids", bound)
+    assert values.dtype == kind.numpy
+    none = is_sentinel(values, kind)
+    assert ((values >= 0) & (values < bound) | none).all()
+    assert (400 < none.sum() < 600) if stream == "sentinel" else not none.any()
+
+
+@pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each != "offsets"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_any_window_of_ids_is_a_piece_of_the_whole(stream, kind):
+    whole = ids(stream, kind, 100, 300, "ids", 11)
+    assert np.array_equal(ids(stream, kind, 137, 5, "ids", 11), whole[37:42])
+
+
+def test_what_the_streams_are_for():
+    u32 = DTYPES["u32"]
+    assert set(ids("index", u32, 0, 500, "ids", 20)) == set(range(20))
+    assert set(ids("repeat", u32, 0, 500, "ids", 20)) == {0, 9, 19}
+    assert ids("ramp", u32, 0, 7, "ids", 3).tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert ids("index", u32, 0, 9, "ids", 20).tolist() != ids("index", u32, 0, 9, "other", 20).tolist()
+
+
+@pytest.mark.parametrize(("rows", "bound"), [(1, 1), (2, 8), (7, 3), (300, 2000), (2000, 301)])
+def test_offsets_go_from_the_first_place_to_the_bound(rows, bound):
+    values = ids("offsets", DTYPES["i32"], 5, rows + 1, "begin", bound)
+    lengths = np.diff(values)
+    assert values[0] == 0 and values[-1] in (bound - 1, 0) and (lengths >= 0).all()
+    assert rows < 300 or (values[-1] == bound - 1 and (lengths == 0).any() and lengths.max() > lengths.mean())

@@ -1,0 +1,98 @@
+"""Expressions of declarations: what they mean, what they refuse, how they are turned round."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+
+from parity.dsl.expression import Scope, expression, whole
+from parity.errors import UsageError
+
+X = SimpleNamespace(shape=(3, 10), strides=(12, 1), offset=0, numel=30, itemsize=2)
+SCOPE = Scope({"r": 3, "c": 100, "zero": 0, "kept": (2, 5), "b": 2, "f": 0.5}, {"x": X})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ceil(r*c/256)", 2),
+        ("r*c//256", 1),
+        ("c/3", Fraction(100, 3)),
+        ("c/50", 2),
+        ("-r % 5", 2),
+        ("min(1024, bit_ceil(c))", 128),
+        ("bit_width(c)", 7),
+        ("32 if c < 1024 else 1024", 32),
+        ("r == 3 and 0 < b <= 2 and not zero", True),
+        ("zero or b", True),
+        ("kept in ((), (b, 5))", True),
+        ("prod(kept)*len(kept)", 20),
+        ("x.shape[0] * x.strides[-2] + x.numel*x.itemsize", 96),
+        ("f*2 + b", 3.0),
+        ("f/2", 0.25),
+        ("zero and 1//zero", False),
+        (" c ", 100),
+    ],
+)
+def test_values(text, value):
+    found = expression(text)(SCOPE)
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("r*", "'r\\*': this is no expression|'r\\*', column"),
+        ("r*d", "'r\\*d', column 3: d has no value here"),
+        ("r + c//zero", "column 5: a division by zero with c=100, r=3, zero=0; say what must hold with where="),
+        ("c % zero", "a division by zero"),
+        ("y.shape", "column 1: there is no tensor y here"),
+        ("x.dtype", "unknown 'dtype'; a tensor has shape strides offset numel itemsize"),
+        ("cel(r)", "unknown function 'cel'; there are ceil .*; did you mean ceil"),
+        ("__import__('os')", "unknown function '__import__'"),
+        ("().__class__", "cannot be used here"),
+        ("(lambda: 1)()", "cannot be used here"),
+        ("[r for r in kept]", "cannot be used here"),
+        ("r ** 99", "cannot be used here"),
+        ("'text'", "'text' is no number"),
+        ("r if True else c", "True is no number"),
+        ("kept[9]", "tuple index out of range"),
+        ("kept < r", "not supported between"),
+    ],
+)
+def test_what_is_refused_is_named_with_its_column(text, says):
+    with pytest.raises(UsageError, match=says):
+        expression(text)(SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "found"),
+    [
+        ("2*n", 10, ("n", 5)),
+        ("2*n", 9, ("n", None)),
+        ("r*n + 1", 10, ("n", 3)),
+        ("10 - n", 4, ("n", 6)),
+        ("n/2", 4, ("n", 8)),
+        ("n//2", 4, None),
+        ("n*zero", 0, None),
+        ("n - 5", -9, ("n", None)),
+        ("n", 7, ("n", 7)),
+    ],
+)
+def test_an_expression_is_solved_for_its_only_unknown(text, target, found):
+    assert expression(text).solve(target, SCOPE) == found
+
+
+def test_conditions_are_told_apart():
+    assert [str(each) for each in expression("r > 0 and (c or b) and not zero").conjuncts] == [
+        "r > 0",
+        "c or b",
+        "not zero",
+    ]
+
+
+def test_an_extent_is_a_whole_number():
+    with pytest.raises(UsageError, match=r"'c/3' gives 100/3, which is no whole number; write ceil\(c/3\)"):
+        whole(expression("c/3")(SCOPE), "c/3")

@@ -1,0 +1,19 @@
+"""Cases that are led by coverage: few of those that were found are kept. What is found, `tests/cli` has."""
+
+from parity.engine.coverage_search import Found, _needed
+
+
+def test_few_cases_are_kept_each_with_the_points_that_it_is_there_for(suite):
+    op = suite.op("affine.affine")
+    texts = [f"affine.affine[f32](x={n}~normal@0 mul=1.0 add=0.0)" for n in (1, 2, 33, 4)]
+    one, two, both, short = map(op.parse, texts)
+    before = 0b000011
+    masks = {one: 0b000111, two: 0b001011, both: 0b001111, short: 0b110000}
+    assert _needed(masks, before) == {both: [2, 3], short: [4, 5]}
+    assert _needed({one: 0b000111, short: 0b000111}, before) == {one: [2]}
+    assert _needed({one: 0b1}, before) == {}
+
+
+def test_a_case_says_what_it_is_there_for():
+    assert Found("m.op", ("f32",), "case", ("mine.cu:7", "mine.cu:9")).title == "reaches mine.cu:7"
+    assert Found("m.op", ("f32",), "case", ()).title == "reaches more"

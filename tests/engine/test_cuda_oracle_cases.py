@@ -1,0 +1,63 @@
+"""A result without a reference, where nothing shows how far roundings may move it, is not judged; equal bits pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from parity.compare import Status
+from parity.engine.cuda_oracle import Side, Standard
+from parity.engine.judging import Subject, check, unjudged
+from parity.errors import Unreferenced
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.launch import Outcome
+
+
+class Device:
+    """A device that adds something to what the kernel computes, and executes nothing with other roundings."""
+
+    def __init__(self, more=0.0):
+        self.more = more
+
+    def execute(self, code, launch, buffers):
+        out = -buffers["x"].data + np.float32(self.more)
+        return Outcome({**{name: buffer.data.copy() for name, buffer in buffers.items()}, "out": out})
+
+
+def code(target):
+    return CodeObject("unary", target, "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+
+
+@pytest.fixture
+def op(suite):
+    return replace(suite.op("unary.neg"), reference=None)
+
+
+def judged(op, mine, theirs=None):
+    by = Subject(theirs, "cuda", code("sm_90"), name="sm_90") if theirs else None
+    case = op.parse("unary.neg[f32](x=4~normal@0)")
+    return check(op, case, Subject(mine, "amd", code("gfx9999"), by)).verdict
+
+
+def test_equal_bits_pass_on_any_device(op):
+    verdict = judged(op, Device(), Device())
+    assert (verdict.status, verdict.by) == (Status.PASS, "sm_90")
+
+
+def test_without_a_result_of_cuda_it_is_not_judged(op):
+    verdict = judged(op, Device())
+    assert (verdict.status, verdict.kind, verdict.by) == (Status.NOT_JUDGED, "no reference", "")
+
+
+def test_other_bits_are_not_judged_where_no_emulator_runs_the_code(op):
+    with pytest.raises(Unreferenced, match="no emulator runs gfx9999"):
+        judged(op, Device(1.0), Device())
+    call = op.call(op.parse("unary.neg[f32](x=4~normal@0)"))
+    right = {"out": -call.inputs["x"]}
+    standard = Standard(call, right, Side(Device(), code("gfx9999")))
+    assert standard.expected(right)["out"].bounds is None
+    with pytest.raises(Unreferenced) as raised:
+        standard.expected({"out": right["out"] + 1})
+    assert unjudged(raised.value).status is Status.NOT_JUDGED

@@ -1,0 +1,164 @@
+"""What a failure says about wavefronts: their width, their order, and the threads of a block."""
+
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+
+from parity.build.builder import build
+from parity.engine import Column, Plan, columns_of, tasks_of
+from parity.engine.diagnosis import passing_widths
+from parity.engine.worker import Worker
+from parity.runners import runner
+from parity.suite.loading import load_suite
+
+KERNELS = """
+#include <stdint.h>
+#define KERNEL extern "C" __global__ void
+#define LANE __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))
+
+/** Each 32 elements rotated by one place, by an exchange that trusts that 32 threads are a wavefront. */
+KERNEL rotate_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const uint32_t mine = i < numel ? x[i] : 0, next = __builtin_amdgcn_ds_bpermute(4 * (LANE + 1), mine);
+    if (i < numel) out[i] = next;
+}
+#ifdef __HIPCC__  // ports have such a function, because those of HIP take masks of 64 bits alone
+__device__ inline uint32_t __shfl_sync(unsigned, uint32_t v, int lane) { return __shfl(v, lane, warpSize); }
+#endif
+/** Of each 32 elements the first. */
+KERNEL first_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const uint32_t first = __shfl_sync(0xffffffff, i < numel ? x[i] : 0, 0);
+    if (i < numel) out[i] = first;
+}
+/** x, if wavefronts are served in their order. */
+KERNEL ticket_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    __shared__ uint32_t served;
+    if (threadIdx.x == 0) served = 0;
+    __syncthreads();
+    const uint32_t ticket = __hip_atomic_fetch_add(&served, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + (ticket != threadIdx.x);
+}
+/** x, for blocks of 64 threads. */
+KERNEL narrow_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    for (size_t i = threadIdx.x; i < numel; i += blockDim.x) out[i] = x[i] + (blockDim.x > 64);
+}
+/** Never x. */
+KERNEL wrong_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + 1;
+}
+/** x, if a register that nothing writes holds 0. */
+KERNEL unset_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    uint32_t unset;
+    asm volatile("v_mov_b32 %0, v77" : "=v"(unset));
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + unset;
+}
+"""
+CASES = """
+import numpy as np
+from parity.op import Op
+from parity.reference import Expected
+
+def op(name, reference, **more):
+    return Op(f"waves.{name}", kernel=f"{name}_u32", types=("u32",), args="numel x out", inputs={"x": "u32"},
+              outputs={"out": "u32"}, shapes="x: n; out: n", grid_stride=False, reference=reference, **more)
+
+def rotated(x):
+    padded = np.concatenate([x, np.zeros(32, x.dtype)])
+    i = np.arange(x.size)
+    return Expected(padded[i // 32 * 32 + (i + 1) % 32])
+
+def firsts(x):
+    return Expected(x[np.arange(x.size) // 32 * 32])
+
+rotate = op("rotate", rotated)
+first = op("first", firsts)
+ticket = op("ticket", Expected, grid=1, block=256)
+narrow = op("narrow", Expected, grid=1, block=256, threads=(32, 64, 128, 1024))
+wrong = op("wrong", Expected, grid=1, block=256)
+unset = op("unset", Expected, grid=1, block=256)
+"""
+
+
+def code_of(wavefront: int, listing: str = "") -> SimpleNamespace:
+    """What of a code object the note on widths asks for."""
+    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing)
+
+
+def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
+    """By target, what the failure of a case says (or nothing if it passes)."""
+    for folder, name, text in (("kernels", "waves.cu", KERNELS), ("cases", "waves.py", CASES)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(textwrap.dedent(text))
+    suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    columns = {column.target: column for column in columns_of(runner("emulated"), targets)}
+    code = {}
+    for built in build(suite.kernels, ["waves"], targets):
+        assert built.code_object, built.error
+        code["waves", columns[built.target]] = built.code_object
+    (task,) = tasks_of(suite.select([case]), columns.values())
+    worker = Worker(Plan.of(suite, (task,), code, examples=20), suite)
+    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
+
+
+def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
+    found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
+    assert found["gfx1100"] == ""
+    assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
+    assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
+
+
+def test_what_is_wrong_at_both_widths_is_not_said_to_be_a_matter_of_width(tmp_path):
+    found = detail(tmp_path, "waves.wrong[u32](x=4~normal@0)", ["gfx1100", "gfx90a"])
+    assert all("passes on" not in each for each in found.values())
+
+
+def test_a_pass_on_a_device_of_the_other_vendor_concludes_nothing_of_the_width():
+    gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
+    sm_90 = Column("ptx", "sm_90", vendor="cuda")
+    code = {each: code_of(width) for each, width in ((sm_90, 32), (gfx90a, 64), (gfx1100, 32))}
+    (alike,) = passing_widths("k", gfx90a, code, lambda other: True)
+    assert alike == "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"
+    assert not list(
+        passing_widths("k", gfx90a, code, lambda other: other is sm_90)
+    )  # gfx1100 fails, so it is no matter of width
+    del code[gfx1100]
+    (other,) = passing_widths("k", gfx90a, code, lambda other: True)
+    assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
+
+
+def test_a_literal_port_that_fails_where_the_helpful_one_passes(tmp_path):
+    found = detail(tmp_path, "waves.first[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
+    assert found["gfx1100"] == ""
+    assert "the port passes with --hipify helpful, which reads waves.cu:18" in found["gfx90a"]
+    assert "as: const uint32_t first = __shfl(i < numel ? x[i] : 0, 0, 32);" in found["gfx90a"]
+
+
+def test_a_failure_that_no_translation_mends_is_not_said_to_be_mended(tmp_path):
+    found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx90a"])
+    assert found["gfx90a"] and "--hipify" not in found["gfx90a"]
+
+
+def test_a_result_that_depends_on_the_order_of_wavefronts(tmp_path):
+    found = detail(tmp_path, "waves.ticket[u32](x=200~normal@0)", ["gfx1100"])
+    assert "depends on the order in which wavefronts run" in found["gfx1100"]
+
+
+def test_a_kernel_that_needs_small_blocks(tmp_path):
+    found = detail(tmp_path, "waves.narrow[u32](x=200~normal@0)", ["gfx1030"])
+    assert "passes with 32, 64 threads per block; fails with 128, 1024 as well" in found["gfx1030"]
+
+
+@pytest.mark.parametrize("target", ["gfx1100"])
+def test_a_register_that_nothing_wrote(tmp_path, target):
+    found = detail(tmp_path, "waves.unset[u32](x=20~normal@0)", [target])
+    assert "never-written read: register v77, first met in v_mov_b32" in found[target]
+    assert "(waves.cu:" in found[target]
+
+
+def test_where_there_is_inline_assembly_the_width_is_not_said_to_be_the_cause():
+    gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
+    code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
+    (said,) = passing_widths("k", gfx1100, code, lambda other: True)
+    assert said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"

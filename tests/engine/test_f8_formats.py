@@ -1,0 +1,73 @@
+"""A failure that a mix-up of OCP's and FNUZ's 8-bit floats explains says so; another one does not."""
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from parity.compare import Status, Verdict
+from parity.engine.f8_formats import taken_for_fnuz
+from parity.engine.judging import Checked, Subject
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.launch import Outcome
+from parity.reference import Expected
+
+FNUZ = ml_dtypes.float8_e4m3fnuz
+PRODUCT = "matmul.matmul[f8_e4m3,f32](a=1x{m}x5~{data}@0 b=1x5x2~small@7 no-bias out=1x{m}x2~small@3 alpha=1 beta=0)"
+
+
+def said(op, text, outputs, by=None):
+    call = op.call(op.parse(text))
+    got = outputs(**call.inputs)
+    expected = {name: Expected(x) for name, x in got.items()}
+    failing = Checked(op.parse(text), Verdict(Status.FAIL, "value"), "", {}, outputs=got, expected=expected)
+    return list(taken_for_fnuz(call, failing, "amd", by))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "named"), [(FNUZ, FNUZ, "a and b"), (FNUZ, None, "a or b"), (None, FNUZ, "a or b")]
+)
+def test_factors_that_are_read_as_fnuz(suite, left, right, named):
+    def product(a, b, out):
+        wide = (x.view(kind or x.dtype).astype(np.float32) for x, kind in ((a, left), (b, right)))
+        return {"out": np.matmul(*wide)}
+
+    (line,) = said(suite.op("matmul.matmul"), PRODUCT.format(m=3, data="small"), product)
+    assert line.startswith(f"right if f8 is FNUZ's in {named}, not OCP's: ") and line.endswith("(D19)")
+
+
+def test_other_mistakes_are_not_called_a_mix_up(suite):
+    def product(a, b, out):
+        return {"out": np.matmul(a.astype(np.float32), b.astype(np.float32)) + 1}
+
+    assert said(suite.op("matmul.matmul"), PRODUCT.format(m=3, data="small"), product) == []
+    # Half of the smallest f8 is none: what would be right is not known.
+    assert said(suite.op("matmul.matmul"), PRODUCT.format(m=52, data="patterns"), product) == []
+
+
+def test_results_that_are_written_as_fnuz(suite):
+    """What is beyond 240 saturates there, beyond 448 in OCP's format."""
+
+    def square(x):
+        read = x.astype(np.float32)
+        return {"out": np.clip(read * read, -240, 240).astype(FNUZ).view(x.dtype)}
+
+    (line,) = said(suite.op("unary.sqr"), "unary.sqr[f8_e4m3](x=90~1..30@0)", square)
+    assert "FNUZ's in out, not OCP's" in line
+
+
+def test_without_a_reference_cuda_says_what_is_right(suite):
+    class Device:
+        def execute(self, code, launch, buffers):
+            out = buffers["x"].data.astype(np.float32)
+            return Outcome({**{name: buffer.data.copy() for name, buffer in buffers.items()}, "out": out})
+
+    op = replace(suite.op("cast.convert"), reference=None)
+    text, name = "cast.convert[f8_e4m3,f32](x=9~small@0)", "cast_f8_e4m3_f32"
+    code = CodeObject("cast", "sm_90", "", {name: Kernel(name, (), 0, 0, 0, 0, 0, 32)}, "digest")
+    by = Subject(Device(), "cuda", code, name="sm_90")
+    (line,) = said(op, text, lambda x: {"out": x.view(FNUZ).astype(np.float32)}, by)
+    assert "FNUZ's in x, not OCP's" in line
+    assert said(op, text, lambda x: {"out": x.astype(np.float32) * 3}, by) == []
+    assert said(op, text, lambda x: {"out": x.view(FNUZ).astype(np.float32)}) == []

@@ -1,0 +1,61 @@
+"""Device functions by themselves: a source compiled for a target, its kernels executed on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from parity import emulator
+from parity.build.builder import Built, build
+from parity.platform.cache import Cache
+
+THREADS = 128
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled source, and a device to execute its kernels."""
+
+    built: Built
+    cache: Cache
+
+    def run(self, kernel: str, out: np.ndarray, *inputs: np.ndarray, block: int = THREADS) -> np.ndarray:
+        """What becomes of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
+
+        There is a thread for each element of the first input.
+        """
+        device, code = emulator.Device(cache=self.cache), self.built.code_object
+        arrays = [*inputs, out]
+        buffers = [device.allocate(array.nbytes, str(number)) for number, array in enumerate(arrays)]
+        for buffer, array in zip(buffers, arrays, strict=True):
+            device.write(buffer, array)
+        args = emulator.pack(code.kernels[kernel], buffers)
+        device.launch(code, kernel, grid=(len(inputs[0]) // block, 1, 1), block=(block, 1, 1), args=args)
+        return device.read(buffers[-1]).view(out.dtype).reshape(out.shape)
+
+
+def program(folder: Path, text: str, target: str, cache: Cache) -> Program:
+    """A source compiled for a target; fails the test if it does not compile."""
+    (folder / "program.cu").write_text(text)
+    (built,) = build(folder, ["program"], [target], cache=cache)
+    assert built.error is None, built.error
+    return Program(built, cache)
+
+
+def calls(name: str, parameters: str, result: str, expressions: list[str]) -> str:
+    """A kernel that writes the value of each expression in ``a``, ``b`` and ``c``, all for one thread after another.
+
+    ``parameters`` are the types of ``a``, ``b`` and ``c``, between commas; value k of thread t goes to
+    ``out[k * threads + t]``.
+    """
+    types = parameters.split(", ")
+    pointers = ", ".join(f"const {kind}* {each}_" for kind, each in zip(types, "abc", strict=False))
+    values = " ".join(f"const {kind} {each} = {each}_[t];" for kind, each in zip(types, "abc", strict=False))
+    lines = "\n".join(f"    out[{k}ul * threads + t] = {text};" for k, text in enumerate(expressions))
+    return (
+        f'extern "C" __global__ void {name}({pointers}, {result}* out) {{\n'
+        "    const unsigned t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;\n"
+        f"    {values}\n{lines}\n}}\n"
+    )

@@ -1,0 +1,35 @@
+"""The numbers that machine code compares with, and the lines where it does."""
+
+from parity.footprint import constants_of, places_of
+from parity.model.code_object import CodeObject
+
+LISTING = """
+k:
+\t.loc\t1 7 5                          ; mine.cu:7:5
+\ts_cmp_lg_u32 s2, 0x1003
+\ts_cbranch_scc1 .LBB0_2
+\t.loc\t1 8 5                          ; mine.cu:8:5
+\tv_cmp_eq_f32_e32 vcc_lo, 0x4640e600, v1
+\tv_cmp_lt_f64_e32 vcc_lo, 2.0, v[2:3]
+\tv_cmp_gt_i32_e32 vcc_lo, 0xfffffff9, v1
+.LBB0_2:
+\tv_lshrrev_b32_e32 v1, 12, v1
+\tv_mov_b32_e32 v2, 0x10000
+\ts_endpgm
+\t.amdhsa_kernel k
+\t.end_amdhsa_kernel
+.Lfunc_end0:
+"""
+CODE = CodeObject("mine", "gfx1100", LISTING, {}, "digest")
+
+
+def test_constants_of_comparisons_come_first_with_the_type_that_they_are_compared_as():
+    found = constants_of(CODE, ["k"])
+    assert found.whole == (4099, -7, 12, 4096, 65536)
+    assert found.real[:2] == (12345.5, 2.0)
+    assert {4098, 4099, 4100, 4097, 65537} <= {*found.extents}
+    assert min(found.extents) >= 0
+
+
+def test_places_are_those_of_blocks_and_then_of_both_directions():
+    assert places_of(CODE, ["k"]) == ("mine.cu:7", "mine.cu:8", "mine.cu:8", "mine.cu:7", "mine.cu:7")

@@ -1,0 +1,117 @@
+"""Launches of host code: which blocks and shared memory they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.inference.host_launches import HostTexts, host_launches
+
+HOST = """
+#include <vector>
+#define THREADS 128  // of a block
+#define TWICE (2 * THREADS)
+enum { WARP = 32 };
+constexpr int kTile{16};
+__global__ void k(float* x, int n);
+template <typename T, int N> __global__ void t(T* x);
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "block", "shared"),
+    [
+        ("void f() { k<<<n / 2, TWICE>>>(x, n); }", (256,), 0),
+        ("void f() { const int block = WARP * 4; k<<<1, block, block * sizeof(float)>>>(x, n); }", (128,), 512),
+        ("void f() { dim3 block(kTile, kTile); k<<<grid, block>>>(x, n); }", (16, 16, 1), 0),
+        ("void f() { dim3 block; block.x = 8; block.y = THREADS / 8; k<<<g, block>>>(x, n); }", (8, 16, 1), 0),
+        ("void f() { dim3 grid(n), block{kTile, 2}; k<<<grid, block>>>(x, n); }", (16, 2, 1), 0),
+        ("void f() { ns::k<<<dim3(4), dim3(kTile, 4, 2), 0, stream>>>(x, n); }", (16, 4, 2), 0),
+        ("void f(int threads) { k<<<1, threads, cols * 4>>>(x, n); }", ("threads",), None),
+        ("void f() { k<<<1, std::min(n, 1024)>>>(x, n); }", (None,), 0),
+        ("void f() { int b = 64; k<<<1, b>>>(x, n); b = 2; }", (64,), 0),
+        ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), 0),
+    ],
+)
+def test_blocks_are_followed_to_what_the_file_gives_them(code, block, shared):
+    (launch,) = host_launches(HOST % code)["k"]
+    assert launch.block == block
+    assert launch.shared == shared
+
+
+def test_a_template_argument_stays_a_name():
+    text = HOST % "template <int N> void f() { t<float, N><<<4, N>>>(x); }  void g() { t<half, 64><<<4, 64>>>(x); }"
+    general, special = host_launches(text)["t"]
+    assert (general.template, general.block) == (("float", "N"), ("N",))
+    assert (special.template, special.block) == (("half", "64"), (64,))
+
+
+def test_launches_of_headers_and_of_other_files_are_found(tmp_path):
+    files = {
+        "k.cu": '#include "k.cuh"\n__global__ void far(float* x) {}\n__global__ void nowhere(float* x) {}\n',
+        "k.cuh": "#define THREADS 96\n__global__ void near(float* x) {}\nvoid f() { near<<<1, THREADS>>>(x); }\n",
+        "main.cpp": "#define THREADS 32\nvoid f() { far<<<1, THREADS>>>(x); near<<<1, 7>>>(x); other<<<1, 8>>>(x); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = HostTexts(tmp_path).launches(tmp_path / "k.cu")
+    assert {name: [each.block for each in launches] for name, launches in found.items()} == {
+        "near": [(96,)], "far": [(32,)],
+    }  # fmt: skip
+
+
+def test_of_files_alike_the_nearest_counts_and_the_place_is_said(tmp_path):
+    for folder, threads in (("first", 64), ("second", 96)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "k.cu").write_text('#include "k.h"\n__global__ void k(float* x) {}\n')
+        (tmp_path / folder / "k.h").write_text(f"#define THREADS {threads}\n")
+        (tmp_path / folder / "run.cpp").write_text('#include "k.h"\nvoid f() {\n  k << <2,\n  THREADS >> > (x);\n}\n')
+    (found,) = HostTexts(tmp_path).launches(tmp_path / "second" / "k.cu")["k"]
+    assert (found.block, found.path, found.at) == ((96,), "second/run.cpp", 3)
+    assert "".join(found.text.split()) == "k<<<2,THREADS>>>(x)"
+
+
+FORMULAS = """
+#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))
+#define TILE 32
+#define WIDTH 512
+static inline int parts(int a, int b) { return (a + b - 1) / b; }
+static inline int div_up(int a, int b) { return device::div_up(a, b); }  // one of the same name
+void f(int n, int m, int k, const View& view, int* dims) {
+    size_t rows = 1024, columns = 64;
+    int count = rows * columns, threads = 128, blocks = (n + threads - 1) / threads, left = n - k + 1;
+    dim3 block(16, 16);
+    dim3 grid((n + block.x - 1) / block.x, CEIL_DIV(m, block.y));
+    const auto total = view.numel();
+    %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "grid", "arguments"),
+    [
+        ("k<<<dim3(m / TILE, n / TILE), TILE * TILE>>>(m, n, 1.f, x)", ("m//32", "n//32"), ("m", "n", "", "x")),
+        (
+            "k<<<(rows + threads - 1) / threads, threads>>>(x, columns, count)",
+            ("ceil(rows/128)",),
+            "x columns rows*columns",
+        ),
+        ("k<<<blocks, threads>>>(x, n)", ("ceil(n/128)",), "x n"),
+        ("k<<<grid, block>>>(x, n, m, n * m)", ("ceil(n/16)", "ceil(m/16)", "1"), "x n m n*m"),
+        ("k<<<parts(total, 256), 256>>>(x.data(), total)", ("ceil(total/256)",), "x_data total"),
+        ("k<<<at::ceil_div<int>(n, 256), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<div_up(n, 256), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<ceil(n / 256.0), 256>>>(x, n)", ("ceil(n/256)",), "x n"),
+        ("k<<<std::min((n - 1) / 256 + 1, 65535), 256>>>(x, n)", ("min(ceil(n/256),65535)",), "x n"),
+        ("k<<<view.size(0), 256>>>(x, view.size(1), dims[0])", ("view_size_0",), "x view_size_1 dims_0"),
+        ("k<<<(left + 7) / 8, 8>>>(x, n, k, left)", ("ceil((n-k+1)/8)",), "x n k n-k+1"),
+        ("k<<<n >> 8, 256>>>(x, n)", ("n//256",), "x n"),
+        ("k<<<WIDTH / 256, 256>>>(x, WIDTH, 3)", ("WIDTH//256",), ("x", "WIDTH", "")),
+        ("k<<<n > 5 ? n : 5, 256>>>(x, n)", ("",), "x n"),
+    ],
+)
+def test_blocks_and_arguments_are_formulas_of_what_is_passed(code, grid, arguments):
+    (launch,) = host_launches(FORMULAS % f"{code};")["k"]
+    assert launch.grid == grid
+    assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)

@@ -1,0 +1,144 @@
+"""What kernels do with their arguments, read from PTX: that of nvcc, and of the suite against its declarations."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.build.builder import build, build_suite
+from parity.compilers.nvcc import nvcc
+from parity.errors import MissingTool
+from parity.inference.ptx_dataflow import Flow, flows
+
+HEAD = "struct Both { const float* x; float* out; int n; };\n__device__ __noinline__ void put(float* p) { *p = 1; }\n"
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+KERNELS = {
+    "scale": ("const float* x, float* out, float by, int n", "if (i < n) out[i] = x[i] * by;"),
+    "axpy": (
+        "float* y, const float* x, unsigned long n",
+        "for (unsigned long at = i; at < n; at += gridDim.x * blockDim.x) y[at] += x[at];",
+    ),
+    "rows": (
+        "const double* x, double* out, int height, int width",
+        "int r = blockIdx.y; if (r < height && i < width) out[r * width + i] = x[r * width + i];",
+    ),
+    "scatter": ("const int* ids, const float* x, float* out, int n", "if (i < n) out[ids[i]] = x[i];"),
+    "count": ("const unsigned char* x, unsigned* bins, int n", "if (i < n) atomicAdd(&bins[x[i]], 1u);"),
+    "again": ("float* out, int n", "if (i < n) out[i] = i; __syncthreads(); if (i < n) out[i] = out[n - 1 - i] * 2;"),
+    "in_place": ("const float* x, float* out, int n", "if (i < n) out[i] = -(x ? x : out)[i];"),
+    "fields": ("Both all", "if (i < all.n) all.out[i] = all.x[i];"),
+    "called": ("float* out", "put(out + i);"),
+    "tile": (
+        "const float* x, float* out, int n",
+        "__shared__ float t[256]; t[threadIdx.x] = i < n ? x[i] : 0; __syncthreads();"
+        "if (i < n) out[i] = t[255 - threadIdx.x];",
+    ),
+    "dims": (
+        "const int* sizes, int num_dims, const float* x, float* out, int n",
+        "if (i >= n) return; int rest = i, at = 0;"
+        "for (int d = 0; d < num_dims; d++) { at = at * 2 + rest % sizes[d]; rest /= sizes[d]; } out[i] = x[at];",
+    ),
+    "halves": ("const __half* x, __half* out, int n", "if (i < n) out[i] = __hmul(x[i], x[i]);"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiler():
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, cache):
+    folder = tmp_path_factory.mktemp("flows")
+    lines = (
+        f'extern "C" __global__ void __launch_bounds__(128) {name}({takes}) {{ {INDEX} {does} }}\n'
+        for name, (takes, does) in KERNELS.items()
+    )
+    (folder / "k.cu").write_text(f"#include <cuda_fp16.h>\n{HEAD}{''.join(lines)}")
+    (built,) = build(folder, targets=["sm_90"], cache=cache)
+    assert built.error is None, built.error
+    return flows(built.code_object.listing)
+
+
+def roles(flow: Flow) -> dict[object, str]:
+    """What each pointer is to the kernel; those that are arguments themselves by their place alone."""
+    return {
+        place if byte == 0 else (place, byte): "in" if not use.writes else "both" if use.is_input else "out"
+        for (place, byte), use in flow.uses.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("scale", {0: "in", 1: "out"}),
+        ("axpy", {0: "both", 1: "in"}),
+        ("rows", {0: "in", 1: "out"}),
+        ("scatter", {0: "in", 1: "in", 2: "both"}),  # what no id names stays
+        ("count", {0: "in", 1: "both"}),
+        ("again", {0: "out"}),  # it reads what it wrote
+        ("in_place", {0: "in", 1: "out"}),
+        ("fields", {0: "in", (0, 8): "out"}),
+        ("tile", {0: "in", 1: "out"}),
+        ("dims", {0: "in", 2: "in", 3: "out"}),
+        ("halves", {0: "in", 1: "out"}),  # behind inline assembly, which has braces of its own
+    ],
+)
+def test_pointers_are_read_written_or_both(found, kernel, expected):
+    assert roles(found[kernel]) == expected
+    assert not found[kernel].escaped
+
+
+@pytest.mark.parametrize(
+    ("kernel", "number", "direct", "others"),
+    [
+        ("scale", 3, {0, 1}, set()),
+        ("axpy", 2, {0, 1}, set()),
+        ("rows", 2, set(), {0, 1}),
+        ("rows", 3, set(), {0, 1}),
+        ("scatter", 3, {0, 1}, set()),
+        ("tile", 2, {0, 1}, set()),
+    ],
+)
+def test_a_number_bounds_the_index_of_an_element_or_a_part_of_it(found, kernel, number, direct, others):
+    bound = found[kernel].bounds[number, 0]
+    assert {place for place, _ in bound.direct} == direct
+    assert {place for place, _ in bound.pointers} - direct == others
+
+
+def test_the_length_of_a_loop_over_dims_is_no_count(found):
+    bound = found["dims"].bounds.get((1, 0))
+    assert bound is None or not bound.direct
+
+
+def test_a_pointer_that_is_passed_on_is_not_followed(found):
+    assert found["called"].escaped == {(0, 0)} and not found["called"].uses
+
+
+def test_types_launch_bounds_strides_and_axes(found):
+    scale, rows = found["scale"], found["rows"]
+    assert (scale.types, scale.threads, scale.strided, scale.axes) == (
+        ("u64", "u64", "f32", "u32"),
+        (128, 1, 1),
+        False,
+        {"x"},
+    )
+    assert found["axpy"].strided and rows.axes == {"x", "y"}
+    assert [sorted(rows.uses[place, 0].types) for place in (0, 1)] == [["f64"], ["f64"]]
+
+
+@pytest.mark.parametrize("module", ["affine", "sort", "ternary"])
+def test_roles_are_those_that_the_suite_declares(suite, module):
+    (built,) = build_suite(suite, [module], ["sm_90"])
+    seen = flows(built.code_object.listing)
+    for entry in suite.kernel_entries:
+        if entry.op.module == module:
+            flow, op = seen[entry.kernel], entry.op
+            expected = {**dict.fromkeys(op.inputs, "in"), **dict.fromkeys(op.outputs, "out")}
+            words = [word.partition(":")[0] for word in op.args.split()]
+            found = {words[place]: role for place, role in roles(flow).items() if words[place] in expected}
+            assert found == expected, entry.kernel
+            if "numel" in words:
+                assert flow.bounds[words.index("numel"), 0].direct, entry.kernel

@@ -1,0 +1,58 @@
+"""Structures that a source declares: their fields, laid out as C does it."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.inference.structures import Structures
+
+SOURCE = """
+#define N 3
+typedef float real;
+enum class Mode { one, two };
+typedef struct { real x, y; } Pair;
+struct Csr {
+    int rows; const int* begin, *cols; float4 box; float m[2][N]; bool on = false; Pair p; Mode mode;
+    __device__ float at(int i) const { return 1; }
+    static const int k = 3;
+    Csr();
+};
+template <typename T> struct Step { T rate; T* p; unsigned long long n; };
+struct Based : Pair { int k; };
+struct alignas(16) Aligned { float a; };
+struct Bits { int a : 3; };
+struct Unknown { Elsewhere e; };
+class Camera { public: float3 from; private: double f; };
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "fields"),
+    [
+        ("Pair", 8, "x float 0 y float 4"),
+        ("scene::Camera", 24, "from_x float 0 from_y float 4 from_z float 8 f double 16"),
+        ("Step<double>", 24, "rate double 0 p double* 8 n unsigned_long_long 16"),
+        ("float3", 12, "x float 0 y float 4 z float 8"),
+        (
+            "Csr",
+            96,
+            "rows int 0 begin int* 8 cols int* 16 box_x float 32 box_y float 36 box_z float 40 box_w float 44"
+            " m_0_0 float 48 m_0_1 float 52 m_0_2 float 56 m_1_0 float 60 m_1_1 float 64 m_1_2 float 68"
+            " on bool 72 p_x float 76 p_y float 80 mode int 84",
+        ),
+    ],
+)
+def test_fields_are_laid_out_as_c_does_it(name, size, fields):
+    found = Structures(SOURCE).fields(name, size)
+    assert " ".join(f"{each.name} {each.c_type.replace(' ', '_')} {each.offset}" for each in found) == fields
+    assert not Structures(SOURCE).fields(name, size + 4), "another size is another structure"
+
+
+@pytest.mark.parametrize("name", ["Based", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])
+def test_what_the_text_does_not_tell_is_not_guessed(name):
+    assert not any(Structures(SOURCE).fields(name, size) for size in range(1, 64))
+
+
+def test_a_structure_of_one_type_is_an_array_of_it():
+    found = Structures(SOURCE)
+    assert (found.element("Pair"), found.element("Camera"), found.element("Unknown")) == ("float", "", "")

@@ -1,0 +1,68 @@
+"""Layouts: text form, views, contiguity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parity.data.layouts import STRIDES, shape
+from parity.errors import UsageError
+from parity.model.layout import Layout, contiguous
+
+
+@st.composite
+def layouts(draw):
+    return STRIDES["any"].draw(draw, shape(draw))
+
+
+@given(layouts())
+def test_the_text_form_parses_back(layout):
+    assert Layout.parse(str(layout)) == layout
+
+
+@given(layouts())
+def test_a_view_reaches_exactly_the_elements_that_the_indices_name(layout):
+    buffer = np.arange(layout.span)
+    assert np.array_equal(layout.view(buffer), layout.indices())
+    assert layout.numel == 0 or layout.indices().max() == layout.span - 1
+
+
+@given(st.composite(lambda draw: STRIDES["distinct"].draw(draw, shape(draw)))())
+def test_a_destination_never_holds_two_elements_in_one_place(layout):
+    assert layout.is_injective
+    assert len(np.unique(layout.indices())) == layout.numel
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "strides", "offset"),
+    [
+        ("()", (), (), 0),
+        ("7", (7,), (1,), 0),
+        ("4x5", (4, 5), (5, 1), 0),
+        ("4x5:1,4+3", (4, 5), (1, 4), 3),
+        ("0x3", (0, 3), (3, 1), 0),
+        ("2x3:0,1", (2, 3), (0, 1), 0),
+    ],
+)
+def test_known_texts(text, shape, strides, offset):
+    assert Layout.parse(text) == Layout(shape, strides, offset)
+    assert str(Layout(shape, strides, offset)) == text
+
+
+@pytest.mark.parametrize("text", ["", "x", "4x", "4:", "4:1+", "-1", "4x5:1", "4 x 5", "4+a"])
+def test_a_malformed_layout_is_refused_with_the_text_in_the_message(text):
+    with pytest.raises(UsageError, match="layout"):
+        Layout.parse(text)
+
+
+def test_contiguity_ignores_strides_that_lead_nowhere_and_holds_at_rank_zero():
+    assert contiguous(()).is_contiguous
+    assert Layout((1, 4), (99, 1)).is_contiguous
+    assert Layout((3, 1, 4), (4, 0, 1)).is_contiguous
+    assert contiguous((0, 2, 0)).is_contiguous
+    assert Layout((0, 3), (7, 1)).is_contiguous
+    assert not Layout((3, 4), (1, 3)).is_contiguous
+    assert not Layout((3, 4), (0, 1)).is_contiguous
+    assert not Layout((4,), (2,)).is_contiguous

@@ -1,0 +1,90 @@
+"""Processes that are forked by one that has imported parity: what they have, and what becomes of them without it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from parity.platform import fork_server
+from parity.platform.fork_server import forked
+
+PATIENCE = 60.0
+
+
+def tell(descriptor):
+    """What a process finds when it begins."""
+    connection = Connection(descriptor)
+    known = "parity.engine.worker" in sys.modules
+    connection.send((os.getppid(), str(Path.cwd()), dict(os.environ), sys.path, known, os.read(0, 1)))
+    print("said")
+    sys.stdout.flush()
+
+
+def tell_and_wait(descriptor):
+    connection = Connection(descriptor)
+    connection.send(os.getppid())
+    with contextlib.suppress(EOFError):
+        connection.recv()
+
+
+def test_they_have_what_the_one_who_asks_has_and_all_that_is_imported(tmp_path, monkeypatch, capfd):
+    servers = set()
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.syspath_prepend(str(folder))
+        ours, theirs = Pipe()
+        process = forked(tell, theirs, {"PLACE": name})
+        assert process.wait(PATIENCE) == process.poll() == 0
+        server, *found = ours.recv()
+        assert found == [str(folder), {"PLACE": name}, sys.path, True, b""]
+        assert capfd.readouterr() == ("said\n", "")
+        servers.add(server)
+    assert len(servers) == 1
+
+
+def test_a_server_that_is_killed_is_followed_by_another():
+    ours, theirs = Pipe()
+    first = forked(tell_and_wait, theirs, os.environ)
+    server = ours.recv()
+    os.kill(server, signal.SIGKILL)
+    assert first.wait(PATIENCE) is None
+    second = forked(tell_and_wait, theirs, os.environ)
+    assert ours.recv() != server
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(0)
+    second.kill()
+    assert second.wait(PATIENCE) == -signal.SIGKILL
+    ours.close()  # which ends the first
+
+
+def test_servers_that_die_are_an_error(monkeypatch):
+    monkeypatch.setattr(fork_server, "_server", None)
+    monkeypatch.setattr(fork_server, "_BEGIN", "import sys; sys.exit(3)")
+    with pytest.raises(OSError, match="the process that forks them was ended"):
+        forked(tell, Pipe()[0], {})
+
+
+def test_it_ends_with_the_program_and_closed_streams_are_no_error(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity import forkserver\n"
+        "pool = Processes(1, print)\npool.start()\n"
+        "assert pool.schedule(operator.mul, [6, 7], seconds=60).result() == 42\npool.stop()\n"
+        "print(forkserver._server.process.pid, file=sys.stderr)\n"
+    )
+    command = f"{sys.executable} -X dev {script} >&- 2>{tmp_path / 'said'}"
+    code = subprocess.run(command, shell=True, timeout=PATIENCE, check=False).returncode
+    said = (tmp_path / "said").read_text()
+    assert code == 0 and said.strip().isdecimal(), said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(said), 0)

@@ -1,0 +1,169 @@
+"""Files of data: what fits its type, what the first misfit is called, and numbers that JSON does not have."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+from msgspec import Meta, Struct
+
+from parity.errors import UsageError
+from parity.platform.serialization import Malformed, Misfit, checked, json_schema, json_text, plain, read_json
+
+
+class Side(StrEnum):
+    """Where it is."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of it."""
+
+    name: str
+    far: float = 0.0
+    near: float | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    name: str
+    sizes: tuple[int, ...]
+    vendor: Literal["amd", "cuda"]
+    side: Side
+    parts: Mapping[str, tuple[Part, ...]]
+    fault: Part | None
+    lost: bool = False
+    arch: Annotated[int, Meta(ge=1, description="a number such as 890")] = 1
+
+
+class Strict(Struct, forbid_unknown_fields=True, rename="kebab"):
+    """What refuses names that it does not have."""
+
+    force_include: list[str] = []
+    flags: list[str] = []
+
+
+GOOD = {"name": "x", "sizes": [1, 2], "vendor": "amd", "side": "left", "parts": {"a": []}, "fault": None, "more": 1.5}
+HEAD = {"name": "p"}
+
+
+def read(**change) -> Whole:
+    return read_json(json.dumps({**GOOD, **change}), Whole, "file.json, line 3", "write it again")
+
+
+def test_what_fits():
+    assert read() == Whole("x", (1, 2), "amd", Side.LEFT, {"a": ()}, None)
+    assert read(fault=HEAD, parts={}, sizes=[]).fault == Part("p")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"name": 1}, "name is 1, not a text"),
+        ({"name": ["a long text"] * 9}, "name is a list, not a text"),
+        ({"sizes": 1}, "sizes is 1, not a list"),
+        ({"sizes": [1, True]}, "sizes[1] is True, not a whole number"),
+        ({"sizes": [1.5]}, "sizes[0] is 1.5, not a whole number"),
+        ({"vendor": "intel"}, "vendor is 'intel', not amd or cuda"),
+        ({"vendor": ["amd"]}, "vendor is ['amd'], not amd or cuda"),
+        ({"side": "top"}, "side is 'top', not left or right"),
+        ({"fault": 1}, "fault is 1, not an object or null"),
+        ({"fault": {}}, "fault: name is missing"),
+        ({"lost": 1}, "lost is 1, not true or false"),
+        ({"parts": {"a": [], "b.c d": [HEAD, {**HEAD, "name": 3}]}}, "parts: b.c d[1]: name is 3, not a text"),
+        ({"parts": {"a": [{**HEAD, "far": "inf"}]}}, "parts: a[0]: far is 'inf', not a number"),
+        ({"arch": 0}, "arch is 0, not a number such as 890"),
+    ],
+)
+def test_what_does_not_fit_is_named_by_its_place_and_value(change, says):
+    with pytest.raises(Misfit) as caught:
+        read(**change)
+    assert str(caught.value) == f"file.json, line 3: {says}; write it again"
+    assert caught.value.told == says
+
+
+def test_the_names_that_lead_to_a_misfit_are_data():
+    with pytest.raises(Misfit, match=r"^it: it has no 'flag'; did you mean flags\?") as caught:
+        checked({"flag": []}, Strict, "it")
+    assert caught.value.where == ["flag"]
+    assert pickle.loads(pickle.dumps(caught.value)).where == ["flag"]
+    with pytest.raises(Misfit, match=r"^it: it has no 'zzzzz'; it has force-include, flags") as caught:
+        checked({"zzzzz": []}, Strict, "it")
+    with pytest.raises(Misfit) as caught:
+        checked({"force-include": ["a", 3]}, Strict, "it")
+    assert caught.value.where == ["force-include", 1]
+    with pytest.raises(Misfit, match=r"^it: it is \[\], not an object$"):
+        checked([], Strict, "it")
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"{]", b'"\xff"', b"[" * 100_000, b"{}x", b'"\\udc80"', b"[NaN]"])
+def test_what_is_no_json_is_told(text):
+    with pytest.raises(Malformed, match=r"^file\.json is not JSON: .+"):
+        read_json(text, Whole, "file.json")
+
+
+def test_a_misfit_before_what_is_no_json_is_told_as_that():
+    with pytest.raises(UsageError, match="is not JSON"):
+        read_json(b'{"name": 3, "sizes": [', Whole, "file.json")
+
+
+def test_numbers_that_json_does_not_have_are_null_and_read_as_infinity():
+    for number in (math.inf, -math.inf, math.nan, np.float64(math.inf)):
+        text = json_text({"a": [Part("p", number)]})
+        assert text == b'{"a":[{"name":"p","far":null,"near":null}]}'
+        assert read_json(text, dict[str, list[Part]], "file") == {"a": [Part("p", math.inf)]}
+    assert read_json(b'{"name": "p", "far": 1e999}', Part, "file").far == math.inf
+
+
+def test_texts_that_are_not_unicode_are_written_with_question_marks():
+    assert json_text(Part("a\udc80ä", math.inf)) == '{"name":"a?ä","far":null,"near":null}'.encode()
+
+
+def test_values_of_numpy_are_written_and_other_objects_are_not():
+    assert plain({"a": (np.float64(1.5), 2)}) == {"a": [1.5, 2]}
+    with pytest.raises(NotImplementedError, match="object"):
+        json_text(object())
+
+
+def test_a_schema_says_where_null_may_be():
+    schema = json_schema([Part], "a part", "Said of it.")
+    assert schema["$defs"]["Part"]["properties"]["far"]["type"] == ["number", "null"]
+    assert schema["title"] == "a part"
+    assert schema["description"].startswith("Said of it. JSON has neither infinity nor NaN: null")
+
+
+FIRST = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass
+from parity.platform.serialization import read_json
+
+sys.setswitchinterval(1e-6)
+with ThreadPoolExecutor(4) as pool:
+    for turn in range(60):
+        inner = make_dataclass("Inner", [(f"x{i}", "list[int] | None", None) for i in range(20)])
+        kind = make_dataclass("Outer", [("first", inner), ("rest", dict[str, inner])])
+        start = threading.Barrier(4)
+        def read(_):
+            start.wait()
+            return read_json('{"first": {"x3": [1]}, "rest": {"a": {"x4": [2]}}}', kind, "it")
+        assert all(each.rest["a"].x4 == [2] for each in pool.map(read, range(4)))
+"""
+
+
+def test_threads_may_be_the_first_to_read_a_type_together():
+    """msgspec 0.22 reads what another thread has half looked up: the process ended with a segmentation fault."""
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

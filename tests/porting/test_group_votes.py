@@ -1,0 +1,61 @@
+"""Votes, matches, sizes of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
+
+import numpy as np
+import pytest
+from execution import program
+
+from parity.compilers.targets import target
+
+SOURCE = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void votes(const int* x, unsigned long long* out) {
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<8>(block);
+    const int t = threadIdx.x;
+    int same = 0;
+    out[t] = tile.ballot(x[t] > 0);
+    out[64 + t] = tile.any(x[t] > 0) | tile.all(x[t] > 0) << 1;
+    out[128 + t] = tile.match_any(x[t]);
+    out[192 + t] = tile.match_all(x[t], same);
+    out[256 + t] = same;
+    out[320 + t] = out[384 + t] = 0;
+    if (x[t] > 0) {
+        auto group = cg::coalesced_threads();
+        out[320 + t] = group.ballot(x[t] > 1);
+        out[384 + t] = group.match_any(x[t]) | (unsigned long long)group.any(x[t] > 2) << 62;
+    }
+    out[448 + t] = block.num_threads() + 100 * tile.num_threads() + 1000 * block.dim_threads().x;
+}
+"""
+THREADS = 64
+X = np.array([(7 * t % 11) // 3 - 1 for t in range(THREADS)], np.int32)
+
+
+def bits(values):
+    return sum(int(value) << rank for rank, value in enumerate(values))
+
+
+def expected(width):
+    """What each thread finds, by the list of values of the threads of its group in order."""
+    out = np.zeros((8, THREADS), np.uint64)
+    out[7] = 64864
+    for t, own in enumerate(X):
+        tile = X[t // 8 * 8 :][:8]
+        out[0][t] = bits(tile > 0)
+        out[1][t] = (tile > 0).any() | (tile > 0).all() << 1
+        out[2][t] = bits(tile == own)
+        out[3][t], out[4][t] = (255, 1) if (tile == own).all() else (0, 0)
+        if own > 0:
+            warp = X[t // width * width :][:width]
+            group = warp[warp > 0]
+            out[5][t] = bits(group > 1)
+            out[6][t] = bits(group == own) | int((group > 2).any()) << 62
+    return out
+
+
+@pytest.mark.parametrize("name", ["gfx1100", "gfx90a"])
+def test_votes_and_matches(tmp_path, name, cache):
+    X[24:32] = 2  # a tile in which all are equal
+    run = program(tmp_path, SOURCE, name, cache)
+    found = run.run("votes", np.zeros((8, THREADS), np.uint64), X, block=THREADS)
+    np.testing.assert_array_equal(found, expected(target(name).wavefront))

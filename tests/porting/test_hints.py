@@ -1,0 +1,149 @@
+"""What a project has for a name or a header that the compiler did not find."""
+
+import pytest
+
+from parity.compilers.compile_options import Side
+from parity.compilers.diagnostics import Diagnostic
+from parity.porting.hints import hints
+from parity.porting.sources import Source, closure
+
+FUNCTION = "__device__ float area(float x) { return x; }\n"
+
+
+def advice(tmp_path, error, flags=(), at="a.cu", **files):
+    for name, text in files.items():
+        (tmp_path / name.replace("_", ".")).write_text(text)
+    path, side = tmp_path / "a.cu", Side(flags=flags)
+    every = closure(path, side, tmp_path, {})
+    source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
+    return {name: hint.advice for name, hint in found(source, every.files, error, at).items() if hint.advice}
+
+
+def found(source, files, error, at="a.cu"):
+    return hints(source, files, [Diagnostic(error, ((at, 1, 1),))])
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("BLOCK", "#pragma once\n#ifdef GPU\n#define BLOCK 512\n#endif\n"),
+        ("area", f"#if defined(GPU) || defined(CPU)\n{FUNCTION}#endif\n"),
+        ("area", f"#if GPU == 1\n{FUNCTION}#endif\n"),
+        ("area", f"#if (defined(OTHER) || (GPU > 0))\n{FUNCTION}#endif\n".replace("defined(OTHER) || ", "")),
+        ("area", f"#if CPU && 0\n#elif !(GPU == 0)\n{FUNCTION}#endif\n"),
+        ("area", "#ifdef GPU\n__device__ float\narea(float x) { return x; }\n#endif\n"),
+        ("Box", "#if defined(GPU)\ntemplate <class T> struct Box { T x; };\n#endif\n"),
+        ("id_t", "#ifndef CPU\n#ifdef GPU\ntypedef unsigned id_t;\n#endif\n#endif\n"),
+    ],
+)
+def test_a_name_behind_a_switch_needs_the_switch(tmp_path, name, header):
+    error = f"use of undeclared identifier '{name}'"
+    said = advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header)[name]
+    assert 'flags = ["-DGPU"]' in said
+    assert "b.h:" in said
+
+
+def test_a_name_in_a_header_that_is_included_behind_a_switch(tmp_path):
+    source = '#ifdef WITH_CUDA\n#include "b.h"\n#endif\n'
+    said = advice(tmp_path, "use of undeclared identifier 'area'", a_cu=source, b_h=FUNCTION)["area"]
+    assert 'flags = ["-DWITH_CUDA"]' in said
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        FUNCTION,  # it is there
+        f"#define GPU\n#ifdef GPU\n{FUNCTION}#endif\n",  # the switch is on
+        f"#ifdef __CUDACC_RTC__\n{FUNCTION}#endif\n",  # nobody's to define
+        f"#if defined(GPU) && defined(OS_WIN)\n{FUNCTION}#endif\n",  # another system's
+        "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use
+    ],
+)
+def test_no_advice_where_a_switch_would_not_help(tmp_path, header):
+    error = "use of undeclared identifier 'area'"
+    assert advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header) == {}
+
+
+def test_a_switch_that_is_given_is_no_advice(tmp_path):
+    header = f"#ifdef GPU\n{FUNCTION}#endif\n"
+    error = "use of undeclared identifier 'area'"
+    assert advice(tmp_path, error, ("-DGPU",), a_cu='#include "b.h"\n', b_h=header) == {}
+
+
+def test_a_header_in_several_folders_needs_a_setting(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "b.h").write_text("")
+    said = advice(tmp_path, "'b.h' file not found", a_cu='#include "b.h"\n')["b.h"]
+    assert "one" in said
+    assert "two" in said
+    assert 'include = ["' in said
+
+
+def test_a_specialisation_behind_a_switch(tmp_path):
+    source = "template <class T> struct width;\ntemplate <> struct width<float> {};\n"
+    source += "#ifdef WITH_BF16\ntemplate <> struct width< __hip_bfloat16 > {};\n#endif\n"
+    name = "width<__hip_bfloat16>"
+    said = advice(tmp_path, f"implicit instantiation of undefined template '{name}'", a_cu=source)[name]
+    assert "a.cu:4 " in said
+    assert 'flags = ["-DWITH_BF16"]' in said
+
+
+def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
+    source = '#ifdef WITH_CUDA\n#include <cuda.h>\n#else\n#include "fake.h"\n#endif\n'
+    header = str(tmp_path / "fake.h")
+    error = "typedef redefinition with different types ('int' vs 'hipError_t')"
+    said = advice(tmp_path, error, at=header, a_cu=source, fake_h="typedef int hipError_t;\n")[header]
+    assert 'fake.h is for builds that do not define WITH_CUDA; if yours does, say so: flags = ["-DWITH_CUDA"]' in said
+
+
+def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
+    path = tmp_path / "a.cu"
+    error = "use of undeclared identifier 'TILE'"
+    for flags, switches in (((), ("TILE",)), (("-DTILE=2",), None)):
+        source = Source("a", tmp_path, path, Side(flags=flags), {path: "float x[TILE];\n"})
+        hint = found(source, source.files, error).get("TILE")
+        assert (hint and hint.switches) == switches
+
+
+@pytest.mark.parametrize("condition", ["#if GPU", "#ifdef GPU", "#if defined(GPU) && defined(FAST)", "#if GPU || HIP"])
+def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
+    text = (
+        f'{condition}\n#include <cub/cub.cuh>\n#elif WITH_ROCM\n#include <hipcub.h>\n#else\n#error "no GPU"\n#endif\n'
+    )
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
+
+
+def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
+    text = "#if GPU_BITS == 32\n#elif GPU_BITS == 64\n#else\n#error GPU_BITS must be 32 or 64\n#endif\n"
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic("GPU_BITS must be 32 or 64", ((str(path), 4, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} == {"GPU_BITS"}
+
+
+def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
+    text = (
+        "#if defined(A) && defined(B)\n#error only one\n#elif defined(A)\n#elif defined(B)\n#else\n#error one\n#endif\n"
+    )
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic("one", ((str(path), 6, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} == {"A"}
+
+
+@pytest.mark.parametrize(("header", "path"), [("glm/glm.hpp", "deps/glm"), ("json.hpp", "deps/json")])
+def test_a_header_of_a_submodule_that_is_not_checked_out(tmp_path, header, path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n\turl = ../x\n')
+    error, source = f"'{header}' file not found", f'#include "{header}"\n'
+    said = advice(tmp_path, error, a_cu=source)[header]
+    assert said.startswith(f"{path} is a submodule that is not checked out: git -C ")
+    assert said.endswith(f" submodule update --init {path}")
+    assert advice(tmp_path, "'other/glm_json.hpp' file not found", a_cu=source) == {}
+    (tmp_path / path).mkdir(parents=True)
+    (tmp_path / path / "README").touch()
+    assert advice(tmp_path, error, a_cu=source) == {}

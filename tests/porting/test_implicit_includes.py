@@ -1,0 +1,117 @@
+"""What headers that are not here would have brought: libraries, and macros by their names."""
+
+from parity.build.builder import build
+
+SOURCE = """
+#include "other/common.h"
+
+class OTHER_API Sums {
+ public:
+  OTHER_HOST_DEVICE static float twice(float x) OTHER_NOTHING { return 2 * x; }
+};
+OTHER_CONSTEXPR int threads = 64;
+extern "C" __global__ void sum(const float* x, float* y) {
+  using Reduce = cub::BlockReduce<float, threads>;
+  __shared__ typename Reduce::TempStorage storage;
+  const float all = Reduce(storage).Sum(Sums::twice(x[threadIdx.x]));
+  if (threadIdx.x == 0) *y = all;
+}
+"""
+
+
+def built(tmp_path, cache, text):
+    (tmp_path / "sum.cu").write_text(text)
+    return build(tmp_path, ["sum"], ["gfx1100"], cache=cache)[0]
+
+
+def test_a_library_and_macros_that_come_with_a_header_that_is_not_here(tmp_path, cache):
+    one = built(tmp_path, cache, SOURCE.replace(" OTHER_NOTHING", ""))
+    assert (one.error, one.entries) == (None, ("sum",))
+    assert set(one.translation.brought) == {
+        "#define OTHER_API",
+        "#define OTHER_HOST_DEVICE __host__ __device__",
+        "#define OTHER_CONSTEXPR constexpr",
+        "#include <parity/hipcub.h>",
+    }
+
+
+def test_names_that_say_nothing_and_names_of_the_projects_own_stay_errors(tmp_path, cache):
+    assert "OTHER_NOTHING" in str(built(tmp_path, cache, SOURCE).error)
+    own = f"#ifdef OTHER\n#define OTHER_API x\n#endif\n{SOURCE.replace(' OTHER_NOTHING', '')}"
+    assert "#define OTHER_API" not in built(tmp_path, cache, own).translation.brought
+
+
+def test_where_every_header_is_here_nothing_is_brought(tmp_path, cache):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "common.h").write_text("")
+    one = built(tmp_path, cache, SOURCE)
+    assert one.error and not one.translation.brought
+
+
+def test_a_type_of_a_library_that_is_not_here_behind_a_pointer(tmp_path, cache):
+    one = built(
+        tmp_path,
+        cache,
+        '#include "other/common.h"\n#include <memory>\nnamespace other { class Data; }\n'
+        "struct Agent { std::unique_ptr<other::Data> data; };\n"
+        "void host() { Agent agent; }\n"
+        'extern "C" __global__ void sum(float* x) { x[0] = 1; }\n',
+    )
+    assert (one.error, one.entries) == (None, ("sum",))
+    assert one.translation.brought == ("namespace other { class Data {}; }",)
+
+
+def test_names_of_cudas_that_macros_put_together(tmp_path, cache):
+    one = built(
+        tmp_path,
+        cache,
+        "#define FAST(name) cuda##name\n#define RANDOM(name) cu##name\n#include <curand_kernel.h>\n"
+        "using State = RANDOM(randState_t);\n"
+        "FAST(Error_t) last() { return FAST(GetLastError)(); }\n"
+        'extern "C" __global__ void sum(float* x) {\n'
+        "  State state;\n  RANDOM(rand_init)(1, 2, 3, &state);\n  x[0] = RANDOM(rand_uniform)(&state);\n}\n",
+    )
+    assert (one.error, one.entries) == (None, ("sum",))
+    names = {"curandState_t", "curand_init", "curand_uniform", "cudaError_t", "cudaGetLastError"}
+    assert {each.name for each in one.unmapped} == names and not one.translation.left_out
+    assert "hiprand_init" in next(each.advice for each in one.unmapped if each.name == "curand_init")
+
+
+HEADS = """
+#include "other/status.h"
+#include "other/pointers.h"
+using namespace other;
+namespace own {
+template <class T, class F> __global__ void map(T* x, F f) { *x = f(*x); }
+struct Twice { __device__ float operator()(float x) const { return 2 * x; } };
+template <class T> Status run(T* x, boost::shared_ptr<T> by) { map<T, Twice><<<1, 1>>>(x, Twice()); return SUCCESS; }
+template Status run<float>(float*, boost::shared_ptr<float>);
+other::Status all(float* x, const other::Options& options) {
+  if (run(x, options.by) != SUCCESS) throw other::Error("no");
+  map<int, Twice><<<1, 1>>>(nullptr, Twice());
+}
+}
+"""
+
+
+def test_functions_of_the_host_whose_types_are_in_headers_that_are_not_here_are_there(tmp_path, cache):
+    one = built(tmp_path, cache, HEADS)
+    assert one.error is None, one.error
+    assert set(one.entries) == {one.code_object.symbol(f"own::map<{kind}, own::Twice>") for kind in ("float", "int")}
+    lines = [line.rpartition("\n")[2].partition(" : ")[0] for line in one.translation.brought]
+    assert lines == [
+        "namespace other { struct Status",
+        "using ::other::Status;",
+        "namespace boost { template <class...> struct shared_ptr",
+        "namespace other { struct Options",
+    ]
+
+
+def test_a_type_of_device_code_is_never_made_up(tmp_path, cache):
+    one = built(
+        tmp_path,
+        cache,
+        '#include "other/number.h"\n__device__ Number twice(Number x) { return x + x; }\n'
+        'extern "C" __global__ void sum(float* x) { *x = twice(*x); }\n',
+    )
+    assert "Number" in str(one.error) and not one.error.translation.brought

@@ -1,0 +1,188 @@
+"""Which file is which: modules of a folder, their ports, and what a source includes."""
+
+import pytest
+
+from parity.compilers.compile_options import Side
+from parity.porting.sources import closure, find_modules, find_ported
+from parity.porting.translators import hipified
+
+
+def files(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return folder
+
+
+def test_modules_are_cuda_sources_and_hip_sources_that_have_none(tmp_path):
+    folder = files(tmp_path, "a.cu", "a.hip", "b.hip", "sub/c.cu", "d.cu.hip", "e.cu.cc", "f.cc", "note.txt")
+    assert {name: path.name for name, path in find_modules(folder).items()} == {
+        "a": "a.cu", "b": "b.hip", "d": "d.cu.hip", "e": "e.cu.cc", "sub/c": "c.cu",
+    }  # fmt: skip
+
+
+def test_the_other_side_is_no_module(tmp_path):
+    folder = files(tmp_path, "a.cu", "hip/a.cu", "hip/only.hip")
+    assert list(find_modules(folder, ported=tmp_path / "hip")) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "hip"),
+    [
+        ("a.cu", "a.hip"),
+        ("a.cu.cc", "a.hip"),
+        ("a.cu", "a.cu"),
+        ("a.cu", "a.cpp"),
+        ("a.cu", "a.cu.hip"),
+        ("sub/a.cu", "sub/a.hip"),
+        ("cuda/a_cuda_kernel.cu", "hip/a_hip_kernel.hip"),  # as torch's hipify names them
+        ("a_cuda.cu", "a_hip.hip"),
+    ],
+)
+def test_a_port_is_found_by_its_name(tmp_path, cuda, hip):
+    source, ported = files(tmp_path / "cuda", cuda, "z.cu"), files(tmp_path / "hip", hip, "b.hip", "z.hip")
+    assert find_ported(source / cuda, source, ported) == ported / hip
+
+
+def test_a_hip_file_goes_before_another_of_the_same_name(tmp_path):
+    source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "a.cpp", "a.cu", "a.hip")
+    assert find_ported(source / "a.cu", source, ported) == ported / "a.hip"
+
+
+def test_no_port_is_no_guess(tmp_path):
+    source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "ab.hip", "sub/a.hip")
+    assert find_ported(source / "a.cu", source, ported) is None
+
+
+def test_forced_headers_and_what_they_include_belong_to_a_source(tmp_path):
+    files(tmp_path, "a.cu", "compat.h", "more/deep.h")
+    (tmp_path / "compat.h").write_text('#include "more/deep.h"\n')
+    found = closure(tmp_path / "a.cu", Side(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
+    assert sorted(path.name for path in found.files) == ["a.cu", "compat.h", "deep.h"]
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    (tmp_path / "a.cu").write_bytes(b"\xef\xbb\xbfint x;")
+    assert closure(tmp_path / "a.cu", Side(), tmp_path, {}).files == {tmp_path / "a.cu": "int x;"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A checkout with kernels deep in it and headers elsewhere."""
+    root = tmp_path / "project"
+    files(root, ".git", "include/lib/math.h", "src/cuda/deep/a.cu", "tools/one/twice.h", "tools/two/twice.h")
+    files(tmp_path, "outside.cuh")
+    return root
+
+
+def included_by(project, line):
+    source = project / "src" / "cuda" / "deep" / "a.cu"
+    source.write_text(line + "\n")
+    files(project, "include/project.h")
+    return closure(source, Side(), source.parent, {})
+
+
+@pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"', "#include <project.h>"])
+def test_a_header_that_no_setting_leads_to_is_found_in_the_project(project, line):
+    found = included_by(project, line)
+    assert found.around == (project / "include",)
+    assert any(path.is_relative_to(project / "include") for path in found.files)
+
+
+def test_a_header_that_is_far_away_is_found_if_there_is_one_of_its_name(project):
+    files(project, "a/b/c/d/far.hh", ".hidden/x/y/z/far.hh")
+    assert included_by(project, '#include "c/d/far.hh"').around == (project / "a" / "b",)
+
+
+def test_the_nearest_of_several_headers_is_meant(project):
+    files(project / "src", "lib/math.h")
+    assert included_by(project, '#include "lib/math.h"').around == (project / "src",)
+
+
+def test_a_header_that_two_folders_have_is_not_chosen(project):
+    found = included_by(project, '#include "twice.h"')
+    assert found.around == ()
+    assert found.doubtful == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#include <math.h>",  # the compiler's
+        '#include "cuda_runtime.h"',  # CUDA's
+        "#include <torch/extension.h>",  # a library's, in whose place a stub stands
+        "#include <sys/time.h>",  # the system's
+        '#include "outside.cuh"',  # of another project
+    ],
+)
+def test_a_header_that_is_not_the_projects_is_not_looked_for(project, line):
+    files(project / "include", "math.h", "cuda_runtime.h", "torch/extension.h", "sys/time.h")
+    assert included_by(project, line).around == ()
+
+
+def test_a_folder_that_one_header_leads_to_has_others_too(project):
+    files(project, "include/helper_math.h")
+    source = project / "src" / "cuda" / "deep" / "a.cu"
+    source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
+    assert project / "include" / "helper_math.h" in closure(source, Side(), source.parent, {}).files
+
+
+def test_a_header_in_angle_brackets_is_not_looked_for_beside_the_file_that_includes_it(project):
+    wrapper = project / "src" / "cuda" / "deep" / "vendors" / "cuda.h"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("#include <cuda.h>\n")
+    found = included_by(project, '#include "vendors/cuda.h"')
+    (hip,) = (each.text for path, each in translated(found).items() if path == wrapper)
+    assert hip == "#include <hip/hip_runtime.h>\n"
+
+
+def translated(found):
+    return hipified(found.files, str, found.around)
+
+
+def test_headers_around_are_looked_for_whatever_file_is_read_last(project):
+    deep = project / "src" / "cuda" / "deep"
+    (deep / "common.cuh").write_text('#include "lib/math.h"\n')
+    (deep / "other.cuh").write_text('#include "common.cuh"\n')
+    found = included_by(project, '#include "common.cuh"\n#include "other.cuh"')
+    assert found.around == (project / "include",)
+
+
+def test_of_several_headers_that_one_is_meant_whose_folder_a_build_file_names(project):
+    (project / "src" / "Makefile").write_text("CFLAGS = -I../tools/two\n")
+    found = included_by(project, '#include "twice.h"')
+    assert (found.around, found.doubtful) == ((project / "tools" / "two",), {})
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("CMakeLists.txt", "target_include_directories(a PRIVATE ${HERE}/src/one/two/three)\n"),
+        ("setup.py", "CUDAExtension('a', s, include_dirs=[os.path.join(this_dir, 'src', 'one/two/three')])\n"),
+    ],
+)
+@pytest.mark.parametrize("line", ["#include <far.hpp>", '#include "far.hpp"'])
+def test_a_header_in_a_folder_that_a_build_file_names_is_found_however_deep_it_is(project, file, text, line):
+    files(project, "src/one/two/three/far.hpp")
+    (project / file).write_text(text)
+    assert included_by(project, line).around == (project / "src" / "one" / "two" / "three",)
+
+
+@pytest.mark.parametrize("line", ["#include <lib/made.h>", '#include "lib/made.h"'])
+def test_a_header_that_the_build_makes_of_a_template_is_there(project, line):
+    template = project / "cmake" / "made.h.in"
+    files(project, "cmake/made.h.in")
+    template.write_text('#cmakedefine USE_CUDA\n#include "lib/math.h"\n')
+    (project / "CMakeLists.txt").write_text("configure_file(cmake/made.h.in ${OUT}/lib/made.h)\n")
+    found = included_by(project, line)
+    path = project / "cmake" / "lib" / "made.h"
+    assert found.files[path] == '#define USE_CUDA\n#include "lib/math.h"\n'
+    assert project / "include" / "lib" / "math.h" in found.files
+    assert found.made["lib/made.h"].template == template
+
+
+def test_a_header_of_c_is_made_of_no_template(project):
+    files(project, "stdint.h.in")
+    assert not included_by(project, "#include <stdint.h>").made
+    assert included_by(project, '#include "stdint.h"').made

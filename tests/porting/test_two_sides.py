@@ -1,0 +1,117 @@
+"""A port with sources of its own: each side is built from its files, with its flags and its forced headers."""
+
+import pytest
+
+from parity.build.builder import build
+from parity.compilers.clang import NoSource
+from parity.compilers.compile_options import Side, Sides
+from parity.platform.cache import Cache
+
+CUDA = """
+extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= TWO; }
+extern "C" __global__ void cuda_only(float* x) { x[0] = 1; }
+"""
+HIP = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= TWO; }
+extern "C" __global__ void hip_only(float* x) { x[warpSize] = 1; }
+"""
+
+
+@pytest.fixture
+def folders(tmp_path):
+    for name, text in {"cuda/m.cu": CUDA, "hip/m.hip": HIP, "include/two.h": "#define TWO 2.0f\n"}.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path / "cache")
+
+
+def sides(folders, forced="include/two.h", flags=(), ported="hip"):
+    side = Side.of(folders, flags=flags, forced=[forced] if forced else [])
+    return Sides(side, side, folders / ported if ported else None)
+
+
+def test_amd_builds_the_ported_source_as_it_is(folders, cache):
+    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    assert not built.error, built.error
+    assert built.entries == ("twice", "hip_only")
+    assert built.translation.ported and not built.unmapped and not built.hazards
+    assert built.code_object.made_by.startswith("ported sources, ")
+    (hipified,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders, ported=None), cache=cache)
+    assert hipified.entries == ("twice", "cuda_only")
+    assert hipified.code_object.made_by.startswith("hipified, ")
+
+
+def test_a_ported_source_gets_no_header_that_it_does_not_include(folders, cache):
+    """Which is what hipcc does: nothing is included by itself."""
+    (folders / "hip" / "m.hip").write_text(HIP.replace("#include", "// #include"))
+    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    assert built.error and "m.hip:3" in str(built.error)
+
+
+def test_a_module_without_a_port_is_said_to_have_none(folders, cache):
+    (folders / "cuda" / "n.cu").write_text(CUDA)
+    _, missing = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    assert isinstance(missing.error, NoSource)
+    assert "n.cu has no port in" in str(missing.error) and "n.hip" in str(missing.error)
+
+
+def test_hip_sources_alone_are_modules_and_have_no_cuda_side(folders, cache):
+    amd, cuda = build(folders / "hip", targets=["gfx1100", "sm_90"], sides=sides(folders, ported=None), cache=cache)
+    assert amd.entries == ("twice", "hip_only") and amd.translation.ported
+    assert "there is no CUDA source" in str(cuda.error)
+
+
+def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
+    both = Sides(Side(), Side.of(folders, flags=["-DTWO=2"]), folders / "hip")
+    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=both, cache=cache)
+    assert not built.error
+    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=Sides(both.amd, Side(), folders / "hip"), cache=cache)
+    assert "undeclared identifier 'TWO'" in str(built.error)
+
+
+def test_the_architecture_of_cuda_is_defined_for_sources_that_ask_for_it(folders, cache):
+    text = "#if __CUDA_ARCH__ >= 800\n" + CUDA.replace("TWO", "2") + "#endif\n"
+    (folders / "cuda" / "m.cu").write_text(text)
+    (folders / "cuda" / "n.cu").write_text(CUDA.replace("TWO", "2"))
+    by_default = build(folders / "cuda", targets=["gfx1100"], cache=cache)
+    assert [built.entries for built in by_default] == [(), ("twice", "cuda_only")]
+    asked = build(folders / "cuda", targets=["gfx1100"], sides=Sides(cuda_arch=890), cache=cache)
+    assert [built.entries for built in asked] == [("twice", "cuda_only")] * 2
+    assert [built.cached for built in asked] == [False, True]
+    assert not any(
+        "__CUDA_ARCH__" in branch.advice and "not defined" in branch.advice for branch in asked[0].translation.branches
+    )
+
+
+@pytest.mark.parametrize("flags", [["-Iinclude"], ["-isystem", "include"]])
+def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags):
+    """An edit of it once gave a green run of old code."""
+    (folders / "cuda" / "m.cu").write_text("#include <two.h>\n" + CUDA)
+    side = sides(folders, forced=None, flags=flags, ported=None)
+
+    def once():
+        (built,) = build(folders / "cuda", targets=["gfx1100"], sides=side, cache=cache)
+        assert not built.error, built.error
+        return built
+
+    first = once()
+    assert once().cached
+    (folders / "include" / "two.h").write_text("#define TWO 3.0f\n")
+    second = once()
+    assert not second.cached and second.code_object.digest != first.code_object.digest
+
+
+def test_an_edit_of_a_forced_header_is_another_build(folders, cache):
+    def once():
+        return build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)[0].code_object.digest
+
+    first = once()
+    (folders / "include" / "two.h").write_text("#define TWO 3.0f\n")
+    assert once() != first

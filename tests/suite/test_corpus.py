@@ -1,0 +1,65 @@
+"""Cases that are kept beside case files: read back, and refused with file and line where they no longer fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+
+from parity.engine import Column, Plan, Task
+from parity.op import Entry
+from parity.suite.corpus import SUFFIX, add_found
+from parity.suite.loading import load_suite
+
+CASE = "affine.affine[f32](x=4099~normal@0 mul=1.0 add=0.0)"
+LAUNCHED = "affine.affine[f32](x=7~normal@0 mul=1.0 add=0.0 launch=3x64)"
+
+
+@pytest.fixture
+def folders(suite, tmp_path):
+    """The kernels, and a folder with the case file of affine."""
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    shutil.copy(suite.cases / "affine.py", cases)
+    return suite.kernels, cases
+
+
+def drawn(suite):
+    plan = Plan.of(suite, [], {}, examples=1)
+    task = Task("affine.affine", ("f32",), (Column("emulated", "gfx1100"),))
+    return plan.draw(suite, task)
+
+
+def test_what_is_added_is_there_in_every_plan(folders):
+    path = folders[1] / "affine.py"
+    assert add_found(path, [("reaches affine.cu:9", CASE)]) == 1
+    assert add_found(path, [("again", CASE), ("another", LAUNCHED)]) == 1
+    suite = load_suite(*folders)
+    assert suite.problems == ()
+    cases = drawn(suite)
+    assert cases[-2:] == [("reaches affine.cu:9", CASE), ("another", LAUNCHED)]
+    assert suite.found_cases(Entry(suite.op("affine.affine"), ("f16",))) == []
+
+
+def test_where_cases_keep_to_the_launches_of_the_host_others_are_left_out(folders):
+    add_found(folders[1] / "affine.py", [("", CASE), ("", LAUNCHED)])
+    suite = dataclasses.replace(load_suite(*folders), launches="host")
+    assert [text for _, text in suite.found_cases(Entry(suite.op("affine.affine"), ("f32",)))] == [CASE]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("affine.affine[f32](x=5~normal@0 mul=1.0)", "'add' is missing"),
+        ("affine.other[f32](x=5)", "there is no op 'affine.other'"),
+        ("what is this", "is not a case"),
+    ],
+)
+def test_a_case_that_does_not_fit_any_more_costs_itself_alone(folders, line, said):
+    file = (folders[1] / "affine.py").with_suffix(SUFFIX)
+    file.write_text(f"# a comment\n\n{line}\n{CASE}  # stays\n")
+    suite = load_suite(*folders)
+    (problem,) = suite.problems
+    assert f"{file}:3: the case is left out" in problem and said in problem
+    assert drawn(suite)[-1] == ("stays", CASE)

@@ -1,0 +1,227 @@
+"""Cases that were drawn before: the same as drawn anew, and never those of another declaration, seed or parity."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from types import FunctionType
+
+import _pytest.assertion.rewrite
+import hypothesis
+import pytest
+
+from parity.cases import strategies
+from parity.data import sample
+from parity.platform import code_digest
+from parity.suite import sample_cache
+from parity.suite.loading import load_suite
+from parity.suite.sample_cache import drawn_cases
+
+CASES = """
+from parity.ops.declaration import DATA
+from parity.op import Op
+{before}
+op = Op(
+    "mine.mine", kernel="mine_{{T}}", types=("f32", "f16"), args="x out n", inputs={{"x": "T"}}, shapes="x: n; out: n",
+    {more}
+)
+"""
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of its own, and the names of the ops that are drawn."""
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    sample_cache.drawing_code.cache_clear()
+    yield
+    sample_cache.drawing_code.cache_clear()
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """How often cases were drawn."""
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return sample(*arguments)
+
+    sample_cache.drawing_code()  # before the function is another one
+    monkeypatch.setattr(sample_cache, "sample", counted)
+    return calls
+
+
+def declared(tmp_path, more='choices={"n": (3, 5, 9)}', before=""):
+    """The op of a case file, as a process loads it."""
+    (tmp_path / "kernels").mkdir(exist_ok=True)
+    (tmp_path / "kernels" / "mine.cu").touch()
+    folder = tmp_path / f"cases{next(NUMBERS)}"  # the same folder would be read from Python's own cache within a second
+    folder.mkdir()
+    (folder / "mine.py").write_text(CASES.format(more=more, before=before))
+    return load_suite(tmp_path / "kernels", folder).op("mine.mine")
+
+
+def of(op, dtypes=("f32",), launches="any", seed=1, count=8):
+    return drawn_cases(op, dtypes, launches, seed, count)
+
+
+@pytest.mark.parametrize(
+    "name", ["unary.gelu", "conv.conv2d", "quantized.get_rows_k", "reduce.rope", "sort.argsort_asc"]
+)
+def test_they_are_those_that_are_drawn(suite, draws, name):
+    op = suite.op(name)
+    dtypes = op.entries()[0].dtypes
+    first, second = of(op, dtypes), of(op, dtypes)
+    assert len(draws) == 1
+    assert first == second == list(map(str, sample(op.cases(dtypes), 1, 8)))
+
+
+def test_every_declaration_of_the_suite_is_kept(suite):
+    keys = {sample_cache._key(entry.op, entry.dtypes, "any", 0, 20) for entry in suite.entries}
+    assert len(keys) == len(suite.entries) and "" not in keys
+
+
+def test_another_process_finds_them(tmp_path, draws):
+    assert of(declared(tmp_path)) == of(declared(tmp_path))
+    assert len(draws) == 1
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"count": 9}, {"launches": "host"}, {"dtypes": ("f16",)}])
+def test_another_seed_number_or_dtype_is_drawn(tmp_path, draws, other):
+    op = declared(tmp_path)
+    of(op)
+    of(op, **other)
+    assert len(draws) == 2
+
+
+FUNCTIONS = "def none(g): return ''\ndef one(g): return (1,)\ndef two(g): return (2,)"
+EDITS = {
+    "numbers": ('choices={"n": (3, 5)}', 'choices={"n": (3, 6)}'),
+    "what a function does": ("misfit=lambda g: ''", "misfit=lambda g: '' if g.shape else 'scalar'"),
+    "a default": ("misfit=lambda g, n=1: ''", "misfit=lambda g, n=2: ''"),
+    "a function inside of a function": ("misfit=lambda g: (lambda: '')()", "misfit=lambda g: (lambda: str())()"),
+    "which function": ("misfit=none, info=one", "misfit=none, info=two"),
+    "streams that are equal to the usual ones": ("data=DATA", "data=(*DATA,)"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_declaration_is_drawn(tmp_path, draws, edit):
+    for more in EDITS[edit]:
+        of(declared(tmp_path, more, FUNCTIONS))
+    assert len(draws) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "more"),
+    [
+        ("LIMIT = 1", "LIMIT = 2", "misfit=lambda g: '' if LIMIT else 'no'"),
+        ("def most(n): return n", "def most(n): return n + 1", "misfit=lambda g: '' if most(1) else 'no'"),
+        (
+            "class Most:\n    def of(self): return 1",
+            "class Most:\n    def of(self): return 2",
+            "misfit=lambda g: '' if Most().of() else 'no'",
+        ),
+        (
+            "def most(n): return lambda g: '' if n else 'no'\nf = most(1)",
+            "def most(n): return lambda g: '' if n else 'no'\nf = most(2)",
+            "misfit=f",
+        ),
+        (
+            "from functools import partial",
+            "from functools import partial; int = float",
+            "misfit=partial(lambda n, g: '' if int(n) else 'no', 1)",
+        ),
+        ("import re; P = re.compile('a')", "import re; P = re.compile('b')", "misfit=lambda g: P.pattern and ''"),
+    ],
+)
+def test_what_a_function_names_counts(tmp_path, draws, one, other, more):
+    of(declared(tmp_path, more, one))
+    of(declared(tmp_path, more, one))
+    assert len(draws) == 1
+    of(declared(tmp_path, more, other))
+    assert len(draws) == 2
+
+
+@pytest.mark.parametrize("how", ["import {} as helper", "from {} import most", "from {} import LIMIT"])
+def test_a_module_beside_the_case_file_counts(tmp_path, draws, monkeypatch, how):
+    monkeypatch.syspath_prepend(tmp_path)
+    use = {"m": "helper.most()", "t": "most()", "T": "LIMIT"}[how[-1] if how[-1] != "r" else "m"]
+    for limit in (1, 2):
+        name = f"helper{next(NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text(f"LIMIT = {limit}\ndef most(): return LIMIT\n")
+        of(declared(tmp_path, f"misfit=lambda g: '' if {use} else 'no'", how.format(name)))
+    assert len(draws) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "more"),
+    [
+        ("import threading; L = threading.Lock()", "misfit=lambda g: '' if L else 'no'"),
+        (
+            "def f(g):\n    from some_module import something\n    return ''",
+            "misfit=lambda g: f(g) if g is None else ''",
+        ),
+        ("import os", "misfit=lambda g: os.environ.get('COMPLAINT', '')"),
+        ("", "misfit=lambda g: '' if open(__file__) else 'no'"),
+    ],
+)
+def test_where_it_cannot_be_told_cases_are_drawn_each_time(tmp_path, draws, before, more):
+    op = declared(tmp_path, more, before)
+    assert of(op) == of(op)
+    assert len(draws) == 2
+
+
+def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_path, draws, monkeypatch):
+    """As where a tool has put something of its own into it."""
+    with Path(__file__).open() as file:
+        monkeypatch.setattr(sample_cache, "Case", (sample_cache.Case, file))
+        sample_cache.drawing_code.cache_clear()
+        op = declared(tmp_path)
+        assert of(op) == of(op)
+    assert len(draws) == 2
+
+
+def test_assertions_that_pytest_rewrote_are_known_by_its_version(monkeypatch):
+    """Those of an installed plugin's package are rewritten, and name the module that explains them."""
+    rewritten = FunctionType(compile("explain", "rewritten", "eval"), {"explain": _pytest.assertion.rewrite})
+
+    def told():
+        code_digest._version.cache_clear()
+        found = code_digest.Fingerprint()
+        found.add(rewritten)
+        return found.digest
+
+    before = told()
+    monkeypatch.setattr(_pytest, "__version__", "1.0")
+    assert told() != before
+    code_digest._version.cache_clear()
+
+
+def test_another_parity_draws(tmp_path, draws, monkeypatch):
+    of(declared(tmp_path))
+    monkeypatch.setattr(strategies, "WINDOW", 95)
+    sample_cache.drawing_code.cache_clear()
+    of(declared(tmp_path))
+    assert len(draws) == 2
+
+
+def test_another_hypothesis_draws(tmp_path, draws, monkeypatch):
+    of(declared(tmp_path))
+    monkeypatch.setattr(hypothesis, "__version__", "6.0.0")
+    code_digest._version.cache_clear()
+    sample_cache.drawing_code.cache_clear()
+    try:
+        of(declared(tmp_path))
+    finally:
+        code_digest._version.cache_clear()
+    assert len(draws) == 2
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, draws, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file"))
+    op = declared(tmp_path)
+    assert of(op) == of(op)
+    assert len(draws) == 2
