@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 from parity.reference import Expected
 
 TYPES = ("f16", "bf16", "f32", "f64", "f8_e4m3", "u8", "u32", "i64")
@@ -18,7 +18,7 @@ def is_integer(dtype: str) -> bool:
     return not is_float(dtype)
 
 
-PAIRS = Named(
+PAIRS = NamedCase(
     "every pair of f8 values",
     "lhs=256x256:1,0~patterns@0 rhs=256x256:0,1~patterns@0",
     lambda t: t == "f8_e4m3",
@@ -30,8 +30,8 @@ def binary(
     kernel: str,
     function: Callable[..., Expected],
     output: str = "T",
-    named: tuple[Named, ...] = (),
-    bench: tuple[Named, ...] = (),
+    named: tuple[NamedCase, ...] = (),
+    bench: tuple[NamedCase, ...] = (),
 ) -> Op:
     """An op of two tensors of one dtype; lhs and rhs may be the same memory."""
     return Op(
@@ -45,7 +45,7 @@ def binary(
         reference=function,
         points=ORDER,
         named=(
-            Named("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"),
+            NamedCase("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"),
             PAIRS,
             *named,
         ),
@@ -53,14 +53,14 @@ def binary(
     )
 
 
-WRAPS = (Named("the result wraps", "lhs=70~special@0 rhs=70~special@1", is_integer, "D24"),)
-D7 = (Named("signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~points@1", is_float, "D7"),)
-D9 = (Named("division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer, "D9"),)
-D21 = (Named("a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float, "D21"),)
+WRAPS = (NamedCase("the result wraps", "lhs=70~special@0 rhs=70~special@1", is_integer, "D24"),)
+D7 = (NamedCase("signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~points@1", is_float, "D7"),)
+D9 = (NamedCase("division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer, "D9"),)
+D21 = (NamedCase("a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float, "D21"),)
 
 BENCH = (
-    Named("one transposed", "lhs=8192|128x8192|128:1,8192|128~normal@0 rhs=8192|128x8192|128~normal@0"),
-    Named("a row for all rows", "lhs=8192|128x8192|128~normal@0 rhs=8192|128x8192|128:0,1~normal@0"),
+    NamedCase("one transposed", "lhs=8192|128x8192|128:1,8192|128~normal@0 rhs=8192|128x8192|128~normal@0"),
+    NamedCase("a row for all rows", "lhs=8192|128x8192|128~normal@0 rhs=8192|128x8192|128:0,1~normal@0"),
 )
 
 add = binary("add", "badd", reference.add, named=(*WRAPS, *D21), bench=BENCH)

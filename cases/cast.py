@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import inf, nan
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 TARGETS = {
     "u8": "u8 u32 i64 f16 bf16 f32 f64 f8_e4m3",
@@ -62,10 +62,10 @@ convert = Op(
     reference=reference.cast,
     points=POINTS,
     named=(
-        Named("limits, ties and roundings", ALL_POINTS, meets_none),
-        *(Named(title, ALL_POINTS, meets(sources, d), name) for name, title, sources, d in DIVERGENCES),
-        Named("special values", "x=110~special@0"),
-        Named("every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3", "D19"),
-        Named("every f16", "x=65536~patterns@0", lambda s, d: (s, d) == ("f16", "f8_e4m3")),
+        NamedCase("limits, ties and roundings", ALL_POINTS, meets_none),
+        *(NamedCase(title, ALL_POINTS, meets(sources, d), name) for name, title, sources, d in DIVERGENCES),
+        NamedCase("special values", "x=110~special@0"),
+        NamedCase("every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3", "D19"),
+        NamedCase("every f16", "x=65536~patterns@0", lambda s, d: (s, d) == ("f16", "f8_e4m3")),
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.op import Given, Named, Op
+from parity.op import CaseView, NamedCase, Op
 
 TYPES = ("u8", "u32", "f16", "bf16", "f32", "f64")
 DATA = ("small", "normal", "mixed", "special", "bits")
@@ -75,7 +75,7 @@ def some(axes: str) -> str:
     return "".join(f" and {axis}_out > 0" for axis in axes)
 
 
-def meetings(given: Given) -> int:
+def meetings(given: CaseView) -> int:
     """Operations of a convolution: two for each tap that meets an element, and not the padding around it."""
     (batch, _, *size), weight = given.layouts["src"].shape, given.layouts["weight"].shape
     outer, inner = (size, given.shape[2:]) if "out_padding" in given.params else (given.shape[2:], size)
@@ -91,7 +91,7 @@ def meetings(given: Given) -> int:
 
 
 def convolution(
-    function: Callable[..., Any], axes: str, formula: str, sizes: tuple[Sizes, ...], bench: Named, *named: Named
+    function: Callable[..., Any], axes: str, formula: str, sizes: tuple[Sizes, ...], bench: NamedCase, *named: NamedCase
 ) -> Op:
     """The op of that reference function, along these axes; its kernel has the same name."""
     src, taps, out = (" ".join(f"{axis}{end}" for axis in axes) for end in ("", "_k", "_out"))
@@ -118,12 +118,12 @@ def convolution(
     )
 
 
-def case(title: str, src: str, weight: str, data: str = "small", types: Any = None, **params: int) -> Named:
+def case(title: str, src: str, weight: str, data: str = "small", types: Any = None, **params: int) -> NamedCase:
     """A named convolution of these layouts, by default with stride 1, without dilation and padding."""
     given = {"stride": 1, "padding": 0, "dilation": 1, **params}
     tensors = [text if "~" in text else f"{text}~{data}@0" for text in (src, weight)]
     items = {"src": tensors[0], "weight": tensors[1], **given}
-    return Named(title, " ".join(f"{name}={value}" for name, value in items.items()), types)
+    return NamedCase(title, " ".join(f"{name}={value}" for name, value in items.items()), types)
 
 
 conv1d = convolution(
@@ -209,8 +209,8 @@ def of_image(
         null_info=False,
         data=DATA,
         reference=getattr(reference, name),
-        named=tuple(Named(*each) for each in others),
-        bench=(Named(*bench),),
+        named=tuple(NamedCase(*each) for each in others),
+        bench=(NamedCase(*bench),),
         **more,
     )
 

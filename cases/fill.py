@@ -1,7 +1,7 @@
 """fill.cu: one value into a buffer or a strided view, and copies between row strides."""
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64", "f8_e4m3")
 
@@ -36,5 +36,5 @@ copy2d = Op(
     strides="rows",
     writes=True,
     reference=reference.copy,
-    bench=(Named("padded rows of 1024", "src=65536|16x1024:1056,1~normal@0 out=65536|16x1024"),),
+    bench=(NamedCase("padded rows of 1024", "src=65536|16x1024:1056,1~normal@0 out=65536|16x1024"),),
 )

@@ -1,7 +1,7 @@
 """Matrix multiplication, which frameworks leave to a library of the vendor: libraries compute it, and no kernel."""
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 SIZES = (1, 2, 3, 5, 8, 16, 17, 31, 32, 33)
 
@@ -20,11 +20,11 @@ matmul = Op(
     # No subnormals, which matrix units of some GPUs flush (MI200's for halves).
     data=("small", "normal", "unit"),
     named=(
-        Named("integer probe", "a=33x65~small@0 b=65x31~small@0"),
-        Named("both transposed", "a=17x40:1,17~small@0 b=40x9:1,40~normal@0"),
-        Named("rows apart", "a=16x16:24,1~small@0 b=16x16:1,17+3~normal@0"),
-        Named("a dot product of 1000", "a=1x1000~normal@0 b=1000x1~normal@0"),
-        Named("nothing to add", "a=3x0~small@0 b=0x2~small@0"),
-        Named("NaN and infinities", "a=4x110~special@0 b=110x3~small@0"),
+        NamedCase("integer probe", "a=33x65~small@0 b=65x31~small@0"),
+        NamedCase("both transposed", "a=17x40:1,17~small@0 b=40x9:1,40~normal@0"),
+        NamedCase("rows apart", "a=16x16:24,1~small@0 b=16x16:1,17+3~normal@0"),
+        NamedCase("a dot product of 1000", "a=1x1000~normal@0 b=1000x1~normal@0"),
+        NamedCase("nothing to add", "a=3x0~small@0 b=0x2~small@0"),
+        NamedCase("NaN and infinities", "a=4x110~special@0 b=110x3~small@0"),
     ),
 )

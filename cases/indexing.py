@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 from parity.reference import Expected
 
 IDS = ("u8", "u32", "i64")
@@ -48,7 +48,7 @@ class Rows:
 
     one_id_per_row: bool = False
     updates: bool = False
-    more: tuple[Named, ...] = ()
+    more: tuple[NamedCase, ...] = ()
 
     @property
     def shapes(self) -> str:
@@ -57,21 +57,23 @@ class Rows:
         ids, inp, out = "n" if self.one_id_per_row else picked, picked, indexed
         return f"ids: {ids}; inp: {inp}; out: {out}" if self.updates else f"ids: {ids}; inp: {out}; out: {inp}"
 
-    def named(self, probe: Probe) -> Named:
+    def named(self, probe: Probe) -> NamedCase:
         indexed, picked = f"2x{probe.rows}x3", f"2x{probe.ids}x3"
         ids = str(probe.ids) if self.one_id_per_row else picked
         rest = f"inp={picked}~{probe.data}@0 out={indexed}~{probe.data}@0"
         rest = rest if self.updates else f"inp={indexed}~{probe.data}@0"
-        return Named(probe.title, f"ids={ids}~{probe.index}@0 {rest} dim=1{probe.launch and ' launch=' + probe.launch}")
+        return NamedCase(
+            probe.title, f"ids={ids}~{probe.index}@0 {rest} dim=1{probe.launch and ' launch=' + probe.launch}"
+        )
 
-    def bench(self) -> tuple[Named, ...]:
+    def bench(self) -> tuple[NamedCase, ...]:
         """Whole rows in any order, if there is one id for each; columns of a stack of matrices."""
         stack = "64|2x1024|16x1024|32"
         ids = "1024|16" if self.one_id_per_row else stack
         rest = f" out={stack}~small@0" if self.updates else ""
-        columns = Named("columns", f"ids={ids}~index@0 inp={stack}~small@0{rest} dim=1")
+        columns = NamedCase("columns", f"ids={ids}~index@0 inp={stack}~small@0{rest} dim=1")
         rest = " out=65536|64x1024~small@0" if self.updates else ""
-        rows = Named("rows of 1024", f"ids=65536|64~index@0 inp=65536|64x1024~small@0{rest} dim=0")
+        rows = NamedCase("rows of 1024", f"ids=65536|64~index@0 inp=65536|64x1024~small@0{rest} dim=0")
         return (rows, columns) if self.one_id_per_row else (columns,)
 
 
@@ -105,11 +107,13 @@ INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="
 ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
 # Rows of 8 elements are whole vectors of every type; of those of the other cases few are of any.
 VECTORS = (
-    Named("rows of whole vectors", "ids=7~index@0 inp=2x5x8~normal@0 dim=1"),
-    Named("rows of whole vectors, by ids with gaps", "ids=40:2~sentinel@0 inp=2x300x8~normal@0 dim=1 launch=1x32"),
-    Named("rows of whole vectors, blocks share their work", "ids=60~index@0 inp=3x5x8~normal@0 dim=1 launch=4100x1"),
-    Named("rows of the first dim", "ids=40~sentinel@0 inp=7x3~normal@0 dim=0"),
-    Named("rows of two vectors, but not from the first element on", "ids=7~index@0 inp=2x5x16+1~normal@0 dim=1"),
+    NamedCase("rows of whole vectors", "ids=7~index@0 inp=2x5x8~normal@0 dim=1"),
+    NamedCase("rows of whole vectors, by ids with gaps", "ids=40:2~sentinel@0 inp=2x300x8~normal@0 dim=1 launch=1x32"),
+    NamedCase(
+        "rows of whole vectors, blocks share their work", "ids=60~index@0 inp=3x5x8~normal@0 dim=1 launch=4100x1"
+    ),
+    NamedCase("rows of the first dim", "ids=40~sentinel@0 inp=7x3~normal@0 dim=0"),
+    NamedCase("rows of two vectors, but not from the first element on", "ids=7~index@0 inp=2x5x16+1~normal@0 dim=1"),
 )
 SHARED = Probe("blocks share their work", rows=5, ids=700, index="sentinel", data="normal", launch="4100x1")
 LAST_ONE = Probe("of equal ids the last one stays", rows=3, ids=33, index="repeat", data="normal")

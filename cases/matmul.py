@@ -3,7 +3,7 @@
 from typing import Any
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 TYPES = ("f16,f32", "bf16,f32", "f8_e4m3,f32", "i8,i32", "f64,f64")
 TILE = 32
@@ -27,12 +27,12 @@ def f8(t: str, d: str) -> bool:
     return t == "f8_e4m3"
 
 
-def case(title: str, a: str, b: str, out: str, bias: str = "no-bias", only: Any = None, **more: Any) -> Named:
+def case(title: str, a: str, b: str, out: str, bias: str = "no-bias", only: Any = None, **more: Any) -> NamedCase:
     """A named product; layouts and data of a, b, and out, which is added ``beta`` times."""
     given = {"alpha": 1, "beta": 0, **{name: value for name, value in more.items() if name != "divergence"}}
     flags = bias if bias == "no-bias" else f"bias={bias}"
     items = f"a={a} b={b} {flags} out={out} {' '.join(f'{name}={value}' for name, value in given.items())}"
-    return Named(title, items, only, more.get("divergence", ""))
+    return NamedCase(title, items, only, more.get("divergence", ""))
 
 
 matmul = Op(
@@ -131,7 +131,7 @@ matmul = Op(
         case("subnormal halves", "1x4x1~5e-6..5e-5@0", "1x1x5~normal@0", "1x4x5~small@0", only=half, divergence="D25"),
     ),
     bench=(
-        Named(
+        NamedCase(
             "4096 cubes",
             "a=1x4096|64x4096|64~unit@0 b=1x4096|64x4096|64~unit@0 no-bias out=1x4096|64x4096|64~unit@0 alpha=1 beta=0",
         ),
@@ -143,9 +143,11 @@ matmul = Op(
 def attention(width: int) -> Op:
     """Attention with heads of so many elements; queries in tiles of 16, keys in blocks of 64."""
 
-    def named(title: str, q: str, kv: str, v_recipe: str = "normal@5", causal: int = 0, scale: float = 0.125) -> Named:
+    def named(
+        title: str, q: str, kv: str, v_recipe: str = "normal@5", causal: int = 0, scale: float = 0.125
+    ) -> NamedCase:
         """Batch, heads and queries of q; of k and v, whose layouts and data are ``kv`` and ``v_recipe``, likewise."""
-        return Named(
+        return NamedCase(
             title,
             f"q={q.format(width)} k={kv.format(width)}~normal@3 v={kv.format(width)}~{v_recipe} "
             f"scale={scale} causal={causal}",
@@ -189,7 +191,7 @@ def attention(width: int) -> Op:
             named("no keys: 0", "1x1x2x{}~normal@0", "1x1x0x{}"),
         ),
         bench=(
-            Named(
+            NamedCase(
                 "4 times 16 heads, 2048 queries and keys",
                 " ".join(f"{name}=4|1x16|1x2048|64x{width}~normal@0" for name in "qkv") + " scale=0.125 causal=0",
             ),

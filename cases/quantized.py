@@ -10,7 +10,7 @@ from typing import Any
 from parity import reference
 from parity.data import STRIDES, Draw, Strides, in_rows, pick
 from parity.model.layout import Layout, contiguous
-from parity.op import Named, Op, Shape
+from parity.op import NamedCase, Op, Shape
 
 PLAIN = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0")
 """Formats of 32 values per block; those of 256 are called K."""
@@ -64,13 +64,13 @@ def dequantize(name: str, formats: tuple[str, ...], values: int, per_block: int,
         reference=reference.dequantize,
         data=FLOATS,
         named=(
-            Named("every byte at every place", items(256, "patterns")),
-            Named("any bytes", items(100, "bits")),
-            Named("special scales", items(110, "special")),
-            Named("one block, not at the start", items(1, "normal", 1)),
-            Named("a block of threads with little to do", items(33, "normal", 3)),
+            NamedCase("every byte at every place", items(256, "patterns")),
+            NamedCase("any bytes", items(100, "bits")),
+            NamedCase("special scales", items(110, "special")),
+            NamedCase("one block, not at the start", items(1, "normal", 1)),
+            NamedCase("a block of threads with little to do", items(33, "normal", 3)),
         ),
-        bench=(Named("16 Mi values", f"x={2**24 // values}|{1024 // values}~normal@0 out={2**24}|1024"),),
+        bench=(NamedCase("16 Mi values", f"x={2**24 // values}|{1024 // values}~normal@0 out={2**24}|1024"),),
     )
 
 
@@ -91,11 +91,11 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
         table, out = contiguous((rows, length), offset), contiguous((ids, length * values), offset)
         return f"table={table}~{data}@0 ids={contiguous((ids,), offset)}~{stream}@0 out={out}"
 
-    def bench(ids: int, few: int) -> Named:
+    def bench(ids: int, few: int) -> NamedCase:
         """Rows of 4096 values, of a table of 32000."""
         length, small = 4096 // values, max(1, 512 // values)
         out = f"{ids}|{few}x4096|{small * values}"
-        return Named(
+        return NamedCase(
             f"{ids} rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids={ids}|{few}~index@0 out={out}"
         )
 
@@ -117,13 +117,13 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
         reference=reference.get_rows,
         data={"table": FLOATS, "ids": IDS},
         named=(
-            Named("every row in turn", items(7, 3, 20, "ramp")),
-            Named("the last row, over and over", items(5, 2, 9, "repeat")),
-            Named("every bit pattern", items(64, 4, 64, "ramp", "patterns")),
-            Named("special values", items(11, 10, 33, "index", "special")),
-            Named("one row of one, not at the start", items(1, 1, 1, "ramp", offset=1)),
-            Named("rows of several blocks of threads", items(3, max(5, 1100 // values), 5, "index")),
-            Named("more rows than 16 bits number", items(65540, 1, 9, "repeat")),
+            NamedCase("every row in turn", items(7, 3, 20, "ramp")),
+            NamedCase("the last row, over and over", items(5, 2, 9, "repeat")),
+            NamedCase("every bit pattern", items(64, 4, 64, "ramp", "patterns")),
+            NamedCase("special values", items(11, 10, 33, "index", "special")),
+            NamedCase("one row of one, not at the start", items(1, 1, 1, "ramp", offset=1)),
+            NamedCase("rows of several blocks of threads", items(3, max(5, 1100 // values), 5, "index")),
+            NamedCase("more rows than 16 bits number", items(65540, 1, 9, "repeat")),
         ),
         bench=(bench(4096, 16), bench(512, 2)),
         elements={"table": "n*blocks_of_row"},
@@ -171,7 +171,7 @@ class Products:
 
     def case(
         self, title: str, rows: int, columns: int, vectors: int = 2, w: str = "small", y: str = "small", **more: int
-    ) -> Named:
+    ) -> NamedCase:
         """A named case with these streams; with ``more`` rows of weights, ``padding``, an ``offset``, a ``gap`` in out.
 
         The padding of y belongs to its shape if ``padding`` is set.
@@ -181,10 +181,10 @@ class Products:
         weights = contiguous((rows + more.get("more", 0), blocks), offset)
         inputs = Layout((vectors, padded(used) if more.get("padding") else used), (padded(used), 1), offset)
         out = Layout((vectors, rows), (rows + more.get("gap", 0), 1), offset)
-        return Named(title, f"w={weights}~{w}@0 y={inputs}~{y}@7 out={out}")
+        return NamedCase(title, f"w={weights}~{w}@0 y={inputs}~{y}@7 out={out}")
 
     @property
-    def named(self) -> tuple[Named, ...]:
+    def named(self) -> tuple[NamedCase, ...]:
         # With 288 columns of blocks of 32 values, a step through the columns ends beyond them whatever its length.
         unfinished = 256 + self.values % 256
         return (
@@ -206,7 +206,7 @@ class Products:
             self.case("pointers that are aligned to a block's fields only", 3, 256, offset=1, gap=3),
         )
 
-    def bench(self, *vectors: int) -> tuple[Named, ...]:
+    def bench(self, *vectors: int) -> tuple[NamedCase, ...]:
         """Products of as many vectors with 4096 rows, which are as long as those of models."""
         found = []
         for count in vectors:
@@ -216,7 +216,7 @@ class Products:
                 n = f"{count}|{self.vectors or min(count, 2)}"
                 y = f"y={n}x{used}|{short}:{padded(used)}|{padded(short)},1~normal@7"
                 title = f"4096 x {columns}, {count} vector{'s' * (count > 1)}"
-                found.append(Named(title, f"w=4096|8x{blocks}|{few}~normal@0 {y} out={n}x4096|8"))
+                found.append(NamedCase(title, f"w=4096|8x{blocks}|{few}~normal@0 {y} out={n}x4096|8"))
         return tuple(found)
 
     def op(self, name: str, kernel: str, formats: tuple[str, ...], args: str, **more: Any) -> Op:
@@ -356,7 +356,7 @@ def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args:
         reference=reference.matvec,
         data=(*DATA, "mixed", "unit"),
         named=tuple(
-            Named(title, items(*options))
+            NamedCase(title, items(*options))
             for title, *options in (
                 ("integers show every term", 33, 512, "small", "small"),
                 ("the least number of columns", 1, max(64, values), "small", "small"),
@@ -371,7 +371,7 @@ def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args:
             )
         ),
         bench=tuple(
-            Named(
+            NamedCase(
                 f"4096 x {columns}",
                 f"w=4096|8x{columns // values}|{512 // values}~normal@0 y={columns}|512~normal@0 out=4096|8",
             )
@@ -415,19 +415,19 @@ quantize_q8_1 = Op(
     points=POINTS,
     data=("normal", "small", "unit", "points", "near", "mixed", "special", "bits", "patterns"),
     named=(
-        Named("halves away from zero, and quotients rather than products", "x=2x64~points@0"),
-        Named("near the halves", "x=3x512~near@0"),
-        Named("blocks of zeros beyond the columns", "x=3x33~normal@0"),
-        Named("one column", "x=5x1+1~normal@0"),
-        Named("special values", "x=1x110~special@0"),
-        Named("values so small that a block has no scale", "x=1x1024~patterns@0"),
-        Named("any floats", "x=4x1000~bits@0"),
-        Named("rows of several blocks of threads", "x=2x1025~normal@0"),
+        NamedCase("halves away from zero, and quotients rather than products", "x=2x64~points@0"),
+        NamedCase("near the halves", "x=3x512~near@0"),
+        NamedCase("blocks of zeros beyond the columns", "x=3x33~normal@0"),
+        NamedCase("one column", "x=5x1+1~normal@0"),
+        NamedCase("special values", "x=1x110~special@0"),
+        NamedCase("values so small that a block has no scale", "x=1x1024~patterns@0"),
+        NamedCase("any floats", "x=4x1000~bits@0"),
+        NamedCase("rows of several blocks of threads", "x=2x1025~normal@0"),
     ),
     operations="4 * x.numel",  # maximum, quotient, rounding, sum
     bench=(
-        Named("512 rows of 4096", "x=512|2x4096|512~normal@0"),
-        Named("4096 rows of 4096", "x=4096|4x4096|512~normal@0"),
+        NamedCase("512 rows of 4096", "x=512|2x4096|512~normal@0"),
+        NamedCase("4096 rows of 4096", "x=4096|4x4096|512~normal@0"),
     ),
 )
 
@@ -438,10 +438,10 @@ quantize_q8_1 = Op(
 def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
     """Weights w (experts, n, blocks) of ``values`` values, ids (batch, topk), and y (batch, 1 or topk, blocks)."""
 
-    def case(title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> Named:
+    def case(title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> NamedCase:
         """``w`` and ``inputs`` without the last dim, which is one of so many columns."""
         padding = padded(columns // LANES)
-        return Named(title, f"w={w}x{columns // values}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
+        return NamedCase(title, f"w={w}x{columns // values}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
 
     few = {"experts": (1, 2, 3, 5), "batch": (1, 2, 3), "topk": (1, 2, 4), "inputs": (1, "topk")}
     return Op(
@@ -481,7 +481,7 @@ def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
         operations="2*numel*columns",
         elements={"w": "numel*k"},
         bench=(
-            Named(
+            NamedCase(
                 "8 of 64 experts",
                 f"w=64|4x1408|8x{2048 // values}|{512 // values}~normal@0 y=1x1x64|16~normal@7 ids=1x8|2~index@0",
             ),

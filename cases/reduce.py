@@ -8,7 +8,7 @@ from parity import reference
 from parity.data import Draw, pick
 from parity.data.layouts import layout
 from parity.model.layout import contiguous
-from parity.op import Given, Named, Op, Shape
+from parity.op import CaseView, NamedCase, Op, Shape
 from parity.reference import Expected
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -42,7 +42,7 @@ def fast(
     function: Callable[..., Expected],
     shapes: tuple[Shape, ...],
     where: str,
-    *named: Named,
+    *named: NamedCase,
     output: str = "T",
     **more: Any,
 ) -> Op:
@@ -68,35 +68,35 @@ def fast(
         null_info=False,
         reference=function,
         named=(
-            Named("special values", "x=3x110~special@0 reduced=1"),
-            Named("8192 columns", "x=2x8192~small@0 reduced=1"),
-            Named(
+            NamedCase("special values", "x=3x110~special@0 reduced=1"),
+            NamedCase("8192 columns", "x=2x8192~small@0 reduced=1"),
+            NamedCase(
                 "more outputs than are worth a block each",
                 "x=4097x37+1~normal@0 reduced=1 threads=64",
                 lambda t: t in ("u8", "i64", "f16", "f32"),
             ),
-            Named(
+            NamedCase(
                 "as many, of a few elements each",
                 "x=4097x9+1~normal@0 reduced=1 threads=64",
                 lambda t: t in ("u32", "bf16", "f64"),
             ),
-            Named("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32"),
+            NamedCase("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32"),
             *(
-                Named("as many, of rows for all slots", f"x=4096x897~{data}@0 reduced=1 threads=1024", only)
+                NamedCase("as many, of rows for all slots", f"x=4096x897~{data}@0 reduced=1 threads=1024", only)
                 for data, only in (SUMMED_SLOTS if name == "sum" else ANY_SLOT)
             ),
-            Named("long rows, few threads", "x=2x2050~unit@0 reduced=1 threads=32"),
-            Named("long columns, many threads", "x=2x2050:1,2~unit@0 reduced=1 threads=1024"),
-            Named("ties among as many", "x=4130x100~small@0 reduced=1", lambda t: t in ("u8", "f32")),
-            Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
+            NamedCase("long rows, few threads", "x=2x2050~unit@0 reduced=1 threads=32"),
+            NamedCase("long columns, many threads", "x=2x2050:1,2~unit@0 reduced=1 threads=1024"),
+            NamedCase("ties among as many", "x=4130x100~small@0 reduced=1", lambda t: t in ("u8", "f32")),
+            NamedCase("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
         ),
         operations="x.numel",
         bench=(
-            Named("rows of 1024", "x=65536|8x1024~normal@0 reduced=1"),
-            Named("rows of 8192", "x=8192|2x8192~normal@0 reduced=1"),
-            Named("long rows", "x=1024|1x65536|16384~normal@0 reduced=1"),
-            Named("columns", "x=65536|32x1024:1,65536|32~normal@0 reduced=1"),
+            NamedCase("rows of 1024", "x=65536|8x1024~normal@0 reduced=1"),
+            NamedCase("rows of 8192", "x=8192|2x8192~normal@0 reduced=1"),
+            NamedCase("long rows", "x=1024|1x65536|16384~normal@0 reduced=1"),
+            NamedCase("columns", "x=65536|32x1024:1,65536|32~normal@0 reduced=1"),
         ),
         **more,
     )
@@ -104,17 +104,17 @@ def fast(
 
 # Whole numbers whose sums fit the significand (8 bits of bf16, 11 of f16): not a single rounding, so every term counts.
 PROBES = (
-    Named("integer probe", "x=3x90~small@0 reduced=1"),
-    Named("integer probe over two dims", "x=2x3x5x6~small@0 reduced=2"),
-    Named("integer probe in several rounds", "x=3x700~small@0 reduced=1 threads=64", lambda t: t != "bf16"),
+    NamedCase("integer probe", "x=3x90~small@0 reduced=1"),
+    NamedCase("integer probe over two dims", "x=2x3x5x6~small@0 reduced=2"),
+    NamedCase("integer probe in several rounds", "x=3x700~small@0 reduced=1 threads=64", lambda t: t != "bf16"),
 )
 TIES = (
-    Named(
+    NamedCase(
         "ties go to the slot that is first in bit-reversed order", "x=60x4:4,1~unit@0 reduced=1", lambda t: t[0] in "ui"
     ),
-    Named("ties among few values", "x=3x1025~small@0 reduced=1"),
-    Named("all equal", "x=2x600:0,0~normal@0 reduced=1"),
-    Named("a NaN that comes first stays", "x=5x33~points@0 reduced=1", is_float),
+    NamedCase("ties among few values", "x=3x1025~small@0 reduced=1"),
+    NamedCase("all equal", "x=2x600:0,0~normal@0 reduced=1"),
+    NamedCase("a NaN that comes first stays", "x=5x33~points@0 reduced=1", is_float),
 )
 ORDER = (0.0, 5.0, 5.0, 0.0, math.nan, 1.0, -math.inf, math.nan, 9.0, -0.0, math.inf, 3.0, -9.0)
 FEW = ("small", "normal", "mixed", "special", "points", "near", "bits", "unit")
@@ -125,9 +125,9 @@ sum_ = fast(
     SUMS,
     "prod(kept) > 0",
     *PROBES,
-    Named("nothing sums to 0", "x=3x0~normal@0 reduced=1"),
-    Named("positive numbers, whose sum errs most", "x=2x1025~near@0 reduced=1", is_float, "D16"),
-    Named("integers wrap", "x=2x300~bits@0 reduced=1", lambda t: not is_float(t), "D24"),
+    NamedCase("nothing sums to 0", "x=3x0~normal@0 reduced=1"),
+    NamedCase("positive numbers, whose sum errs most", "x=2x1025~near@0 reduced=1", is_float, "D16"),
+    NamedCase("integers wrap", "x=2x300~bits@0 reduced=1", lambda t: not is_float(t), "D24"),
     data=("small", "normal", "near", "unit", "mixed", "special"),
     points=(1.0, 0.75, 0.1, 1.5),
 )
@@ -140,7 +140,7 @@ argmin = fast("argmin", reference.argmin, ((3,),), ONE_DIM, *TIES, output="u32",
 # sum_*: the summed dims are the bits of `over`.
 
 
-def summed(given: Given) -> list[int]:
+def summed(given: CaseView) -> list[int]:
     """The axes over which the sum goes."""
     return [axis for axis in range(len(given.layouts["x"].shape)) if int(given["over"]) >> axis & 1]
 
@@ -154,7 +154,7 @@ def draw_sum_over(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
     return {"x": layout(draw, shape, ANY_LAYOUT), "out": contiguous(rest, pick(draw, (0, 1, 3))), "over": over}
 
 
-def unsummable(given: Given) -> str:
+def unsummable(given: CaseView) -> str:
     x, out = given.layouts["x"], given.layouts["out"]
     if int(given["over"]) >> len(x.shape):
         return f"over={given['over']} has a bit beyond the {len(x.shape)} dims of x"
@@ -165,7 +165,7 @@ def unsummable(given: Given) -> str:
     return ""
 
 
-def dims_and_summed_dims(given: Given) -> list[int]:
+def dims_and_summed_dims(given: CaseView) -> list[int]:
     x = given.layouts["x"]
     axes = summed(given)
     return [*x.shape, *x.strides, *(x.shape[a] for a in axes), *(math.prod(x.shape[a + 1 :]) for a in axes)]
@@ -188,17 +188,21 @@ sum_onto = Op(
     data=("small", "normal", "near", "unit", "mixed", "special"),
     points=(1.0, 0.75, 0.1, 1.5, 1e-40, 3e-41),
     named=(
-        Named("integer probe over all", "x=9x10~small@0 out=()~small@7 over=3"),
-        Named("integer probe over the middle", "x=3x20x4~small@0 out=3x4~small@7 over=2"),
-        Named("integer probe over first and last", "x=5x3x7:1,35,5~small@0 out=3~small@7 over=5"),
-        Named("integer probe, more terms than threads", "x=2x1500~small@0 out=2~small@7 over=2", lambda t: t[0] != "b"),
-        Named("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
-        Named("sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16"), "D15"),
+        NamedCase("integer probe over all", "x=9x10~small@0 out=()~small@7 over=3"),
+        NamedCase("integer probe over the middle", "x=3x20x4~small@0 out=3x4~small@7 over=2"),
+        NamedCase("integer probe over first and last", "x=5x3x7:1,35,5~small@0 out=3~small@7 over=5"),
+        NamedCase(
+            "integer probe, more terms than threads", "x=2x1500~small@0 out=2~small@7 over=2", lambda t: t[0] != "b"
+        ),
+        NamedCase("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
+        NamedCase(
+            "sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16"), "D15"
+        ),
     ),
     operations="x.numel",
     bench=(
-        Named("rows of 1024", "x=65536|8x1024~normal@0 out=65536|8~normal@7 over=2"),
-        Named("columns", "x=65536|512x1024|32~normal@0 out=1024|32~normal@7 over=1"),
+        NamedCase("rows of 1024", "x=65536|8x1024~normal@0 out=65536|8~normal@7 over=2"),
+        NamedCase("columns", "x=65536|512x1024|32~normal@0 out=1024|32~normal@7 over=1"),
     ),
 )
 
@@ -207,7 +211,7 @@ sum_onto = Op(
 
 
 SPECIAL_ROWS = tuple(
-    Named(title, f"x=1x9~points@{first}{{more}}")
+    NamedCase(title, f"x=1x9~points@{first}{{more}}")
     for title, first in (("only -Inf", 0), ("-Inf and numbers", 9), ("Inf", 18), ("NaN", 27), ("no spread", 36))
 )
 ROWS = (
@@ -225,7 +229,7 @@ def per_row(
     kernel: str,
     function: Callable[..., Expected],
     args: str,
-    *extra: Named,
+    *extra: NamedCase,
     per_element: int,
     weights: str = "",
     **more: Any,
@@ -236,14 +240,14 @@ def per_row(
     rest = " eps=1e-05" if weights else ""
     tails = {n: "".join(f" {w}={n}~normal@0" for w in weights.split()) + rest for n in (1, 9, 1024, 1025, 8192)}
     unweighted = tuple(
-        Named(
+        NamedCase(
             f"{n} columns without {left_out}",
             f"x={rows}x{n}~normal@0{tails[n].replace(f' {left_out}={n}~normal@0', '')} no-{left_out}",
         )
         for rows, n in ((17, 1024), (2, 1025), (1, 8192))
         for left_out in weights.split()
     )
-    special = tuple(Named(n.title, n.items.format(more=tails[9])) for n in SPECIAL_ROWS)
+    special = tuple(NamedCase(n.title, n.items.format(more=tails[9])) for n in SPECIAL_ROWS)
     return Op(
         f"reduce.{name}",
         kernel=kernel,
@@ -260,16 +264,16 @@ def per_row(
         data=("normal", "normal", "unit", "small", "near", "mixed", "special", "bits"),
         points=ROWS,
         named=(
-            Named("special values", f"x=110x1~special@0{tails[1]}"),
-            Named("1025 columns", f"x=2x1025~normal@0{tails[1025]}"),
-            Named("1024 columns: a block may have several rows", f"x=17x1024~normal@0{tails[1024]}"),
-            Named("8192 columns", f"x=1x8192~unit@0{tails[8192]}"),
+            NamedCase("special values", f"x=110x1~special@0{tails[1]}"),
+            NamedCase("1025 columns", f"x=2x1025~normal@0{tails[1025]}"),
+            NamedCase("1024 columns: a block may have several rows", f"x=17x1024~normal@0{tails[1024]}"),
+            NamedCase("8192 columns", f"x=1x8192~unit@0{tails[8192]}"),
             *unweighted,
             *special,
             *extra,
         ),
         operations=f"{per_element} * numel",
-        bench=(Named("rows of 1024", f"x=65536|4x1024~normal@0{tails[1024]}"),),
+        bench=(NamedCase("rows of 1024", f"x=65536|4x1024~normal@0{tails[1024]}"),),
         **more,
     )
 
@@ -279,7 +283,7 @@ softmax = per_row(
     "softmax_{T}",
     reference.softmax,
     "x out n_cols:i32",
-    Named("exponents for which exp vanishes", "x=1x300~bits@0", divergence="D14"),
+    NamedCase("exponents for which exp vanishes", "x=1x300~bits@0", divergence="D14"),
     per_element=5,  # maximum, difference, exp, sum, quotient
     block="1, 32",
 )
@@ -288,8 +292,8 @@ rmsnorm = per_row(
     "rmsnorm_{T}",
     reference.rms_norm,
     "x out alpha n_cols:i32 block_size:i32=threads eps",
-    Named("squares overflow in f32", "x=2x40~special@60 alpha=40~unit@0 eps=1e-05"),
-    Named("without weights", "x=3x65~normal@0 no-alpha eps=1e-06"),
+    NamedCase("squares overflow in f32", "x=2x40~special@60 alpha=40~unit@0 eps=1e-05"),
+    NamedCase("without weights", "x=3x65~normal@0 no-alpha eps=1e-06"),
     per_element=4,  # square, sum, and two products
     weights="alpha",
     block="32 if n_cols < 1024 else 1024",
@@ -300,8 +304,8 @@ layernorm = per_row(
     "layernorm_{T}",
     reference.layer_norm,
     "x out alpha beta n_cols:i32 block_size:i32=threads eps",
-    Named("a mean far larger than the deviations", "x=2x9~points@45 alpha=9~normal@0 beta=9~normal@0 eps=1e-05"),
-    Named("without weights", "x=3x65~normal@0 no-alpha no-beta eps=1e-06"),
+    NamedCase("a mean far larger than the deviations", "x=2x9~points@45 alpha=9~normal@0 beta=9~normal@0 eps=1e-05"),
+    NamedCase("without weights", "x=3x65~normal@0 no-alpha no-beta eps=1e-06"),
     per_element=7,  # sum, square, sum, difference, two products, sum
     weights="alpha beta",
     block="32 if n_cols < 1024 else 1024",
@@ -332,13 +336,13 @@ def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> 
         reference=function,
         data=("normal", "unit", "small", "mixed", "special", "bits"),
         named=(
-            Named("one table for all batches", f"x={shape}~normal@0 cos=5x4~unit@0 sin=5x4~unit@0"),
-            Named("a table for every batch", f"x={shape}~normal@0 cos=2x5x4~unit@0 sin=2x5x4~unit@0"),
-            Named("products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0", divergence="D10"),
+            NamedCase("one table for all batches", f"x={shape}~normal@0 cos=5x4~unit@0 sin=5x4~unit@0"),
+            NamedCase("a table for every batch", f"x={shape}~normal@0 cos=2x5x4~unit@0 sin=2x5x4~unit@0"),
+            NamedCase("products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0", divergence="D10"),
         ),
         points=(1.0, 0.70710678, 1 / 3, 0.1),
         operations="3 * numel",
-        bench=(Named("heads of 128", f"x={large}~normal@0 cos=2048|16x64~unit@0 sin=2048|16x64~unit@0"),),
+        bench=(NamedCase("heads of 128", f"x={large}~normal@0 cos=2048|16x64~unit@0 sin=2048|16x64~unit@0"),),
     )
 
 

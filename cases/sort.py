@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 from parity.reference import Expected
 
 COLUMNS = (1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 0, 255, 256, 257, 600)
@@ -26,16 +26,16 @@ def argsort(order: str, function: Callable[..., Expected]) -> Op:
         threads=(32, 64, 100, 1024),
         grid_stride=False,
         operations="numel * max(1, bit_width(padded) - 1)",
-        bench=(Named("rows of 1024", "x=65536|4x1024~normal@0"),),
+        bench=(NamedCase("rows of 1024", "x=65536|4x1024~normal@0"),),
         reference=function,
         data=("normal", "mixed", "small", "special", "bits", "unit", "patterns"),
         named=(
-            Named("special values", "x=1x110~special@0"),
-            Named("1025 columns", "x=2x1025~normal@0"),
-            Named("more columns than the block holds in registers", "x=1x500~normal@0 threads=100"),
-            Named("8192 columns: 32 KiB of shared memory", "x=1x8192~normal@0", lambda t: t == "f32"),
-            Named("few different values", "x=3x100~small@0"),
-            Named("in order already, and reversed", "x=1x200~patterns@0"),
+            NamedCase("special values", "x=1x110~special@0"),
+            NamedCase("1025 columns", "x=2x1025~normal@0"),
+            NamedCase("more columns than the block holds in registers", "x=1x500~normal@0 threads=100"),
+            NamedCase("8192 columns: 32 KiB of shared memory", "x=1x8192~normal@0", lambda t: t == "f32"),
+            NamedCase("few different values", "x=3x100~small@0"),
+            NamedCase("in order already, and reversed", "x=1x200~patterns@0"),
         ),
     )
 

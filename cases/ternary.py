@@ -1,7 +1,7 @@
 """ternary.cu: where(condition, on_true, on_false)."""
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
 
@@ -19,7 +19,7 @@ where = Op(
     null_info=False,  # the host always passes the three stride arrays
     reference=reference.where,
     named=(
-        Named(
+        NamedCase(
             "only the low byte, or only the high word, of a condition is set",
             "condition=60~special@0 on_true=60~normal@0 on_false=60~normal@0",
         ),

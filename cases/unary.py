@@ -5,7 +5,7 @@ from math import inf, nan
 from typing import Any
 
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 FLOATS = ("f16", "bf16", "f32", "f64", "f8_e4m3")
 HALVES = ("f16", "bf16")
@@ -58,8 +58,8 @@ def unary(
     types: tuple[str, ...] = FLOATS,
     params: str = "",
     values: tuple[float, ...] = (),
-    named: tuple[Named, ...] = (),
-    bench: tuple[Named, ...] = (),
+    named: tuple[NamedCase, ...] = (),
+    bench: tuple[NamedCase, ...] = (),
 ) -> Op:
     """An op of one tensor; its kernel is ``u`` + name, and its parameters come before the input."""
     assignments = "".join(f" {param}=1.5" for param in params.split())
@@ -76,8 +76,8 @@ def unary(
         points=points,
         values=values,
         named=(
-            Named("special values", f"x=110~special@0{assignments}"),
-            Named("every f8", f"x=256~patterns@0{assignments}", lambda t: t == "f8_e4m3"),
+            NamedCase("special values", f"x=110~special@0{assignments}"),
+            NamedCase("every f8", f"x=256~patterns@0{assignments}", lambda t: t == "f8_e4m3"),
             *named,
         ),
         bench=bench,
@@ -86,19 +86,19 @@ def unary(
 
 def at_points(
     divergence: str, title: str, points: tuple[float, ...], *types: str, items: str = ""
-) -> tuple[Named, ...]:
+) -> tuple[NamedCase, ...]:
     """A named case about a divergence that holds each of the op's points once, for some dtypes."""
-    return (Named(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS), divergence),)
+    return (NamedCase(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS), divergence),)
 
 
-TRANSPOSED = Named("transposed", "x=8192|128x8192|128:1,8192|128~normal@0")
-EVERY_OTHER = Named("every other element", "x=8192|128x4096|64:8192|128,2~normal@0")
+TRANSPOSED = NamedCase("transposed", "x=8192|128x8192|128:1,8192|128~normal@0")
+EVERY_OTHER = NamedCase("every other element", "x=8192|128x4096|64:8192|128,2~normal@0")
 
 copy = unary(
     "copy",
     reference.copy,
     types=("u8", "u32", "i64", *FLOATS),
-    named=(Named("NaN payloads are compared as NaN", "x=500~bits@0", lambda t: t in FLOATS, "D21"),),
+    named=(NamedCase("NaN payloads are compared as NaN", "x=500~bits@0", lambda t: t in FLOATS, "D21"),),
     bench=(TRANSPOSED, EVERY_OTHER),
 )
 neg = unary("neg", reference.neg)
@@ -115,7 +115,7 @@ sqrt = unary(
     "sqrt",
     reference.sqrt,
     (2.0, 1e-45, 1e-40, 5e-324, 6e-8, -0.0, -1.0),
-    named=(Named("subnormals and ties", "x=300~bits@0", lambda t: t in HALVES, "D18"),),
+    named=(NamedCase("subnormals and ties", "x=300~bits@0", lambda t: t in HALVES, "D18"),),
 )
 exp = unary(
     "exp",
@@ -123,7 +123,7 @@ exp = unary(
     EXP,
     named=(
         *at_points("D14", "subnormal results, which ocml gives up below -103.28", EXP, "f32"),
-        Named("subnormal arguments", "x=2000~bits@0", lambda t: t == "f32", "D13"),
+        NamedCase("subnormal arguments", "x=2000~bits@0", lambda t: t == "f32", "D13"),
     ),
     bench=(TRANSPOSED,),
 )
@@ -161,7 +161,7 @@ silu = unary(
     "silu",
     reference.silu,
     (*EXP, *(-p for p in EXP), -90.0, -100.0, -12.0, -inf),
-    named=(Named("e^-x overflows before the quotient does", "x=34~points@0", lambda t: t in HALVES, "D18"),),
+    named=(NamedCase("e^-x overflows before the quotient does", "x=34~points@0", lambda t: t in HALVES, "D18"),),
 )
 sigmoid = unary("sigmoid", reference.sigmoid, (*EXP, *(-p for p in EXP), -90.0, -100.0, -12.0, -inf))
 gelu = unary(

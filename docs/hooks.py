@@ -33,9 +33,9 @@ INTERFACE = tuple(f"parity.{name}" for name in parity.__all__)
 DECLARING = (
     *(
         "parity.ops.declaration.Declaration",
-        "parity.ops.declaration.Named",
+        "parity.ops.declaration.NamedCase",
         "parity.ops.case_view.Step",
-        "parity.ops.case_view.Given",
+        "parity.ops.case_view.CaseView",
     ),
     *(f"parity.reference.{name}" for name in ("within", "Expected", "Bounds", "Limits")),
 )

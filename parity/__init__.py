@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.platform.lazy_imports import later
+from parity.platform.lazy_imports import lazy_getattr
+from parity.platform.version import __version__
 
 if TYPE_CHECKING:
     from parity.application import (
@@ -48,6 +49,7 @@ __all__ = [
     "Settings",
     "Stored",
     "Suite",
+    "__version__",
     "differences",
     "explain",
     "find_suite",
@@ -55,9 +57,7 @@ __all__ = [
     "replay",
 ]
 
-__version__ = "0.1.0"
-
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "parity.application": "Difference Measured Prepared Recorded Results Run Settings Stored",

@@ -18,7 +18,7 @@ __all__ = [
     "MissingTool",
     "NotAvailable",
     "ParityError",
-    "SystemLacks",
+    "ResourceExhausted",
     "Unreferenced",
     "Unsupported",
     "UsageError",
@@ -53,7 +53,7 @@ class NotAvailable(ParityError):
     exit_code = 3
 
 
-class SystemLacks(NotAvailable):
+class ResourceExhausted(NotAvailable):
     """The system lacks space, memory, or permission to write: a failure that says nothing about a kernel."""
 
 

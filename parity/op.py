@@ -15,15 +15,15 @@ from parity.cases.parser import check, parsed
 from parity.cases.strategies import cases_of
 from parity.model.case import Case
 from parity.model.launch import Launch, Tiled
-from parity.ops.case_view import Given, Params, Shape, Step, given_of
-from parity.ops.declaration import Declaration, Named
+from parity.ops.case_view import CaseView, Params, Shape, Step, case_view
+from parity.ops.declaration import Declaration, NamedCase
 from parity.ops.lowering import Call, Work, call_of, timed, work_of
 from parity.ops.validation import check_declaration
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-__all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "Work"]
+__all__ = ["Call", "CaseView", "Entry", "NamedCase", "Op", "Params", "Shape", "Step", "Work"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,9 @@ class Op(Declaration):
         """
         check(self, case)
 
-    def given(self, case: Case) -> Given:
+    def given(self, case: Case) -> CaseView:
         """The view of a case that functions and expressions of the declaration have."""
-        return given_of(self, case)
+        return case_view(self, case)
 
     def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:
         """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""

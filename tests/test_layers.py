@@ -1,100 +1,141 @@
-"""Imports go down only: what stands higher in the list may import what stands lower."""
+"""Imports only go down the layout table of CONTRIBUTING.md, and no modules import each other in a cycle."""
 
 import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
+ROOT = Path(__file__).parents[1]
+PARITY = ROOT / "parity"
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+LAYOUT = re.findall(r"^\| `(\w+)` \|", PAGE.partition("## Layout")[2].partition("\n## ")[0], re.MULTILINE)
+"""The packages from the bottom up, as the table lists them."""
 
-PARITY = Path(__file__).parent.parent / "parity"
+WITHOUT_MODULES = {"include", "template"}
+LOOSE = {"__init__", "__main__", "errors", "op", "pytest_plugin"}
+"""The modules that are not in a package."""
 
-# From the top. What is not named is below all of them. The package itself imports its interface when that is used.
-LAYERS = (
-    ("__main__", "__init__"),
-    ("pytest_plugin",),
-    ("cli", "testing"),
-    ("application",),
-    ("report", "cluster"),
-    ("knobs",),
-    ("mutation",),
-    ("engine",),
-    ("runners", "static", "guess"),
-    ("hip",),
-    ("emulator",),
-    ("toolchain",),
-    ("suite",),
-)
-DEPTHS = {name: depth for depth, names in enumerate(LAYERS) for name in names}
-PARTS = sorted({path.relative_to(PARITY).parts[0].removesuffix(".py") for path in PARITY.rglob("*.py")})
+
+def modules() -> dict[str, Path]:
+    """Every module of parity by its dotted name."""
+    found = {}
+    for path in PARITY.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[1] not in WITHOUT_MODULES:
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The parts of parity that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("parity."):
-            yield node.module.split(".")[1]
+    """The modules of parity that a module imports: anywhere in it, in functions and for type checkers alike."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "parity":
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield submodule if submodule in MODULES else str(node.module)
         elif isinstance(node, ast.Import):
-            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("parity."))
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "parity")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_imports_go_down(part):
-    own = PARITY / part
-    files = own.rglob("*.py") if own.is_dir() else [own.with_suffix(".py")]
-    depth, lowest = DEPTHS.get(part, len(LAYERS)), len(LAYERS)
-    above = {name for name, place in DEPTHS.items() if place <= depth < lowest or place < depth} - {part}
-    assert not {(path.name, name) for path in files for name in imports(path) if name in above}
+GRAPH = {name: {other for other in imports(path) if other != name} for name, path in MODULES.items()}
 
 
-def test_every_layer_exists():
-    assert DEPTHS.keys() <= {*PARTS}
+def package(module: str) -> str:
+    """The row of the table that a module belongs to."""
+    return module.split(".")[1] if "." in module else "__init__"
 
 
-@pytest.mark.parametrize("package", ["engine", "runners", "testing"])
-def test_no_two_modules_of_a_package_need_each_other(package):
-    """Not even for their types."""
-    needs = {path.stem: set(siblings(path, package)) for path in (PARITY / package).glob("*.py")}
-    assert not {(one, other) for one, others in needs.items() for other in others if one in needs.get(other, ())}
+def upward(graph: Mapping[str, set[str]], layout: list[str]) -> list[str]:
+    """The imports that point up the table."""
+    depth = {name: number for number, name in enumerate(layout)}
+    edges = ((module, other) for module, others in graph.items() for other in others)
+    return sorted(f"{one} imports {two}" for one, two in edges if depth[package(two)] > depth[package(one)])
 
 
-def siblings(path: Path, package: str) -> Iterator[str]:
-    """The modules of its package that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"parity.{package}"):
-            below = node.module.split(".")[2:]
-            yield from below or [name.name for name in node.names]
+def cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """The modules of one import cycle, or an empty list."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_layout_table_lists_every_package_once():
+    assert len(LAYOUT) == len(set(LAYOUT))
+    assert {package(module) for module in MODULES} == set(LAYOUT)
+
+
+def test_imports_only_go_down_the_layout_table():
+    assert not upward(GRAPH, LAYOUT)
+
+
+def test_upward_import_is_reported():
+    graph = {"parity.model.case": {"parity.engine.plan"}, "parity.engine.plan": set[str]()}
+    assert upward(graph, LAYOUT) == ["parity.model.case imports parity.engine.plan"]
+
+
+def test_no_modules_import_each_other_in_a_cycle():
+    assert not cycle(GRAPH)
+
+
+def test_import_cycle_of_three_modules_is_reported():
+    assert set(cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
+
+
+def test_imports_in_functions_and_for_type_checkers_count(tmp_path):
+    source = tmp_path / "module.py"
+    source.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from parity.op import Op\n"
+        "def f():\n    from parity.engine import plan\n    import parity.model.case\n"
+    )
+    assert set(imports(source)) == {"parity.op", "parity.engine.plan", "parity.model.case"}
+
+
+def test_porting_knows_nothing_of_ops_and_runs():
+    allowed = {"errors", "platform", "model", "compilers", "porting"}
+    others = {other for module, others in GRAPH.items() if package(module) == "porting" for other in others}
+    assert {package(other) for other in others} <= allowed
+
+
+def test_few_modules_are_outside_of_packages():
+    assert {path.stem for path in PARITY.glob("*.py")} <= LOOSE
 
 
 def strings(path: Path) -> Iterator[ast.Constant]:
-    """The string literals of a module that are no docstrings."""
-    tree = ast.parse(path.read_text())
+    """The string literals of a module that are not docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts)
 
 
-def test_targets_are_named_in_their_table_alone():
+def test_targets_are_named_only_in_their_table():
     name = re.compile(r"gfx[0-9a-f]{3,}|sm_[0-9]+[a-z]?")
     found = {(path.name, each.value) for path in PARITY.rglob("*.py") for each in strings(path)}
     assert not [(file, value) for file, value in found if isinstance(value, str) and name.fullmatch(value)]
 
 
-def test_what_kind_of_evidence_a_column_has_is_asked_of_the_column():
+def test_only_columns_compare_kinds_of_evidence():
+    allowed = {"runners", "records.py"}
     asked = [
         (path.name, node.lineno)
         for path in PARITY.rglob("*.py")
-        if "runners" not in path.parts and path.name != "results.py"
-        for node in ast.walk(ast.parse(path.read_text()))
+        if not allowed & {path.name, *path.parts}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare) and any("Evidence." in ast.unparse(each) for each in node.comparators)
     ]
     assert not asked
 
 
-def test_the_engine_itself_imports_nothing_that_draws_or_prints():
-    program = (
-        "import sys, parity.engine; print(*{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'} & sys.modules.keys())"
-    )
+def test_importing_the_engine_imports_nothing_that_draws_or_prints():
+    heavy = "{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'}"
+    program = f"import sys, parity.engine; print(*{heavy} & sys.modules.keys())"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert not found.split()

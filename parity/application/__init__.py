@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parity.application.columns import Columns, columns, default_runners  # now, as a module has the name of a function
-from parity.platform.lazy_imports import later
+from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from parity.application.explanation import explain
-    from parity.application.loading import Reported
+    from parity.application.loading import LoadedRun
     from parity.application.measuring import Measured
     from parity.application.merging import Merged, costs_of, merge, merge_recordings, write_part
     from parity.application.recording import Recorded
@@ -24,11 +24,11 @@ __all__ = [
     "RECORD",
     "Columns",
     "Difference",
+    "LoadedRun",
     "Measured",
     "Merged",
     "Prepared",
     "Recorded",
-    "Reported",
     "Results",
     "Run",
     "Settings",
@@ -45,13 +45,13 @@ __all__ = [
     "write_part",
 ]
 
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "explanation": "explain",
         "measuring": "Measured",
         "recording": "Recorded",
-        "loading": "Reported",
+        "loading": "LoadedRun",
         "results": "RECORD Results Stored load",
         "run": "Prepared Run Settings replay",
         "merging": "Merged costs_of merge merge_recordings write_part",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from parity.application.columns import both_sides
 from parity.application.run import Prepared, Run, Settings
-from parity.bisect import Answer, turn_each
+from parity.bisect import BisectResult, turn_each
 from parity.engine import Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.suite.loading import Suite
@@ -56,7 +56,7 @@ def prepared(
     return alone if failed or not alone.plan.tasks else of(*both)
 
 
-def answer(built: Prepared, progress: Progress = quiet) -> Answer:
+def answer(built: Prepared, progress: Progress = quiet) -> BisectResult:
     """Turn the knobs, each alone.
 
     Raises:

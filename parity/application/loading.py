@@ -34,7 +34,7 @@ from parity.report.html import Shown, Sources
 from parity.report.matrix import matrix_of_records
 from parity.runners.recording import MEASUREMENTS, Environment
 
-__all__ = ["FOOTPRINTS", "MATRIX", "Reported", "written_at"]
+__all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
 
 MATRIX = "matrix.json"
 """The file of a results folder with the matrix; a run that was killed left none."""
@@ -49,7 +49,7 @@ class _Footprints:
 
 
 @dataclass(frozen=True)
-class Reported:
+class LoadedRun:
     """A run as its files tell it. ``name`` is where it was read, ``date`` when it was written (ISO 8601)."""
 
     name: str
@@ -61,7 +61,7 @@ class Reported:
     measurements: tuple[Measurement, ...] = ()
 
     @classmethod
-    def read(cls, path: str | Path) -> Reported:
+    def read(cls, path: str | Path) -> LoadedRun:
         """The run in an output folder of ``parity run``, in its record, in a ZIP file with such a folder, or in a
         recording, which is judged for that.
 
@@ -84,7 +84,7 @@ class Reported:
         return _of_files(str(place), {RECORD: content_of(record), **files}, written_at(record))
 
     @classmethod
-    def joined(cls, runs: Sequence[Reported]) -> Reported:
+    def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:
         """Several runs as one, with the columns of all; where two have a kernel in the same column, the later run that
         executed it counts.
         """
@@ -117,7 +117,7 @@ def written_at(path: Path) -> str:
     return datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 
-def _of_archive(path: Path) -> Reported:
+def _of_archive(path: Path) -> LoadedRun:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if Path(name).name == RECORD]
@@ -134,12 +134,12 @@ def _of_archive(path: Path) -> Reported:
     return _of_files(str(path), files, date.isoformat(timespec="seconds"))
 
 
-def _of_recording(path: Path) -> Reported:
+def _of_recording(path: Path) -> LoadedRun:
     results = Run.of(runners=[f"recorded={path}"]).build().execute()
     measured, _ = recorded_measurements(results.run)
     matrix = replace(results, measured=first_measured(measured)).matrix
     head = next(iter(results.run.columns.recordings.values())).head
-    return Reported(
+    return LoadedRun(
         str(path),
         document(matrix),
         tuple(results.records),
@@ -148,7 +148,7 @@ def _of_recording(path: Path) -> Reported:
     )
 
 
-def _of_files(name: str, files: Mapping[str, bytes], date: str) -> Reported:
+def _of_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
     record = parse_record(files[RECORD], name if Path(name).is_file() else f"{name}: {RECORD}")
     if MATRIX in files:
         matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}")
@@ -158,7 +158,7 @@ def _of_files(name: str, files: Mapping[str, bytes], date: str) -> Reported:
     footprints = (
         read_json(files[FOOTPRINTS], _Footprints, f"{name}: {FOOTPRINTS}").kernels if FOOTPRINTS in files else ()
     )
-    return Reported(
+    return LoadedRun(
         name,
         matrix,
         record.records,
@@ -169,7 +169,7 @@ def _of_files(name: str, files: Mapping[str, bytes], date: str) -> Reported:
     )
 
 
-def _joined(one: Reported, other: Reported) -> Reported:
+def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
     columns = list(one.matrix.columns)
     names = [(each.runner, each.target) for each in columns]
     columns += [each for each in other.matrix.columns if (each.runner, each.target) not in names]

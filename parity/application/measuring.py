@@ -11,7 +11,7 @@ from parity.engine import Plan, Progress, quiet
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
 from parity.report import bench_frame
-from parity.report.bench import Results
+from parity.report.bench import BenchResults
 
 if TYPE_CHECKING:
     import pandas
@@ -42,9 +42,9 @@ class Measured:
         """
         return bench_frame(self.measurements)
 
-    def results(self, arguments: Iterable[str] = ()) -> Results:
+    def results(self, arguments: Iterable[str] = ()) -> BenchResults:
         """The measurements with where they were made; ``arguments`` are those of the command."""
-        return Results(
+        return BenchResults(
             self.measurements,
             {column.target: column.device or column.runner for column in self.plan.columns},
             self.ceilings,

@@ -8,13 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import parity
 from parity.application.run import Prepared
 from parity.engine import Journal, Progress, quiet
 from parity.errors import NotAvailable
-from parity.mutation import Recall, Settings, Subject, Tried, Usual, mutate, recall_of
+from parity.mutation import MutantResult, Recall, Settings, Subject, UnmutatedResult, mutate, recall_of
 from parity.platform.cache import digest
 from parity.platform.files import below
+from parity.platform.version import PACKAGE
 
 __all__ = ["JOURNAL", "Planted", "plant"]
 
@@ -29,7 +29,7 @@ class Planted:
     ``resumed`` of them were known from a run before. ``problems`` say in which kernels nothing could be planted.
     """
 
-    tried: tuple[Tried, ...]
+    tried: tuple[MutantResult, ...]
     recall: Recall
     seconds: float
     resumed: int = 0
@@ -43,7 +43,7 @@ def plant(
     folder: Path,
     *,
     progress: Progress = quiet,
-    each: Callable[[Tried], None] | None = None,
+    each: Callable[[MutantResult], None] | None = None,
 ) -> Planted:
     """Plant faults in AMD's kernels of a run, to the end or to Ctrl-C; ``folder`` keeps the journal.
 
@@ -55,14 +55,14 @@ def plant(
     problems: dict[str, None] = {}
     start = time.perf_counter()
     stopped: KeyboardInterrupt | NotAvailable | None = None
-    tried: list[Tried] = []
+    tried: list[MutantResult] = []
 
     def problem(subject: Subject, error: Exception) -> None:
         problems.setdefault(f"{subject.op} on {subject.column.target}: {error}")
 
     budgets: dict[tuple[str, str], float] = {}
 
-    def measured(subject: Subject, usual: Usual) -> None:
+    def measured(subject: Subject, usual: UnmutatedResult) -> None:
         entry = run.suite.entry(subject)
         for kernel in entry.kernels:
             budgets[kernel, subject.column.target] = round(usual.budget, 6)
@@ -76,7 +76,7 @@ def plant(
         "search": settings.search,
     }
     advice = "choose another folder with --output"
-    with Journal(folder / JOURNAL, Tried, decides, "planted faults", advice) as journal:
+    with Journal(folder / JOURNAL, MutantResult, decides, "planted faults", advice) as journal:
         known = {one.mutant.key: one for one in journal.entries}
         try:
             with closing(  # type: ignore[type-var]
@@ -123,5 +123,5 @@ def _subjects(prepared: Prepared) -> Iterator[Subject]:
 
 def _own_digest() -> str:
     """Of parity itself: what it draws and how it compares decides, too."""
-    here = Path(parity.__file__).parent
+    here = PACKAGE
     return digest(*(path.read_bytes() for path in sorted(below(here, ".py", ".csv"))))

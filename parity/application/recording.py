@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from parity.application.measuring import measure
 from parity.engine import Journal, Plan, Progress, outcomes, quiet, recording_journal
 from parity.engine.recording import Finished
-from parity.errors import NotAvailable, SystemLacks, UsageError
+from parity.errors import NotAvailable, ResourceExhausted, UsageError
 from parity.platform.cache import digest
 from parity.report.bench import bench_json
 from parity.runners import described, runner
@@ -32,7 +32,7 @@ class Recorded:
 
     file: Path
     cases: tuple[RecordedCase, ...] = ()
-    stopped: KeyboardInterrupt | SystemLacks | None = None
+    stopped: KeyboardInterrupt | ResourceExhausted | None = None
     kept: str = ""
 
 
@@ -70,7 +70,7 @@ def record(
             )
             attached = {MEASUREMENTS: _measurements(prepared, progress, arguments)} if measured else {}
             write_recording(file, head, plan.code.values(), cases, attached)
-        except (KeyboardInterrupt, SystemLacks) as problem:
+        except (KeyboardInterrupt, ResourceExhausted) as problem:
             kept = f"{_share(journal, plan)} are in {journal.path}; the same command continues there"
             return Recorded(file, stopped=problem, kept=kept)
         journal.remove()

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from parity import __version__
 from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
@@ -24,8 +23,8 @@ from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column
+from parity.engine.cuda_oracle import CudaOracle
 from parity.engine.cuda_oracle import Side as Executed
-from parity.engine.cuda_oracle import Standard
 from parity.engine.judging import Checked
 from parity.engine.worker import Worker
 from parity.errors import ParityError, Unreferenced, UsageError
@@ -35,6 +34,7 @@ from parity.model.dtypes import Array, DType, of_array
 from parity.model.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
 from parity.platform.files import writing
+from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
@@ -278,7 +278,7 @@ def _by_cuda(
     try:
         if mine is None:
             raise Unreferenced("nothing was executed")
-        return dict(Standard(call, outputs, mine, sides.get(cuda)).expected(unlike)), [
+        return dict(CudaOracle(call, outputs, mine, sides.get(cuda)).expected(unlike)), [
             f"{note}, but for what roundings explain (docs/tolerance-model.md of parity, section 10)."
         ]
     except Unreferenced as error:

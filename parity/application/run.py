@@ -36,7 +36,7 @@ from parity.engine import (
 )
 from parity.engine import run as stream
 from parity.engine.pool import Pools, worker_pool
-from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, refusal
 from parity.op import Entry
 from parity.platform.cache import digest
 from parity.platform.files import below
@@ -360,7 +360,7 @@ class Prepared:
         except OSError as error:
             if error.errno not in SYSTEM_ERRORS:
                 raise
-            stopped = SystemLacks(refusal(error))
+            stopped = ResourceExhausted(refusal(error))
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
 

@@ -3,6 +3,6 @@
 from parity.bisect.changed_lines import Change, changes
 from parity.bisect.compiler_options import KNOBS
 from parity.bisect.rebuild import Turn
-from parity.bisect.search import Answer, Effect, State, state_of, turn_each
+from parity.bisect.search import BisectResult, Effect, State, state_of, turn_each
 
-__all__ = ["KNOBS", "Answer", "Change", "Effect", "State", "Turn", "changes", "state_of", "turn_each"]
+__all__ = ["KNOBS", "BisectResult", "Change", "Effect", "State", "Turn", "changes", "state_of", "turn_each"]

@@ -15,7 +15,7 @@ from parity.compare import Conclusion, Status
 from parity.compilers.rocm import other_headers, with_headers
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Plan, Progress, Task, quiet
-from parity.engine.calls import Died, Late, fault_of
+from parity.engine.calls import CallTimeout, WorkerCrashed, fault_of
 from parity.engine.judging import verdict_of
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
@@ -23,7 +23,7 @@ from parity.errors import NotAvailable, UsageError
 from parity.porting.hipify import HELPFUL
 from parity.suite.loading import Suite
 
-__all__ = ["Answer", "Effect", "State", "turn_each"]
+__all__ = ["BisectResult", "Effect", "State", "turn_each"]
 
 LIMIT = 5
 """Times of the limit of one case that a knob may take, with its compilation."""
@@ -49,7 +49,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class BisectResult:
     """A case as it is built, ``before`` (one for each side), and with each knob turned."""
 
     case: str
@@ -105,7 +105,7 @@ def state_of(records: Sequence[CaseRecord]) -> State | None:
     return State.DIFFERS if any(each is not Conclusion.SAME for each in compared) else State.SAME
 
 
-def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress = quiet) -> Answer:
+def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress = quiet) -> BisectResult:
     """Turn every knob of every side that can change what becomes of the one case of a plan.
 
     Of AMD's targets the first is examined on which the case fails, else the first that differs from CUDA's side.
@@ -134,7 +134,7 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
             found[future] = _turned(future, *trying[future], suite, limit)
             progress("turning", done, len(trying))
     entry = suite.entry(task)
-    return Answer(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
+    return BisectResult(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
 
 
 def _subjects(
@@ -192,11 +192,11 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
     """The records that a worker has; those of a case that ended its process say so."""
     try:
         return future.result()
-    except (Died, Late) as error:
+    except (WorkerCrashed, CallTimeout) as error:
         return _ended(error, task, suite, limit)
 
 
-def _ended(error: Died | Late, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
+def _ended(error: WorkerCrashed | CallTimeout, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
     """The records of a case that ended its process."""
     assert task.cases
     entry, verdict = suite.entry(task), verdict_of(fault_of(error, limit))
@@ -207,5 +207,5 @@ def _turned(future: Future[Turn], subject: Subject, knob: Knob, how: str, suite:
     """The answer of a worker."""
     try:
         return future.result()
-    except (Died, Late) as error:
+    except (WorkerCrashed, CallTimeout) as error:
         return Turn(knob, subject.column, how, _ended(error, subject.task, suite, limit))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.compilers import clang, disassembler, nvcc, rocm, zig
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.diagnostics import diagnostics
 from parity.compilers.targets import TARGETS, Target, target
 from parity.errors import UsageError
@@ -356,7 +356,7 @@ def _sources(
     return found
 
 
-def _with_arch(side: Side, arch: int | None, texts: Iterable[str]) -> Side:
+def _with_arch(side: CompileOptions, arch: int | None, texts: Iterable[str]) -> CompileOptions:
     """The side with ``__CUDAARCH__`` defined, if a source asks for it and a project says what it is."""
     asked = arch is not None and any(ARCH in text for text in texts)
     return replace(side, flags=(f"-D{ARCH}={arch}", *side.flags)) if asked else side

@@ -11,8 +11,8 @@ from parity.data.layouts import in_rows
 from parity.model.case import Case
 from parity.model.dtypes import DType
 from parity.model.layout import Layout, contiguous
-from parity.ops.case_view import Given, given_of
-from parity.ops.declaration import Declaration, Named
+from parity.ops.case_view import CaseView, case_view
+from parity.ops.declaration import Declaration, NamedCase
 
 __all__ = ["bench_cases", "divergences_of", "edge_cases", "named_cases", "own_launch"]
 
@@ -21,7 +21,7 @@ BENCH_BYTES = 2**28
 
 
 @dataclass(frozen=True)
-class Walk:
+class StridedTemplate:
     """A case of each kernel that walks over elements: all tensors have one layout, and the inputs data of one stream.
 
     Without ``data`` that is a usual stream. ``aliased`` is the layout of the second of two operands in the same memory.
@@ -37,28 +37,34 @@ class Walk:
 
 
 WALKS = (
-    Walk("more elements than threads, and some left over", "2051", "launch=2x33"),
-    Walk("many blocks: some may work for others", "2x1031", "launch=4096x1"),
-    Walk("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
-    Walk("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
-    Walk("more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"),
-    Walk("one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"),
-    Walk("one element, without dims", "()", "launch=2x33"),
-    Walk("more elements than threads, special values", "2051", "launch=2x33", data="special"),
-    Walk(
+    StridedTemplate("more elements than threads, and some left over", "2051", "launch=2x33"),
+    StridedTemplate("many blocks: some may work for others", "2x1031", "launch=4096x1"),
+    StridedTemplate("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
+    StridedTemplate("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
+    StridedTemplate(
+        "more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"
+    ),
+    StridedTemplate(
+        "one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"
+    ),
+    StridedTemplate("one element, without dims", "()", "launch=2x33"),
+    StridedTemplate("more elements than threads, special values", "2051", "launch=2x33", data="special"),
+    StridedTemplate(
         "more elements than threads, halfway between numbers of fewer bits",
         "2051",
         "launch=2x33",
         "halfway",
         narrowing=True,
     ),
-    Walk("two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"),
+    StridedTemplate(
+        "two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"
+    ),
 )
 """The ways, fast and slow, that each kernel which walks over elements has to get right."""
 
 
 @dataclass(frozen=True)
-class Edge:
+class EdgeTemplate:
     """A case of each kernel that takes such data: a drawn one, with all inputs that take them from ``stream``.
 
     An input takes them if the op names one of these streams for its floating-point type, integer type, or blocks.
@@ -81,11 +87,13 @@ class Edge:
 
 
 EDGES = (
-    Edge("rows of one special value each", "runs", floats=("special",), integers=("special",)),
-    Edge("halfway between numbers of fewer bits", "halfway", floats=("normal",), integers=("special", "bits")),
-    Edge("subnormal scales", "subnormal", blocks=("special",)),
-    Edge("rows of one extreme value each", "extreme", floats=("special",), integers=("special",), in_rows=True),
-    Edge("rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5),
+    EdgeTemplate("rows of one special value each", "runs", floats=("special",), integers=("special",)),
+    EdgeTemplate("halfway between numbers of fewer bits", "halfway", floats=("normal",), integers=("special", "bits")),
+    EdgeTemplate("subnormal scales", "subnormal", blocks=("special",)),
+    EdgeTemplate("rows of one extreme value each", "extreme", floats=("special",), integers=("special",), in_rows=True),
+    EdgeTemplate(
+        "rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5
+    ),
 )
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads of a launch in which some blocks may work for others, and a thread is alone."""
@@ -103,7 +111,7 @@ _LAUNCH = re.compile(r"\b(launch|threads)=")
 def named_cases(op: Declaration, dtypes: Sequence[str], launches: str) -> list[tuple[str, Case]]:
     """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
     types = op.bind(dtypes)
-    found = [Named(walk.title, _items_of(op, walk, types)) for walk in _walks_of(op, dtypes)]
+    found = [NamedCase(walk.title, _items_of(op, walk, types)) for walk in _walks_of(op, dtypes)]
     chosen = _meant_for(op, dtypes, (*found, *op.named))
     if launches == "host":
         chosen = [each for each in chosen if not own_launch(each.items)]
@@ -127,7 +135,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
         spaced = (_spaced(op, each, edge.gap) for each in small)
         of = next((new for old, new in zip(small, spaced, strict=True) if new != old), None) if edge.gap else base
         case = of and _with_data(op, of, edge)
-        if case and case != base and case not in drawn and not complaint_of(given_of(op, case)):
+        if case and case != base and case not in drawn and not complaint_of(case_view(op, case)):
             found.append((edge.title, case))
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not walked and case not in drawn:
@@ -135,7 +143,7 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     return found
 
 
-def _with_data(op: Declaration, case: Case, edge: Edge) -> Case:
+def _with_data(op: Declaration, case: Case, edge: EdgeTemplate) -> Case:
     """A case with the data of an edge in each input that takes them."""
     types, tensors = op.bind(case.dtypes), dict(case.tensors)
     for number, name in enumerate(name for name in op.filled if name in tensors and name not in op.indices):
@@ -176,7 +184,7 @@ def bench_cases(op: Declaration, dtypes: Sequence[str], small: bool) -> list[tup
     return [(title, parsed(op, _text(op, dtypes, each))) for title, each in items]
 
 
-def _meant_for(op: Declaration, dtypes: Sequence[str], cases: Iterable[Named]) -> list[Named]:
+def _meant_for(op: Declaration, dtypes: Sequence[str], cases: Iterable[NamedCase]) -> list[NamedCase]:
     """The cases that are for these dtypes."""
     return [n for n in cases if n.only is None or op.ask(f"only of {n.title!r}", n.only, *dtypes)]
 
@@ -185,13 +193,13 @@ def _text(op: Declaration, dtypes: Sequence[str], items: str) -> str:
     return f"{op.name}[{','.join(dtypes)}]({items})"
 
 
-def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[Named]:
+def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[NamedCase]:
     types = op.bind(dtypes)
     count = BENCH_BYTES // max(op.dtype_of(kind, types).itemsize for kind in op.kinds.values())
     if not _all_may_be(op, contiguous((count,)), dtypes):
         return ()
     flags = " null-info" * ("null-info" in op.flags)
-    return (Named("contiguous", _items(op, f"{count}|16384", types) + flags),)
+    return (NamedCase("contiguous", _items(op, f"{count}|16384", types) + flags),)
 
 
 def _all_may_be(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
@@ -200,13 +208,13 @@ def _all_may_be(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
         return False
     types = op.bind(dtypes)
     params = {name: _usual(op.dtype_of(kind, types)) for name, kind in op.params.items()}
-    given = Given(op, dict.fromkeys(op.tensors, layout), params, types)
+    given = CaseView(op, dict.fromkeys(op.tensors, layout), params, types)
     if complaint_of(given) or any(each != layout.shape for each in given.shapes.values()):
         return False
     return not any(op.strides_of(name).complaint(layout) for name in op.tensors)
 
 
-def _walks_of(op: Declaration, dtypes: Sequence[str]) -> list[Walk]:
+def _walks_of(op: Declaration, dtypes: Sequence[str]) -> list[StridedTemplate]:
     """The walks that fit an op, and that are about something that it has."""
     if not op.grid_stride or op.then:
         return []
@@ -221,7 +229,7 @@ def _walks_of(op: Declaration, dtypes: Sequence[str]) -> list[Walk]:
     ]
 
 
-def _items_of(op: Declaration, walk: Walk, types: Mapping[str, DType]) -> str:
+def _items_of(op: Declaration, walk: StridedTemplate, types: Mapping[str, DType]) -> str:
     """The items of a walk's case; the first of two operands in the same memory decides what is there."""
     items = _items(op, walk.layout, types, walk.data)
     if walk.aliased and op.aliased:

@@ -13,7 +13,7 @@ from parity.dsl.expression import Scope
 from parity.errors import UsageError
 from parity.model.case import Case, Tensor
 from parity.model.layout import Layout, contiguous
-from parity.ops.case_view import given_of
+from parity.ops.case_view import case_view
 from parity.ops.declaration import Declaration
 
 __all__ = ["Constants", "variant"]
@@ -58,7 +58,7 @@ def variant(op: Declaration, case: Case, constants: Constants, random: Random) -
         return None
     try:
         found = parsed(op, str(changed))
-        outputs = given_of(op, found).shapes.values()
+        outputs = case_view(op, found).shapes.values()
     except UsageError:
         return None
     return found if all(math.prod(shape) <= LARGEST for shape in outputs) else None
@@ -98,7 +98,7 @@ def _shape(old: tuple[int, ...], constants: Constants, random: Random) -> tuple[
 
 
 def _stated(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    names = dict(given_of(op, case).scope.names)
+    names = dict(case_view(op, case).scope.names)
     free = [name for name in op.stated.free if name in names and name not in op.params]
     if not free:
         return None

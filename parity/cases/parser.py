@@ -14,13 +14,13 @@ from parity.data.indices import INDEX_STREAMS, is_sentinel
 from parity.data.streams import has_stream, streams_of, unknown_stream
 from parity.dsl.arguments import in_range
 from parity.dsl.expression import Scope
-from parity.dsl.shapes import Misfit
+from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError, natural, nearest
 from parity.model.case import Case, Tensor, split
 from parity.model.dtypes import DType
 from parity.model.launch import BLOCK
 from parity.model.layout import Layout
-from parity.ops.case_view import Given, given_of
+from parity.ops.case_view import CaseView, case_view
 from parity.ops.declaration import Declaration
 
 __all__ = ["broken", "check", "complaint_of", "parsed"]
@@ -103,12 +103,12 @@ def check(op: Declaration, case: Case) -> None:
     for name, tensor in tensors.items():
         if len(tensor.layout.shape) > MAX_RANK:
             raise UsageError(f"{name}={tensor} has {len(tensor.layout.shape)} dims; kernels take up to {MAX_RANK}")
-    given = given_of(op, case)
+    given = case_view(op, case)
     if complaint := complaint_of(given):
-        raise Misfit(f"{case} does not fit together: {complaint}")
+        raise ShapeMismatch(f"{case} does not fit together: {complaint}")
     for name, tensor in tensors.items():
         if complaint := op.strides_of(name).complaint(tensor.layout):
-            raise Misfit(f"{name}={tensor}: {complaint}")
+            raise ShapeMismatch(f"{name}={tensor}: {complaint}")
         kind = op.dtype_of(op.tensors[name], types)
         streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))
         if name in op.filled and not tensor.data:
@@ -132,7 +132,7 @@ def check(op: Declaration, case: Case) -> None:
         raise UsageError(f"{case}: the kernel of {op.name} needs the launch of its own rule, which is {rule}")
 
 
-def _check_ids(name: str, case: Case, given: Given) -> None:
+def _check_ids(name: str, case: Case, given: CaseView) -> None:
     op, tensor = given.op, case.tensor(name)
     bound = given.number(op.indices[name], "indices")
     streams = op.streams_for(name)
@@ -151,7 +151,7 @@ def _check_ids(name: str, case: Case, given: Given) -> None:
         )
 
 
-def complaint_of(given: Given) -> str:
+def complaint_of(given: CaseView) -> str:
     """The error message for a case whose parts do not fit together, or an empty string."""
     op = given.op
     try:
@@ -167,7 +167,7 @@ def complaint_of(given: Given) -> str:
             given.shapes  # noqa: B018 - no extent of an output may be negative
         if not op.launch:
             given.grid  # noqa: B018 - a device can launch it
-    except Misfit as misfit:
+    except ShapeMismatch as misfit:
         return str(misfit)
     return ""
 

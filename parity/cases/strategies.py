@@ -11,11 +11,11 @@ from parity.data.extents import draw_values
 from parity.data.layouts import LAUNCHES, Draw, pick, shape
 from parity.data.parameters import parameter
 from parity.dsl.expression import Expression, Scope, Value
-from parity.dsl.shapes import Misfit
+from parity.dsl.shapes import ShapeMismatch
 from parity.model.case import Case, Tensor
 from parity.model.dtypes import DType
 from parity.model.layout import Layout
-from parity.ops.case_view import given_of
+from parity.ops.case_view import case_view
 from parity.ops.declaration import WHOLE, Declaration
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
         case = Case(
             op.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch, threads
         )
-        if not op.layouts and complaint_of(given_of(op, case)):
+        if not op.layouts and complaint_of(case_view(op, case)):
             reject()
         return case
 
@@ -106,7 +106,7 @@ def _drawn(op: Declaration, draw: Draw) -> Mapping[str, Any]:
             reject()
         with op.naming("shapes"):
             shapes = {name: op.stated.shape(name, scope) for name in op.tensors}
-    except Misfit:
+    except ShapeMismatch:
         reject()
     return {**scope.names, **{name: op.strides_of(name).draw(draw, of) for name, of in shapes.items()}}
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, nearest, refusal
 from parity.platform.signals import INTERRUPTED, held
+from parity.platform.version import __version__
 
 __all__ = ["main", "parser"]
 
@@ -215,7 +215,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"parity {parity.__version__}")
+        print(f"parity {__version__}")
         parser.exit()
 
 

@@ -26,7 +26,7 @@ from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, count_of
 from parity.platform.files import regular, writing
 from parity.platform.signals import INTERRUPTED
-from parity.report.bench import Results, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
+from parity.report.bench import BenchResults, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 
 __all__ = ["main", "options"]
 
@@ -117,7 +117,7 @@ def _write(path: Path, text: str = "") -> None:
             file.write(text)
 
 
-def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
+def _summary(results: BenchResults, baseline: Baseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
     text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
@@ -133,7 +133,7 @@ def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
 
 
-def _code(results: Results, built: Sequence[Built]) -> int:
+def _code(results: BenchResults, built: Sequence[Built]) -> int:
     slower = any(change.verdict is Changed.SLOWER for change in results.changes)
     problems = [m.problem for m in results.measurements if m.problem]
     unjudged = [problem for problem in problems if problem.startswith(NOT_JUDGED)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.loading import Reported
+from parity.application.loading import LoadedRun
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
 from parity.report.changes import compared
@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Print what changed; 1 if something got worse."""
-    found = compared(Reported.read(arguments.old), Reported.read(arguments.new))
+    found = compared(LoadedRun.read(arguments.old), LoadedRun.read(arguments.new))
     if arguments.json:
         print_json(as_dict(found))
     elif arguments.markdown:

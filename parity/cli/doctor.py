@@ -17,7 +17,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-import parity
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
 from parity.compilers import zig
@@ -34,6 +33,7 @@ from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint import nvdisasm
 from parity.platform.cache import default_root
 from parity.platform.cache_eviction import LIMIT, limit, size
+from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
@@ -89,7 +89,7 @@ def facts() -> Iterator[Fact]:
 
 
 def _machine() -> Iterator[Fact]:
-    yield Fact("machine", "parity", f"{parity.__version__} in {Path(parity.__file__).parent}")
+    yield Fact("machine", "parity", f"{__version__} in {PACKAGE}")
     yield Fact("machine", "Python", f"{platform.python_version()}, {sys.executable}")
     yield Fact("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
 

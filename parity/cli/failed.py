@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.loading import Reported
+from parity.application.loading import LoadedRun
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.op import Entry
@@ -38,7 +38,7 @@ def failed_of(arguments: argparse.Namespace, suite: Suite, selection: Selection)
     kernels = {entry.kernel: entry for entry in suite.entries_of(selection)}
     entries: dict[Entry, None] = {}
     cases: dict[Case, None] = {}
-    for record in Reported.read(place).failed:
+    for record in LoadedRun.read(place).failed:
         if (entry := kernels.get(record.kernel)) is None:
             continue
         try:

@@ -24,7 +24,7 @@ from parity.compilers.nvcc import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown
-from parity.inference.facts import Given, Probed
+from parity.inference.facts import InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch, HostTexts
 from parity.inference.probing import Prober
 from parity.inference.ptx_dataflow import Flow, flows
@@ -281,7 +281,7 @@ def _skeletons_of(
     return skeletons(source, code.module, code.kernels.values(), found, probes, structures, launches)
 
 
-def _unprobed(built: Built | None, args: Sequence[Given], flow: Flow | None) -> str:
+def _unprobed(built: Built | None, args: Sequence[LaunchArguments], flow: Flow | None) -> str:
     """Why a kernel was not executed."""
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
@@ -293,9 +293,9 @@ def _probe(
     cuda: CodeObject,
     symbol: str,
     launches: Mapping[str, Sequence[HostLaunch]],
-    args: Sequence[Given],
+    args: Sequence[LaunchArguments],
     flow: Flow | None,
-) -> Probed | str:
+) -> InferredSpec | str:
     assert flow
     name = unqualified(name_of(symbol))
     return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))

@@ -26,7 +26,7 @@ from parity.cli.terminal import built, messages, output, print_json, reporting, 
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, Settings, Tried
+from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, MutantResult, Settings
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
@@ -125,7 +125,7 @@ def _planted(prepared: Prepared, settings: Settings, folder: Path) -> Planted:
     counts = Counter[bool]()
     with reporting() as (report, note):
 
-        def each(tried: Tried) -> None:
+        def each(tried: MutantResult) -> None:
             if tried.outcome.counts:
                 counts[tried.outcome.caught] += 1
             note(f"{counts[True]} caught, {counts[False]} survived")

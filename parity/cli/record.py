@@ -18,7 +18,7 @@ from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, output, reporting, warn
-from parity.errors import SystemLacks, UsageError, count_of
+from parity.errors import ResourceExhausted, UsageError, count_of
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
             note=lambda text: warn([text]),
             arguments=sys.argv[1:],
         )
-    if isinstance(found.stopped, SystemLacks):
-        raise SystemLacks(f"{found.stopped}; {found.kept}") from found.stopped
+    if isinstance(found.stopped, ResourceExhausted):
+        raise ResourceExhausted(f"{found.stopped}; {found.kept}") from found.stopped
     if found.stopped:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED

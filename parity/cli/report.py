@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from parity.application.loading import Reported
+from parity.application.loading import LoadedRun
 from parity.cli.options import add_folders, add_history, history_of
 from parity.cli.run import reproduction_of
 from parity.cli.terminal import output
@@ -44,10 +44,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Read, join, compare, write."""
     paths = arguments.runs or [Path("parity-out")]
-    run = Reported.joined([Reported.read(path) for path in paths])
+    run = LoadedRun.joined([LoadedRun.read(path) for path in paths])
     more: dict[str, Any] = {}
     if arguments.against:
-        before = Reported.read(arguments.against)
+        before = LoadedRun.read(arguments.against)
         more["comparison"] = comparison_content(compared(before, run), before.name)
     if arguments.history:
         more |= history_of(arguments.history, run.matrix, run.environment, run.date)
@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _sources(arguments: argparse.Namespace, run: Reported) -> Sources:
+def _sources(arguments: argparse.Namespace, run: LoadedRun) -> Sources:
     """The sources that are here, of files that are as they were in the run; none, if there is no suite here."""
     try:
         suite = find_suite(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
@@ -69,7 +69,7 @@ def _sources(arguments: argparse.Namespace, run: Reported) -> Sources:
     return Sources.of(suite, run.environment.get("sources", {}))
 
 
-def _reproduction(run: Reported) -> Reproduction:
+def _reproduction(run: LoadedRun) -> Reproduction:
     """The options of the command that made the run; none, if this parity does not understand them."""
     from parity.cli import parser
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from parity.compilers.compile_options import Side
+from parity.compilers.compile_options import CompileOptions
 from parity.engine import Column, Plan
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
@@ -182,5 +182,5 @@ def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
             yield f"{name}/{inside.as_posix()}", content
 
 
-def _side(side: Side, moved: Mapping[Path, Path]) -> Side:
+def _side(side: CompileOptions, moved: Mapping[Path, Path]) -> CompileOptions:
     return replace(side, include=tuple(moved.get(folder, folder) for folder in side.include))

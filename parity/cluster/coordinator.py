@@ -16,10 +16,10 @@ import numpy as np
 
 from parity.cluster.launches import NEAREST, Observed, Replied, capable, computed, launched, observed_all
 from parity.engine import CaseRecord, Column, Plan, Task
-from parity.engine.calls import Absent, Died, Late, Pool, fault_of
+from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, fault_of
 from parity.engine.execution import task_limit
 from parity.engine.worker import Worker
-from parity.errors import SystemLacks, Unsupported
+from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
@@ -62,9 +62,9 @@ class Meeting:
         for column, future in ahead.items():
             try:
                 self._worker.known[column] = future.result()
-            except (Died, Late):  # each case is asked for by itself, then
+            except (WorkerCrashed, CallTimeout):  # each case is asked for by itself, then
                 self._worker.known[column] = {}
-            except Absent as reason:
+            except NoWorker as reason:
                 self._worker.absent[column] = str(reason)
         return self._worker.perform(task)
 
@@ -95,15 +95,15 @@ class _Judge(Worker):
             Died, Late: its process did not answer.
         """
         if column in self.absent:
-            raise SystemLacks(self.absent[column])
+            raise ResourceExhausted(self.absent[column])
         module = str(arguments[0])
         try:
             return self.pool.schedule(
                 function, [module, column, *arguments[1:]], seconds=self.plan.seconds, columns=(column,)
             ).result()
-        except Absent as reason:
+        except NoWorker as reason:
             self.absent[column] = str(reason)
-            raise SystemLacks(self.absent[column]) from reason
+            raise ResourceExhausted(self.absent[column]) from reason
 
 
 class _Remote:
@@ -127,7 +127,7 @@ class _Remote:
             return known.outcome(buffers)
         try:
             return self._ask(method, code, launch, buffers).outcomes[0][0].outcome(buffers)
-        except (Died, Late) as error:
+        except (WorkerCrashed, CallTimeout) as error:
             return Outcome.untouched(buffers, fault_of(error, self._judge.plan.seconds))
 
     def _ask(self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Replied:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_type_hints
 
-import parity
 from parity.engine import Column
-from parity.engine.calls import Absent, Died, Late, T
+from parity.engine.calls import CallTimeout, NoWorker, T, WorkerCrashed
 from parity.engine.pool import processors
 from parity.engine.record_file import package_versions
-from parity.errors import NotAvailable, ParityError, SystemLacks, UsageError
+from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError
 from parity.platform.serialization import unpacked
+from parity.platform.version import __version__
 from parity.runners import Evidence, Shared, Vendor, described, probed, replayed, runner, runners, usual_targets
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "versions",
 ]
 
-_ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, SystemLacks, ParityError)}
+_ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, ResourceExhausted, ParityError)}
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class Answer:
             kind: type[T] = get_type_hints(function)["return"]
             return unpacked(self.value, kind, f"what {self.machine} returned")
         if self.how == "died":
-            raise Died(self.exitcode)
+            raise WorkerCrashed(self.exitcode)
         if self.how == "late":
-            raise Late
+            raise CallTimeout
         if self.how == "unable":
-            raise Absent(f"{self.machine}: {self.text}")
+            raise NoWorker(f"{self.machine}: {self.text}")
         raise _ERRORS.get(self.error, RuntimeError)(f"{self.machine}: {self.text}")
 
 
@@ -112,7 +112,7 @@ class Offer:
 def versions() -> dict[str, str]:
     """The versions of everything that decides cases and verdicts, as far as it is installed."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"parity": parity.__version__, "python": python, **package_versions()}
+    return {"parity": __version__, "python": python, **package_versions()}
 
 
 def other_versions(theirs: Mapping[str, str], where: str) -> str:

@@ -20,7 +20,7 @@ from parity.cluster.coordinator import Meeting
 from parity.cluster.messages import Answer, Request, resource, versions
 from parity.cluster.remote import answered, content, key_of, released
 from parity.engine import Column, Plan, worker
-from parity.engine.calls import Absent, Died
+from parity.engine.calls import NoWorker, WorkerCrashed
 from parity.errors import NotAvailable
 from parity.platform.serialization import packed, unpacked
 from parity.suite.loading import Suite
@@ -214,7 +214,7 @@ class DaskPool:
             if call.dask is dask:  # else the answer came by itself
                 self._take(call, await dask)
         except KilledWorker:
-            self._end(call, error=Died(-signal.SIGKILL))
+            self._end(call, error=WorkerCrashed(-signal.SIGKILL))
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
             self._end(call, error=self._problem or NotAvailable("the scheduler has gone, or gave up what was asked"))
         except Exception as error:  # a worker that cannot import parity, for one
@@ -265,7 +265,7 @@ class DaskPool:
             if now - since < PATIENCE:
                 continue
             what = " and ".join(resources) or "a worker"
-            reason = Absent(f"no worker has {what} any more; {len(self._workers)} workers are there")
+            reason = NoWorker(f"no worker has {what} any more; {len(self._workers)} workers are there")
             for call in [call for call in self._open if call.resources == resources]:
                 dask = call.dask
                 self._end(call, error=reason)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from parity.cluster.messages import Answer, Request, machine_name, offer
-from parity.cluster.worker_node import Host
+from parity.cluster.worker_node import WorkerNode
 from parity.errors import NotAvailable
 from parity.platform.serialization import packed, unpacked
 
@@ -26,7 +26,7 @@ FETCH = 120.0
 SMALL = 2**16
 """Bytes of an answer that is an event: the scheduler keeps the last 1000 of a client for an hour after it has gone."""
 
-_hosts: WeakKeyDictionary[Any, Host] = WeakKeyDictionary()
+_hosts: WeakKeyDictionary[Any, WorkerNode] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -111,10 +111,10 @@ async def released(run: str, dask_worker: Worker) -> None:
         await asyncio.to_thread(found.release, run)
 
 
-def _host(found: Worker) -> Host:
+def _host(found: Worker) -> WorkerNode:
     with _lock:
         if found not in _hosts:
-            _hosts[found] = Host(found.state.nthreads, _name(found))
+            _hosts[found] = WorkerNode(found.state.nthreads, _name(found))
         return _hosts[found]
 
 

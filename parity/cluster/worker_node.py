@@ -19,12 +19,12 @@ from typing import Any
 from parity.cluster.bundle import kept, plan_of
 from parity.cluster.messages import Answer, Request, machine_name, other_versions
 from parity.engine import worker
-from parity.engine.calls import Died, Late
+from parity.engine.calls import CallTimeout, WorkerCrashed
 from parity.engine.processes import Processes
 from parity.errors import DeviceLost, NotAvailable, ParityError
 from parity.platform.serialization import packed
 
-__all__ = ["Host"]
+__all__ = ["WorkerNode"]
 
 IDLE_RUNS = 1
 """Other runs whose processes are kept while they do nothing."""
@@ -48,7 +48,7 @@ class _Ready:
 
 
 @dataclass(eq=False)
-class Host:
+class WorkerNode:
     """The state of one Dask worker that executes ``slots`` calls at a time.
 
     ``fetched`` are the contents it has, ``ended`` the runs of which calls may arrive still, and are not executed.
@@ -86,9 +86,9 @@ class Host:
             if not call.done():
                 return self._says("raised", error="NotAvailable", text=ENDED)
             return self._says("returned", value=call.result())
-        except Died as error:
+        except WorkerCrashed as error:
             return self._says("died", exitcode=error.exitcode)
-        except Late:
+        except CallTimeout:
             return self._says("late")
         except DeviceLost as error:
             return self._says("unable", text=str(error))

@@ -1,6 +1,6 @@
 """Comparison of outputs with expected values: special values, error budgets, known divergences, patterns."""
 
-from parity.compare.arbitration import Comparison, Conclusion, Witness, who_is_wrong
+from parity.compare.arbitration import Comparison, Conclusion, SideResult, who_is_wrong
 from parity.compare.comparison import accepts_zeros, compare, unchanged
 from parity.compare.cuda_oracle import Moved, expected_of, same
 from parity.compare.patterns import describe
@@ -12,9 +12,9 @@ __all__ = [
     "Conclusion",
     "Mismatch",
     "Moved",
+    "SideResult",
     "Status",
     "Verdict",
-    "Witness",
     "accepts_zeros",
     "bit_patterns",
     "compare",

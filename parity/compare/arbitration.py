@@ -14,7 +14,7 @@ from parity.model.divergences import in_order
 from parity.model.dtypes import Array, of_array
 from parity.reference.expected import Expected, Limits
 
-__all__ = ["Comparison", "Conclusion", "Witness", "who_is_wrong"]
+__all__ = ["Comparison", "Conclusion", "SideResult", "who_is_wrong"]
 
 
 class Conclusion(StrEnum):
@@ -38,7 +38,7 @@ class Conclusion(StrEnum):
 
 
 @dataclass(frozen=True)
-class Witness:
+class SideResult:
     """The result of one side: the verdict on it, and its output in logical shape (None if it left none)."""
 
     verdict: Verdict
@@ -70,7 +70,7 @@ _VALUES = ("value", "nan", "infinity", "sign of zero")
 
 
 @np.errstate(all="ignore")
-def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) -> Comparison | None:
+def who_is_wrong(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
     """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
     if cuda.verdict.status is Status.TAKEN:
         return _beside(cuda, amd)
@@ -97,7 +97,7 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
     return Comparison(conclusion, elements, apart.size, ulps, divergences, zeros, share)
 
 
-def _beside(cuda: Witness, amd: Witness) -> Comparison | None:
+def _beside(cuda: SideResult, amd: SideResult) -> Comparison | None:
     """The comparison with a result of CUDA's that was taken as right."""
     if amd.output is None or cuda.output is None or not amd.verdict.judged:
         return None
@@ -139,7 +139,7 @@ def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> 
     return (apart if expected is None else apart & ~np.asarray(expected.unspecified)), distances
 
 
-def _agree(cuda: Witness, amd: Witness, expected: Expected | None) -> bool:
+def _agree(cuda: SideResult, amd: SideResult, expected: Expected | None) -> bool:
     """True if both sides, which are wrong, agree: wherever one of them is wrong, some value would let both be right.
 
     That is so for equal values, and for values no further apart than both budgets together. A budget is taken to grow

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Side", "Sides"]
+__all__ = ["CompileOptions", "Sides"]
 
 _FOLDERS = ("-I", "-isystem", "-iquote", "-idirafter", "--include-directory")
 _FORCED = ("-include", "--include")
 
 
 @dataclass(frozen=True)
-class Side:
+class CompileOptions:
     """Folders with headers, further options of the compiler, and headers that are included before everything else.
 
     A header in ``forced`` is a path, or a name that is looked for as ``#include <NAME>`` is.
@@ -26,7 +26,7 @@ class Side:
     @classmethod
     def of(
         cls, folder: Path, include: Sequence[str] = (), flags: Sequence[str] = (), forced: Sequence[str] = ()
-    ) -> Side:
+    ) -> CompileOptions:
         """The side that these settings describe; their paths are relative to ``folder``.
 
         Folders and headers that ``flags`` name (``-I``, ``-isystem``, ``-include``) become those of the side: what is
@@ -47,13 +47,13 @@ class Sides:
     as hipcc has it.
     """
 
-    cuda: Side = field(default_factory=Side)
-    amd: Side = field(default_factory=Side)
+    cuda: CompileOptions = field(default_factory=CompileOptions)
+    amd: CompileOptions = field(default_factory=CompileOptions)
     ported: Path | None = None
     cuda_arch: int | None = None
 
     @classmethod
-    def both(cls, side: Side) -> Sides:
+    def both(cls, side: CompileOptions) -> Sides:
         """The same for both."""
         return cls(side, side)
 

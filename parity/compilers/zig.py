@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from parity.errors import MissingTool, SystemLacks
+from parity.errors import MissingTool, ResourceExhausted
 
 __all__ = ["completed", "run", "stopped", "version", "wanted", "zig"]
 
@@ -66,9 +66,9 @@ def completed(
     done = _completed([*map(str, command)], cwd, env)
     if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
         name = signal.Signals(-done.returncode).name
-        raise SystemLacks(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
+        raise ResourceExhausted(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
     if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
-        raise SystemLacks(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
+        raise ResourceExhausted(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
     return done
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError
 
-__all__ = ["Dim", "Misfit", "Shapes", "shapes", "words"]
+__all__ = ["Dim", "ShapeMismatch", "Shapes", "shapes", "words"]
 
 Shape = tuple[int, ...]
 
@@ -24,7 +24,7 @@ _STATEMENT = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign>[:=])(?P<rest>.*)", re.DOT
 _STARRED = re.compile(r"\*(?P<name>[A-Za-z_]\w*)(?::(?P<count>.+))?")
 
 
-class Misfit(UsageError):
+class ShapeMismatch(UsageError):
     """Tensors or parameters of a case that do not fit what a declaration states."""
 
 
@@ -113,7 +113,7 @@ class Shapes:
             if name in scope.names and not each.unknown(scope) and each.tensors <= scope.tensors.keys():
                 value = each(scope)
                 if value != scope.names[name]:
-                    raise Misfit(f"{name} is {scope.names[name]}, where {name} = {each} makes it {value}")
+                    raise ShapeMismatch(f"{name} is {scope.names[name]}, where {name} = {each} makes it {value}")
 
     def define(self, scope: Scope) -> None:
         """Add the defined values that follow from what the scope has."""
@@ -133,14 +133,14 @@ class Shapes:
             return False
         rest = len(shape) - sum(length for length in lengths if length is not None)
         if rest < 0 or (rest and None not in lengths):
-            raise Misfit(f"{tensor} has {len(shape)} dims; declared is {self.of(tensor)!r}")
+            raise ShapeMismatch(f"{tensor} has {len(shape)} dims; declared is {self.of(tensor)!r}")
         axis = 0
         for dim, length in zip(dims, lengths, strict=True):
             count = rest if length is None else length
             if dim.many:
                 name, part = dim.extent.name, shape[axis : axis + count]
                 if scope.names.setdefault(name, part) != part:
-                    raise Misfit(
+                    raise ShapeMismatch(
                         f"{tensor} has {part} for {name}, which is {scope.names[name]}; declared is {self.of(tensor)!r}"
                     )
             else:
@@ -167,7 +167,7 @@ class Shapes:
                 return False  # perhaps another dim is that name alone
             name, solution = found
             if solution is None:
-                raise Misfit(
+                raise ShapeMismatch(
                     f"{tensor} has {given} along dim {axis}, which is no {extent}; declared is {self.of(tensor)!r}"
                 )
             scope.names[name] = solution
@@ -176,7 +176,7 @@ class Shapes:
         if value != given:
             because = extent.shown(scope)
             says = f"{because} makes it {value}" if because != f"{extent}={value}" else f"{because}"
-            raise Misfit(f"{tensor} has {given} along dim {axis}, where {says}; declared is {self.of(tensor)!r}")
+            raise ShapeMismatch(f"{tensor} has {given} along dim {axis}, where {says}; declared is {self.of(tensor)!r}")
         return True
 
     def shape(self, tensor: str, scope: Scope) -> Shape:
@@ -191,7 +191,7 @@ class Shapes:
             value = dim.extent(scope)
             found += value if dim.many else [whole(value, dim.extent.text)]
         if min(found, default=0) < 0:
-            raise Misfit(
+            raise ShapeMismatch(
                 f"{tensor} would have shape {tuple(found)} ({self.of(tensor)!r}); say what must hold with where="
             )
         return tuple(found)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.platform.lazy_imports import later
+from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from parity.emulator.amdgpu.approximate import Results
+    from parity.emulator.amdgpu.approximate import ApproximateResults
     from parity.emulator.amdgpu.classes import CLASSES, class_of
     from parity.emulator.amdgpu.device import Device, LaunchStats, pack, together
     from parity.emulator.faults import (
@@ -39,6 +39,7 @@ __all__ = [
     "NARROWED",
     "UNFLUSHED",
     "Allocation",
+    "ApproximateResults",
     "BadCall",
     "DataRace",
     "Device",
@@ -52,7 +53,6 @@ __all__ = [
     "MisalignedAccess",
     "NoProgress",
     "Refused",
-    "Results",
     "Thread",
     "Trapped",
     "UnknownInstruction",
@@ -65,10 +65,10 @@ __all__ = [
     "together",
 ]
 
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     __name__,
     {
-        "parity.emulator.amdgpu.approximate": "Results",
+        "parity.emulator.amdgpu.approximate": "ApproximateResults",
         "parity.emulator.amdgpu.classes": "CLASSES class_of",
         "parity.emulator.amdgpu.device": "Device LaunchStats pack together",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "

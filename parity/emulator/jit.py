@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from parity.compilers import zig
-from parity.errors import NotAvailable, ParityError, SystemLacks
+from parity.errors import NotAvailable, ParityError, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 
 __all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
@@ -68,7 +68,7 @@ def _compiler() -> tuple[str, str]:
         return version, features
     found = zig.version(), host_features()
     if processor:
-        with contextlib.suppress(SystemLacks):  # without the entry, it is asked again
+        with contextlib.suppress(ResourceExhausted):  # without the entry, it is asked again
             cache.note(key, "compiler", "\n".join(found))
     return found
 

@@ -19,14 +19,14 @@ import numpy as np
 
 from parity.build.builder import build
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
 from parity.engine.execution import task_limit
 from parity.engine.judging import Subject, check, unjudged
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools
 from parity.engine.records import Column, Task
 from parity.engine.worker import Worker
-from parity.errors import NotAvailable, SystemLacks, Unreferenced
+from parity.errors import NotAvailable, ResourceExhausted, Unreferenced
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
@@ -209,11 +209,11 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
     limit = task_limit(plan, task)
     try:
         return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
-    except (Died, Late) as error:
+    except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
         return Measured(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
-    except Absent as reason:
-        raise SystemLacks(str(reason)) from None
+    except NoWorker as reason:
+        raise ResourceExhausted(str(reason)) from None
 
 
 _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
@@ -275,7 +275,7 @@ def _measurements(
         yield blank("", text, problem=f"{NOT_JUDGED}: {error}")
     except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
         if lacking := unjudged(error):
-            raise SystemLacks(lacking.detail) from error
+            raise ResourceExhausted(lacking.detail) from error
         yield blank("", text, problem=f"{type(error).__name__}: {error}")
 
 

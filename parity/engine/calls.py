@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from parity.engine.records import Column
 from parity.model.launch import Fault
 
-__all__ = ["Absent", "Died", "Late", "Pool", "Progress", "ended", "fault_of", "quiet"]
+__all__ = ["CallTimeout", "NoWorker", "Pool", "Progress", "WorkerCrashed", "ended", "fault_of", "quiet"]
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def quiet(what: str, done: int, total: int) -> None:
     """Tell nobody of the progress."""
 
 
-class Died(Exception):
+class WorkerCrashed(Exception):
     """A process ended in the middle of a call. ``exitcode`` is negative if a signal ended it."""
 
     def __init__(self, exitcode: int | None) -> None:
@@ -43,11 +43,11 @@ class Died(Exception):
         return self.exitcode == -signal.SIGKILL
 
 
-class Late(Exception):
+class CallTimeout(Exception):
     """A call took too long; its process has ended."""
 
 
-class Absent(Exception):
+class NoWorker(Exception):
     """Nobody has what a call needs, or not any more; the text says what that is and why."""
 
 
@@ -66,14 +66,14 @@ class Pool(Protocol):
         The first argument says what module the call is about: its name, or what has an ``op``. What the function
         returns is of the type that it declares, which is data.
 
-        The future has what it returns or raises; or ``Died``, ``Late`` or ``Absent``; or NotAvailable, if nothing can
-        be executed any more.
+        The future holds the result, or the exception that the function raised, or ``WorkerCrashed``, ``CallTimeout``
+        or ``NoWorker``, or ``NotAvailable`` if no worker is left.
         """
 
 
-def fault_of(error: Died | Late, seconds: float) -> Fault:
+def fault_of(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
     """The fault of what a call was to execute that ended its process; ``seconds`` was its limit."""
-    if isinstance(error, Late):
+    if isinstance(error, CallTimeout):
         return Fault("timeout", f"no end within {seconds:g} s; its process was ended", True)
     if error.killed:
         return Fault("killed", f"{error}, as a system does that is out of memory", True)

@@ -8,12 +8,12 @@ from random import Random
 
 from parity.cases.neighbours import variant
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Progress, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.records import Task
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.footprint import constants_of, places_of
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
@@ -76,10 +76,10 @@ def lead(
         for done, future in enumerate(completed(futures), 1):
             try:
                 found[futures[future]] = future.result()
-            except (Died, Late):
+            except (WorkerCrashed, CallTimeout):
                 found[futures[future]] = []
-            except Absent as reason:
-                raise SystemLacks(str(reason)) from None
+            except NoWorker as reason:
+                raise ResourceExhausted(str(reason)) from None
             progress("leading", done, len(plan.tasks))
     for number in sorted(found):
         yield from found[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parity.compare import Comparison, Status, Witness, show, who_is_wrong
+from parity.compare import Comparison, SideResult, Status, show, who_is_wrong
 from parity.engine.records import Against, Column
 from parity.reference.expected import Expected
 
@@ -13,7 +13,7 @@ __all__ = ["compared"]
 
 
 def compared(
-    witnesses: Mapping[Column, Witness], expected: Callable[[], Expected] | None = None
+    witnesses: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None
 ) -> dict[Column, Against]:
     """The comparison of every AMD column with CUDA's, and, if CUDA's fails, that of CUDA's with AMD's.
 
@@ -43,7 +43,7 @@ def compared(
     return found
 
 
-def _against(mine: Witness, column: Column, other: Witness, comparison: Comparison) -> Against:
+def _against(mine: SideResult, column: Column, other: SideResult, comparison: Comparison) -> Against:
     first, output = mine.verdict.first, other.output
     value = ""
     if first is not None and output is not None and len(first.coordinates) == output.ndim:

@@ -17,7 +17,7 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, Shadowing, shadowing
 
-__all__ = ["Side", "Standard", "ptx_of"]
+__all__ = ["CudaOracle", "Side", "ptx_of"]
 
 
 UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
@@ -37,7 +37,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Standard:
+class CudaOracle:
     """The expected values of one side in a case, from what CUDA's side left there: ``outputs``, in logical shape.
 
     ``theirs`` is CUDA's side, where it can be executed with other roundings as well.

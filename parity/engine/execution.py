@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
-from parity.compare import Status, Verdict, Witness
+from parity.compare import SideResult, Status, Verdict
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
 from parity.engine.cross_vendor import compared
 from parity.engine.judging import verdict_of
 from parity.engine.plan import Plan
@@ -61,9 +61,9 @@ def perform(plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[lis
     """The records of a task that was scheduled; case by case, if it ended its process."""
     try:
         yield from future.result()
-    except (Died, Late):
+    except (WorkerCrashed, CallTimeout):
         yield from _one_by_one(plan, suite, pool, task)
-    except Absent as reason:
+    except NoWorker as reason:
         yield from _not_run(plan, suite, task, reason)
 
 
@@ -106,9 +106,9 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
         alone = replace(task, columns=columns, cases=(case,), shrink=False)
         try:
             records = _submitted(pool, alone, plan.seconds).result()
-        except (Died, Late):
+        except (WorkerCrashed, CallTimeout):
             records = _on_each(plan, suite, pool, alone)
-        except Absent as reason:
+        except NoWorker as reason:
             records = _not_run(plan, suite, alone, reason)
         for record in records:
             mine = next(column for column in columns if column.ran(record))
@@ -121,7 +121,7 @@ def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> Cas
     """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
     where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
-    with contextlib.suppress(Died, Late, Absent):
+    with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
         (found,) = _submitted(pool, search, task_limit(plan, search)).result()
         return replace(record, minimal=found.minimal)
     return record
@@ -137,7 +137,7 @@ def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecor
         column: _on_one(plan, suite, pool, replace(task, columns=tuple(dict.fromkeys((column, *theirs)))))
         for column in task.columns
     }
-    against = compared({column: Witness(record.verdict) for column, records in found.items() for record in records})
+    against = compared({column: SideResult(record.verdict) for column, records in found.items() for record in records})
     return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
@@ -147,9 +147,9 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     try:
         found = _submitted(pool, task, plan.seconds).result()
         return [record for record in found if column.ran(record)]
-    except Absent as reason:
+    except NoWorker as reason:
         verdict = _absent(reason)
-    except (Died, Late) as error:
+    except (WorkerCrashed, CallTimeout) as error:
         verdict = verdict_of(fault_of(error, plan.seconds))
     ((title, text),) = plan.draw(suite, task)
     entry = suite.entry(task)
@@ -157,7 +157,7 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
 
 
-def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseRecord]:
+def _not_run(plan: Plan, suite: Suite, task: Task, reason: NoWorker) -> list[CaseRecord]:
     """The records of a task that nobody can execute."""
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes)
@@ -168,5 +168,5 @@ def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseR
     ]
 
 
-def _absent(reason: Absent) -> Verdict:
+def _absent(reason: NoWorker) -> Verdict:
     return Verdict(Status.NOT_JUDGED, "not run", detail=str(reason))

@@ -10,8 +10,8 @@ import numpy as np
 
 from parity.build.module_store import MissingKernel
 from parity.compare import Status, Verdict, compare, show, unchanged
-from parity.engine.cuda_oracle import Side, Standard, ptx_of
-from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
+from parity.engine.cuda_oracle import CudaOracle, Side, ptx_of
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
@@ -155,7 +155,7 @@ def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | No
     if taken is None or by is None:
         return None
     theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, Library) else None
-    return Standard(call, taken.outputs, mine, theirs).expected
+    return CudaOracle(call, taken.outputs, mine, theirs).expected
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
@@ -169,7 +169,7 @@ def unjudged(error: Exception) -> Verdict | None:
         return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
     if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
         return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
-    if isinstance(error, SystemLacks):
+    if isinstance(error, ResourceExhausted):
         return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
     if isinstance(error, Unreferenced):
         return Verdict(Status.NOT_JUDGED, "reference", detail=str(error))

@@ -40,7 +40,7 @@ from parity.compare import Verdict, general
 from parity.engine.records import COMPILE_ERROR, CaseRecord, Column, Task, beside
 from parity.errors import UsageError, nearest, shown
 from parity.platform.files import text_of
-from parity.platform.serialization import Misfit, checked
+from parity.platform.serialization import SchemaError, checked
 from parity.runners import described, replayed, runner
 from parity.suite.loading import Suite
 
@@ -249,7 +249,7 @@ def _issue(
             raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
     try:
         entry = checked(table, _Entry, location)
-    except Misfit as misfit:
+    except SchemaError as misfit:
         raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
     failure = _several(entry.failure)
     for kind in failure:

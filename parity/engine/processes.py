@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
-from parity.engine.calls import Died, Late, T, ended
+from parity.engine.calls import CallTimeout, T, WorkerCrashed, ended
 from parity.engine.records import Column
 from parity.errors import NotAvailable
 from parity.platform.fork_server import Forked, forked
@@ -34,7 +34,7 @@ from parity.platform.signals import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import received
 
-__all__ = ["Died", "Late", "Processes"]
+__all__ = ["CallTimeout", "Processes", "WorkerCrashed"]
 
 ATTEMPTS = 3
 """Processes that may die one after the other before one of them was ready; then no more are started."""
@@ -183,7 +183,7 @@ class Processes:
             late = each.call is not None and each.process.poll() is None and time.monotonic() >= each.deadline
             _end(each, at_once=late)
             if each.call:
-                each.call.future.set_exception(Late() if late else Died(each.process.returncode))
+                each.call.future.set_exception(CallTimeout() if late else WorkerCrashed(each.process.returncode))
             return False
         if not each.asked:
             each.asked = True

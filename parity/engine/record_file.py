@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-import parity
 from parity.compare import Status, Verdict
 from parity.engine.plan import Plan
 from parity.engine.records import COMPILE_ERROR, CaseRecord, Column
@@ -21,6 +20,7 @@ from parity.errors import UsageError
 from parity.op import Entry
 from parity.platform.files import below, content_of, writing
 from parity.platform.serialization import Malformed, json_text, read_json
+from parity.platform.version import __version__
 from parity.runners import described, runner
 from parity.runners.recording import Environment
 from parity.suite.corpus import SUFFIX
@@ -77,7 +77,7 @@ def environment(
     found: Environment = {
         "arguments": list(arguments),
         "versions": {
-            "parity": parity.__version__,
+            "parity": __version__,
             "python": platform.python_version(),
             **dict.fromkeys(PACKAGES, "missing"),
             **package_versions(),

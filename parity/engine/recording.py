@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
 from parity.engine.execution import task_limit
 from parity.engine.journal import Journal
 from parity.engine.judging import unjudged
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.records import Column, Task
-from parity.errors import ParityError, SystemLacks
+from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Entry
 from parity.runners import Drawing
@@ -99,10 +99,10 @@ def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Itera
     for future in completed(open_tasks):
         try:
             yield open_tasks[future], future.result()
-        except (Died, Late):
+        except (WorkerCrashed, CallTimeout):
             ended.append(open_tasks[future])
-        except Absent as reason:
-            raise SystemLacks(str(reason)) from None
+        except NoWorker as reason:
+            raise ResourceExhausted(str(reason)) from None
     for number in ended:
         yield number, list(_one_by_one(plan, suite, pool, plan.tasks[number]))
 
@@ -115,10 +115,10 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
             try:
                 yield from pool.schedule(observe, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
-            except (Died, Late) as error:
+            except (WorkerCrashed, CallTimeout) as error:
                 fault = fault_of(error, plan.seconds)
                 if fault.kind == "killed":
-                    raise SystemLacks(f"{fault.message}; use fewer of them: -j 1") from None
+                    raise ResourceExhausted(f"{fault.message}; use fewer of them: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
@@ -140,7 +140,7 @@ def observe(task: Task) -> list[RecordedCase]:
                 raise
             except Exception as error:  # a defect of the runner costs this launch only
                 if lacking := unjudged(error):
-                    raise SystemLacks(lacking.detail) from error
+                    raise ResourceExhausted(lacking.detail) from error
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
             cases.append(_recorded(entry, column, title, text, call, outcome))
     return cases

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from parity.build.builder import HelpfulPort, helpful_port
-from parity.compare import Conclusion, Status, Verdict, Witness, accepts_zeros
+from parity.compare import Conclusion, SideResult, Status, Verdict, accepts_zeros
 from parity.engine.cross_vendor import compared
 from parity.engine.diagnosis import diagnose
 from parity.engine.judging import Checked, Subject, judge, on_output, unjudged
@@ -262,7 +262,7 @@ def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Agai
     order = list(Conclusion)
     for name in call.outputs:
         witnesses = {
-            column: Witness(on_output(name, call, each.verdict), each.outputs.get(name))
+            column: SideResult(on_output(name, call, each.verdict), each.outputs.get(name))
             for column, each in checked.items()
         }
         expected = partial(_reference, call, name) if call.references else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from parity.footprint.occupancy import occupancy, waves_of  # now, as modules have the names of functions
 from parity.footprint.remarks import Remark, remarks
-from parity.platform.lazy_imports import later
+from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from parity.footprint.basic_blocks import places_of
@@ -33,7 +33,7 @@ __all__ = [
     "waves_of",
 ]
 
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "constants": "constants_of",

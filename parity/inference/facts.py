@@ -15,9 +15,17 @@ from parity.dsl.expression import Scope, expression
 from parity.model.dtypes import DType
 
 __all__ = [
-    "AXES", "FREE", "STRIDE",
-    "Given", "Numbers", "Probed", "Supposed", "Triple",
-    "blocks_of", "triple", "value_of",
+    "AXES",
+    "FREE",
+    "STRIDE",
+    "InferredSpec",
+    "LaunchArguments",
+    "Numbers",
+    "Supposed",
+    "Triple",
+    "blocks_of",
+    "triple",
+    "value_of",
 ]  # fmt: skip
 
 Triple = tuple[int, int, int]
@@ -33,7 +41,7 @@ STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 
 
 @dataclass(frozen=True)
-class Given:
+class LaunchArguments:
     """An argument of a kernel; ``dtype`` is that of a number, or of the elements behind a pointer.
 
     ``key`` is its place, and the byte in it where it is a field of a structure.
@@ -68,7 +76,7 @@ class Supposed:
 
 
 @dataclass(frozen=True)
-class Probed:
+class InferredSpec:
     """Facts that launches tell of a kernel; expressions are those of declarations.
 
     ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads, unless

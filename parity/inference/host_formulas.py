@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Formulas", "Host", "names_of", "replaced"]
+__all__ = ["Formulas", "HostValues", "names_of", "replaced"]
 
 _CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
@@ -33,7 +33,7 @@ _DEEP = 12
 
 
 @dataclass(frozen=True)
-class Host:
+class HostValues:
     """The names that host code gives a value: ``defined`` what a name is given, ``sizes`` the parts of a ``dim3``,
     ``functions`` the parameters and the body of macros and functions, ``fixed`` the names that no code can change.
     """
@@ -50,7 +50,7 @@ class Formulas:
     An argument that is no formula of others is a name. A formula is empty where the code does not tell it.
     """
 
-    def __init__(self, host: Host, grid: Sequence[str], arguments: Sequence[str]) -> None:
+    def __init__(self, host: HostValues, grid: Sequence[str], arguments: Sequence[str]) -> None:
         self._host = host
         nodes = [_parsed(text) for text in arguments]
         given = [self._given(node) for node in nodes]

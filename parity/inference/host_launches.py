@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 
 import tree_sitter
 
-from parity.inference.host_formulas import Formulas, Host
+from parity.inference.host_formulas import Formulas, HostValues
 from parity.platform.files import below, text_of
 from parity.porting.host_syntax import syntax_tree
 from parity.porting.sources import included
@@ -198,14 +198,14 @@ class _Names:
             for match in (*_FUNCTION.finditer(text), *_MACRO.finditer(text))
         }
 
-    def host(self, at: int) -> Host:
+    def host(self, at: int) -> HostValues:
         """What names stand for at a place."""
 
         def defined(name: str) -> str | None:
             said = self._last(self._values, name, at)
             return None if said is None else _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), said)
 
-        return Host(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
+        return HostValues(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
 
     def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
         """The sizes along x, y and z of what stands for a ``dim3``."""

@@ -10,7 +10,7 @@ from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
 from parity.inference.conditions import likely_blocks
-from parity.inference.facts import FREE, Given, Triple
+from parity.inference.facts import FREE, LaunchArguments, Triple
 from parity.inference.host_formulas import names_of, replaced
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
@@ -30,7 +30,7 @@ class Hosted:
     block: Triple
 
 
-def hosted(name: str, launches: Sequence[HostLaunch], args: Sequence[Given], flow: Flow) -> Iterator[Hosted]:
+def hosted(name: str, launches: Sequence[HostLaunch], args: Sequence[LaunchArguments], flow: Flow) -> Iterator[Hosted]:
     """What each launch says, if it says how many blocks there are, and by names that the kernel's arguments explain.
 
     ``name`` is spelled with its template arguments. Blocks whose number is fixed say nothing of the kernel's numbers.

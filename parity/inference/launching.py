@@ -11,10 +11,10 @@ import numpy as np
 from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
 from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
-from parity.inference.facts import Given, Numbers, Supposed, Triple
+from parity.inference.facts import LaunchArguments, Numbers, Supposed, Triple
 from parity.model.code_object import CodeObject
 
-__all__ = ["BUDGET", "USUAL", "Fill", "GaveUp", "Launches", "Touched", "of_several"]
+__all__ = ["BUDGET", "USUAL", "InputFill", "Launches", "ProbeLimit", "Touched", "of_several"]
 
 _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
@@ -27,7 +27,7 @@ _ALL, _LAUNCHES = 20_000_000, 800
 
 
 @dataclass(frozen=True)
-class Fill:
+class InputFill:
     """The content of tensors: those of floating point hold ``real``, of whole numbers ``whole``, and ``one`` of these
     ``value``.
     """
@@ -38,7 +38,7 @@ class Fill:
     value: int = 0
 
 
-USUAL = Fill()
+USUAL = InputFill()
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def of_several(several: Sequence[Touched]) -> Touched:
     return Touched(max(ends), max(reads), min(writes))
 
 
-class GaveUp(Exception):
+class ProbeLimit(Exception):
     """A kernel that cannot be executed, which is said, or needs too many launches."""
 
 
@@ -70,7 +70,9 @@ class Launches:
     ``fault`` is what was wrong with the first one that failed, ``cost`` the instructions of the last one.
     """
 
-    def __init__(self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], share: int) -> None:
+    def __init__(
+        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[LaunchArguments], share: int
+    ) -> None:
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._left, self._instructions = _LAUNCHES // share, _ALL // share
         self.fault, self.cost = "", 0
@@ -89,7 +91,7 @@ class Launches:
         grid: Triple,
         block: Triple,
         shared: int,
-        fill: Fill = USUAL,
+        fill: InputFill = USUAL,
         supposed: Mapping[str, Supposed] = MappingProxyType({}),
     ) -> dict[str, Touched] | None:
         """The memory that a launch touches, by pointer; None if it has a fault.
@@ -121,13 +123,13 @@ class Launches:
         grid: Triple,
         block: Triple,
         shared: int,
-        fill: Fill,
+        fill: InputFill,
         supposed: Mapping[str, Supposed],
         room: int,
     ) -> dict[str, Touched] | None:
         """Raises: MemoryFault: what is behind a pointer is too small."""
         if not self._left or self._instructions < 0:
-            raise GaveUp
+            raise ProbeLimit
         self._left -= 1
         device, places = self._device, self._placed_in(room)
         device.restore(self._code)
@@ -151,7 +153,7 @@ class Launches:
                 args=bytes(segment),
             )  # fmt: skip
         except (UnknownInstruction, Refused) as error:
-            raise GaveUp(str(error).splitlines()[0]) from error
+            raise ProbeLimit(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
             self._instructions -= BUDGET
             return None
@@ -188,7 +190,9 @@ class Launches:
             self._room, self._places = room, places
         return self._places
 
-    def _fill(self, one: Given, place: Allocation, numbers: Numbers, fill: Fill, supposed: Supposed | None) -> object:
+    def _fill(
+        self, one: LaunchArguments, place: Allocation, numbers: Numbers, fill: InputFill, supposed: Supposed | None
+    ) -> object:
         """Write the content of a tensor, unless it is there; returns what stands for it."""
         if supposed:
             content: object = supposed, numbers.get(supposed.bound, 0)

@@ -17,15 +17,26 @@ from dataclasses import replace
 from parity.dsl.expression import Scope, expression
 from parity.emulator.ptx import PtxDevice
 from parity.inference.conditions import MOST, Condition, likely_blocks, numbers_for
-from parity.inference.facts import AXES, FREE, Given, Numbers, Probed, Supposed, Triple, blocks_of, triple, value_of
+from parity.inference.facts import (
+    AXES,
+    FREE,
+    InferredSpec,
+    LaunchArguments,
+    Numbers,
+    Supposed,
+    Triple,
+    blocks_of,
+    triple,
+    value_of,
+)
 from parity.inference.fits import Fit, fit_dims, fit_places
 from parity.inference.grids import counted, linked
 from parity.inference.host_launches import HostLaunch
 from parity.inference.index_roles import suppositions
 from parity.inference.launch_hints import Hosted, hosted, with_formulas
-from parity.inference.launching import BUDGET, USUAL, Fill, GaveUp, Launches, Touched, of_several
+from parity.inference.launching import BUDGET, USUAL, InputFill, Launches, ProbeLimit, Touched, of_several
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.strides import Layout, dense, find_layouts
+from parity.inference.strides import StrideRule, dense, find_layouts
 from parity.model.code_object import CodeObject, name_of
 from parity.platform.cache import Cache, default_root
 
@@ -49,17 +60,17 @@ class Prober:
     def __init__(self) -> None:
         self._hints: dict[object, tuple[Triple, Condition]] = {}
         self._failures = Counter[object]()
-        self._told: dict[object, Probed | str] = {}
+        self._told: dict[object, InferredSpec | str] = {}
         self._device = PtxDevice(traced=True, instruction_budget=BUDGET, cache=Cache(default_root() / "emulator"))
 
     def probe(
         self,
         code: CodeObject,
         kernel: str,
-        args: Sequence[Given],
+        args: Sequence[LaunchArguments],
         flow: Flow,
         launches: Sequence[HostLaunch] = (),
-    ) -> Probed | str:
+    ) -> InferredSpec | str:
         """The facts that launches tell, with the first of the likely blocks for which there are any, or why none do.
 
         Of one kernel in several modules, as of a file that others include, they are told once.
@@ -74,8 +85,8 @@ class Prober:
         return self._told[key]
 
     def _probed(
-        self, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, launches: Sequence[HostLaunch]
-    ) -> Probed | str:
+        self, code: CodeObject, kernel: str, args: Sequence[LaunchArguments], flow: Flow, launches: Sequence[HostLaunch]
+    ) -> InferredSpec | str:
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)
         name = name_of(kernel)
         # Instances of a template are alike: what holds of one is tried first with the next.
@@ -84,7 +95,7 @@ class Prober:
             if told := self._as_hosted(code, kernel, args, flow, host):
                 return told
         one = _Kernel(self._device, code, kernel, args, flow, is_open, _FEWER if self._failures[alike] >= 2 else 1)
-        found: Probed | None = None
+        found: InferredSpec | None = None
         try:
             for block in likely_blocks(name, launches, flow):
                 one.find_distances(block)
@@ -100,15 +111,15 @@ class Prober:
                             found = found or each
                 if found:
                     break
-        except GaveUp as given_up:
+        except ProbeLimit as given_up:
             self._failures[alike] += not found
             return found or str(given_up) or one.reason
         self._failures[alike] += not found
         return found or one.reason
 
     def _as_hosted(
-        self, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, host: Hosted
-    ) -> Probed | None:
+        self, code: CodeObject, kernel: str, args: Sequence[LaunchArguments], flow: Flow, host: Hosted
+    ) -> InferredSpec | None:
         """The facts that launches tell with the blocks that the host says, if all of them fit."""
         one = _Kernel(self._device, code, kernel, args, flow, False, _FEWER, host)
         try:
@@ -119,7 +130,7 @@ class Prober:
                 found = one.indexed(told, condition) if told else None
                 if found and not found.loose:
                     return one.where_it_may_be_none(found, condition)
-        except GaveUp:
+        except ProbeLimit:
             pass
         return None
 
@@ -132,7 +143,7 @@ class _Kernel:
         device: PtxDevice,
         code: CodeObject,
         kernel: str,
-        args: Sequence[Given],
+        args: Sequence[LaunchArguments],
         flow: Flow,
         is_open: bool,
         share: int,
@@ -147,8 +158,10 @@ class _Kernel:
         self._is_open = is_open and not flow.thread_axes - {"x"}
         self._is_strided = flow.strided and not flow.crosses
         # Without floating-point tensors their content makes no difference.
-        self._fills = tuple(map(Fill, _DATA)) if any(e.is_pointer and e.dtype.is_float for e in args) else (Fill(),)
-        self._layouts: dict[str, Layout] = {}
+        self._fills = (
+            tuple(map(InputFill, _DATA)) if any(e.is_pointer and e.dtype.is_float for e in args) else (InputFill(),)
+        )
+        self._layouts: dict[str, StrideRule] = {}
         self._alone, self._odd = set[str](), set[str]()
         self._endless: set[tuple[str, Triple]] = set()
         self._supposed: dict[str, Supposed] | None = None
@@ -232,7 +245,7 @@ class _Kernel:
         x, y, z = (4 if axis in self._axes else 1 for axis in AXES)
         shared = _MUCH if self._dynamic else 0
         found = {each.name: 0 for each in self._args if each.is_pointer}
-        for fill in (*self._fills, Fill(whole=1)):
+        for fill in (*self._fills, InputFill(whole=1)):
             for name, each in (self._touched(numbers, (x, y, z), block, shared, fill) or {}).items():
                 found[name] = max(found[name], each.end)
         return found
@@ -253,7 +266,7 @@ class _Kernel:
 
     def _is_used(self, numbers: Numbers, block: Triple) -> bool:
         left = {each.name for each in self._args if each.is_pointer and each.key in self._uses}
-        for fill in (*self._fills, Fill(whole=1)):
+        for fill in (*self._fills, InputFill(whole=1)):
             if (touched := self._touched(numbers, (1, 1, 1), block, 0, fill)) is None:
                 return False
             left -= {name for name, each in touched.items() if each.end}
@@ -262,7 +275,7 @@ class _Kernel:
         self._alone = left
         return False
 
-    def told(self, block: Triple, condition: Condition) -> Iterator[Probed]:
+    def told(self, block: Triple, condition: Condition) -> Iterator[InferredSpec]:
         """The facts that launches tell under a condition, the likeliest first."""
         choices = numbers_for(condition, self._numbers, block)
         self._block = condition.block
@@ -307,7 +320,7 @@ class _Kernel:
                     yield told
         yield from later
 
-    def indexed(self, probed: Probed, condition: Condition) -> Probed | None:
+    def indexed(self, probed: InferredSpec, condition: Condition) -> InferredSpec | None:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""
         free = dict.fromkeys(FREE.values(), 3)
         block = triple(probed.block)
@@ -365,7 +378,7 @@ class _Kernel:
             return None  # no tensor has as many elements as they bound
         return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
 
-    def where_it_may_be_none(self, probed: Probed, condition: Condition) -> Probed:
+    def where_it_may_be_none(self, probed: InferredSpec, condition: Condition) -> InferredSpec:
         """The same, with the condition that a number is not 0, where with 0 the kernel touches what is not there."""
         block = triple(probed.block)
         usual = {**dict.fromkeys(FREE.values(), 3), **numbers_for(condition, self._numbers, block)[0]}
@@ -389,7 +402,7 @@ class _Kernel:
 
     def _placed(
         self,
-        probed: Probed,
+        probed: InferredSpec,
         choices: Sequence[Numbers],
         block: Triple,
         place: str,
@@ -402,14 +415,14 @@ class _Kernel:
         found = []
         for numbers, first in zip(choices, firsts, strict=True):
             grid, shared = blocks_of(probed.grid, numbers), value_of(probed.shared or "0", numbers, block)
-            fills = (Fill(1, whole, place, value) for value in range(first, first + 3))
+            fills = (InputFill(1, whole, place, value) for value in range(first, first + 3))
             runs = [self._touched(numbers, grid, block, shared, fill) for fill in fills]
             if not (done := [run for run in runs if run is not None]) or len(done) < 3:
                 return None
             found.append(done)
         return found
 
-    def _fits_any_launch(self, probed: Probed, numbers: Numbers) -> bool:
+    def _fits_any_launch(self, probed: InferredSpec, numbers: Numbers) -> bool:
         """True if one thread, or blocks that are no multiple of a warp, touch what this launch does."""
         if probed.grid not in ((), ("1",)) or probed.threads or probed.shared:
             return False
@@ -419,7 +432,7 @@ class _Kernel:
         return touched[0] is not None and all(each == touched[0] for each in touched)
 
     def _touched(
-        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: Fill = USUAL
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill = USUAL
     ) -> dict[str, Touched] | None:
         """The memory that a launch touches, with what is known of strides and of content; None if it has a fault."""
         if self._block:
@@ -432,7 +445,7 @@ class _Kernel:
         scope = {**dict.fromkeys(FREE.values(), 3), **numbers}
         return {name: value_of(text, scope, (1, 1, 1)) for name, text in self._made.items()}
 
-    def told_by_host(self, host: Hosted, condition: Condition) -> Probed | None:
+    def told_by_host(self, host: Hosted, condition: Condition) -> InferredSpec | None:
         """The facts that launches tell with the blocks that the host says, under a condition."""
         grid = [with_formulas(text, self._made) for text in host.grid]
         choices = self._choices(condition, host.block, grid)
@@ -505,7 +518,7 @@ class _Kernel:
         free: Sequence[str],
         shared: str,
         is_exact: bool,
-    ) -> Probed | None:
+    ) -> InferredSpec | None:
         """The shapes that fit what is touched with this grid, in which ``free`` are extents of their own; if they have
         to be ``exact``, none is larger than what is touched.
         """
@@ -555,7 +568,7 @@ class _Kernel:
             for name, layout in self._layouts.items()
             for i, stride in enumerate(layout.strides)
         }
-        return Probed(
+        return InferredSpec(
             {name: " ".join(fit.dims) for name, fit in fits.items()},
             blocks[: last + 1],
             dims,
@@ -574,13 +587,13 @@ class _Kernel:
         joined = {name: of_several([touched[name] for touched in done]) for name in done[0]}
         # What is behind a mask of zeros: what else there is may depend on what is no mask, but places.
         if not all(each.end for each in joined.values()):
-            more = self._touched(scope, at, block, shared, Fill(whole=1)) or {}
+            more = self._touched(scope, at, block, shared, InputFill(whole=1)) or {}
             joined |= {name: more[name] for name in more if not joined[name].end}
         return joined
 
     def _fitting(
         self,
-        one: Given,
+        one: LaunchArguments,
         runs: Sequence[Mapping[str, Touched]],
         scopes: Sequence[Numbers],
         names: Sequence[str],

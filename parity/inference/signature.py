@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from parity.inference.facts import Given, Probed
+from parity.inference.facts import InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.structures import Field, Structures
@@ -16,7 +16,7 @@ from parity.model.dtypes import NUMBERS
 
 __all__ = ["ELEMENTS", "SUFFIXES", "Probe", "Signature", "Taken", "signature_of", "variables_of"]
 
-Probe = Callable[[Sequence[Given], Flow | None], Probed | str]
+Probe = Callable[[Sequence[LaunchArguments], Flow | None], InferredSpec | str]
 """Tells what launches of a kernel show, of its arguments in order and their flow, or why they show nothing."""
 
 _C_TYPES: Mapping[str, str] = {

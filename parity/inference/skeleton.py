@@ -16,7 +16,7 @@ from keyword import iskeyword
 from pathlib import PurePath
 
 from parity.dsl.expression import FUNCTIONS
-from parity.inference.facts import FREE, Given, Probed
+from parity.inference.facts import FREE, InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Probe, Signature, Taken, signature_of, variables_of
@@ -139,7 +139,7 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     updates = {name: kind for name, kind in others.items() if name in updated}
     lanes = max(each.lanes for each in pointers)
     told = _probed(one, of)
-    probed = told if isinstance(told, Probed) else None
+    probed = told if isinstance(told, InferredSpec) else None
     if probed:  # what is not written as a whole has to be there before
         updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
@@ -279,7 +279,7 @@ def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool
 
 
 def _told(
-    one: Signature, of: Mapping[str, str], probed: Probed, inputs: Mapping[str, str], updates: Mapping[str, str]
+    one: Signature, of: Mapping[str, str], probed: InferredSpec, inputs: Mapping[str, str], updates: Mapping[str, str]
 ) -> _Call:
     """The call of a kernel of which launches tell the rest."""
     dims = set(probed.shapes.values())
@@ -363,12 +363,12 @@ def _told(
     return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
 
 
-def _masks(probed: Probed) -> dict[str, str]:
+def _masks(probed: InferredSpec) -> dict[str, str]:
     """The choices for numbers that elements are compared with."""
     return {each.bound: "(0, 1, 2)" for each in probed.bounds.values() if each.use == "mask" and each.bound}
 
 
-def _layouts(probed: Probed, written: set[str]) -> list[str]:
+def _layouts(probed: InferredSpec, written: set[str]) -> list[str]:
     """The line that says which strides tensors may have whose strides the kernel takes."""
     taken = Counter(text.partition(".")[0] for text in probed.distances.values())
     kinds = {}
@@ -404,7 +404,7 @@ def _text(name: str, value: str) -> list[str]:
     ]
 
 
-def _is_strided(one: Signature, probed: Probed | None) -> bool:
+def _is_strided(one: Signature, probed: InferredSpec | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
     if probed:
         return probed.strided and not (probed.names & _FREE or one.shares)
@@ -441,7 +441,7 @@ def _may_be(argument: Taken, dtype: str, varies: bool) -> bool:
     return size in (0, NUMBERS[dtype].itemsize)
 
 
-def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
+def _probed(one: Signature, of: Mapping[str, str]) -> InferredSpec | str:
     """The facts that launches tell of a kernel, or why they do not; empty if none are asked."""
     if one.probe is None or any(each.name == "info" for each in one.args):
         return ""
@@ -454,7 +454,9 @@ def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
         found = NUMBERS.get(SUFFIXES.get(kind, kind))
         if found is None:
             return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
-        given.append(Given(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer, each.key))
+        given.append(
+            LaunchArguments(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer, each.key)
+        )
     return one.probe(given, one.flow)
 
 
@@ -463,7 +465,7 @@ def _safe(name: str) -> str:
     return f"{name}_" if name in _OWN or name in FUNCTIONS or name in FREE or iskeyword(name) else name
 
 
-def _is_idle(number: Taken, of: Mapping[str, str], probed: Probed) -> bool:
+def _is_idle(number: Taken, of: Mapping[str, str], probed: InferredSpec) -> bool:
     """True for a whole number that no shape and no grid depends on."""
     return _is_whole(number, of) and _safe(number.name) not in {*probed.names, *probed.distances, *probed.made}
 

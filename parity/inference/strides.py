@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from parity.inference.facts import AXES, FREE, Numbers, Triple
 from parity.inference.launching import Touched
 
-__all__ = ["Layout", "dense", "find_layouts"]
+__all__ = ["StrideRule", "dense", "find_layouts"]
 
 _NAMES = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
 """The name of a distance between elements, with what stands before it: often the name of the tensor."""
@@ -25,14 +25,14 @@ Launched = Callable[[Numbers, Triple], Mapping[str, Touched] | None]
 
 
 @dataclass(frozen=True)
-class Layout:
+class StrideRule:
     """A tensor whose ``strides``, of its first ``dims``, are numbers of the kernel."""
 
     dims: tuple[str, ...]
     strides: tuple[str, ...]
 
 
-def find_layouts(numbers: Sequence[str], axes: Sequence[str], launched: Launched) -> dict[str, Layout]:
+def find_layouts(numbers: Sequence[str], axes: Sequence[str], launched: Launched) -> dict[str, StrideRule]:
     """The layouts of tensors that explain all numbers called strides; empty if they do not.
 
     The strides of a tensor are powers of a number that no extent reaches, so that the digits of the last place that
@@ -56,7 +56,7 @@ def find_layouts(numbers: Sequence[str], axes: Sequence[str], launched: Launched
     return layouts
 
 
-def dense(layouts: Mapping[str, Layout], numbers: Numbers) -> dict[str, int]:
+def dense(layouts: Mapping[str, StrideRule], numbers: Numbers) -> dict[str, int]:
     """The strides of dense tensors; an extent that only the grid tells is 3 where it is not among the numbers."""
     known = {**dict.fromkeys(FREE.values(), 3), **numbers}
     return {
@@ -68,13 +68,13 @@ def dense(layouts: Mapping[str, Layout], numbers: Numbers) -> dict[str, int]:
 
 def _layouts_with(
     scope: Numbers, groups: Mapping[str, Sequence[str]], axes: Sequence[str], launched: Launched
-) -> dict[str, Layout] | None:
+) -> dict[str, StrideRule] | None:
     """The layouts that one choice of numbers shows; None if it has a fault, or digits are no extents."""
     extents = {value: name for name, value in scope.items()}
     strides = {name: _RADIX ** (len(group) - i) for group in groups.values() for i, name in enumerate(group)}
     x, y, z = (scope[FREE[axis]] if axis in axes else 1 for axis in AXES)
     usual = launched({**scope, **strides}, (x, y, z))
-    found = dict[str, Layout]()
+    found = dict[str, StrideRule]()
     for group in groups.values():
         doubled = launched({**scope, **strides, **{name: 2 * strides[name] for name in group}}, (x, y, z))
         if usual is None or doubled is None:
@@ -86,5 +86,5 @@ def _layouts_with(
             dims = [extents.get(digit, "") for digit in digits[: len(group) + (digits[-1] > 1)]]
             if name in found or not all(dims):
                 return None
-            found[name] = Layout(tuple(dims), tuple(group))
+            found[name] = StrideRule(tuple(dims), tuple(group))
     return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.platform.lazy_imports import later
+from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from parity.mutation.campaign import COUNT, LEVELS, SEARCH, Settings, mutate, shares
-    from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
+    from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason, UnmutatedResult
     from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
     from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
     from parity.mutation.trial import Subject
@@ -22,14 +22,14 @@ __all__ = [
     "SOURCE",
     "Level",
     "Mutant",
+    "MutantOutcome",
+    "MutantResult",
     "Operator",
-    "Outcome",
     "Reason",
     "Recall",
     "Settings",
     "Subject",
-    "Tried",
-    "Usual",
+    "UnmutatedResult",
     "committed",
     "mutate",
     "read_recall",
@@ -37,10 +37,10 @@ __all__ = [
     "shares",
 ]
 
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     __name__,
     {
-        "mutant": "Level Mutant Outcome Reason Tried Usual",
+        "mutant": "Level Mutant MutantOutcome Reason MutantResult UnmutatedResult",
         "operators": "INSTRUCTIONS SOURCE Operator",
         "recall": "FILE Recall committed read_recall recall_of",
         "campaign": "COUNT LEVELS SEARCH Settings mutate shares",

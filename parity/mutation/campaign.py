@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from parity.engine import Plan
-from parity.engine.calls import Absent, Died, Late, Progress, T, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Progress, T, WorkerCrashed, quiet
 from parity.engine.execution import prepare
 from parity.engine.pool import Pools, completed, worker_pool
-from parity.errors import SystemLacks
-from parity.mutation.mutant import Level, Mutant, Outcome, Tried, Usual
+from parity.errors import ResourceExhausted
+from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult
 from parity.mutation.trial import Subject, attempt, choose, usual
 from parity.suite.loading import Suite
 
@@ -85,12 +85,12 @@ def mutate(
     subjects: Sequence[Subject],
     settings: Settings,
     *,
-    known: Mapping[str, Tried] | None = None,
+    known: Mapping[str, MutantResult] | None = None,
     progress: Progress = quiet,
     problem: Callable[[Subject, Exception], None] | None = None,
-    measured: Callable[[Subject, Usual], None] | None = None,
+    measured: Callable[[Subject, UnmutatedResult], None] | None = None,
     pools: Pools = worker_pool,
-) -> Iterator[Tried]:
+) -> Iterator[MutantResult]:
     """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
 
     ``problem`` is called for a kernel in which nothing could be planted, ``measured`` with what each other gives as it
@@ -128,8 +128,8 @@ def mutate(
         yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
         before = sum(mutant.key in known for _, mutant in chosen)
         progress("planting", before, total)
-        trying: dict[Future[Tried], Mutant] = {}
-        as_is: dict[tuple[str, str], tuple[Subject, Future[Usual]]] = {}
+        trying: dict[Future[MutantResult], Mutant] = {}
+        as_is: dict[tuple[str, str], tuple[Subject, Future[UnmutatedResult]]] = {}
         for subject, mutant in chosen:
             if (key := (mutant.kernel, mutant.target)) not in as_is:
                 as_is[key] = subject, scheduled(usual, subject)
@@ -138,20 +138,20 @@ def mutate(
         for done, tried in enumerate(completed(trying), before + 1):
             try:
                 yield _outcome(tried, trying[tried], limit)
-            except Absent as reason:
-                raise SystemLacks(str(reason)) from None
+            except NoWorker as reason:
+                raise ResourceExhausted(str(reason)) from None
             progress("planting", done, total)
         for subject, found in as_is.values():
-            with contextlib.suppress(Died, Late, Absent):
+            with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
                 if measured:
                     measured(subject, found.result())
 
 
-def _outcome(future: Future[Tried], mutant: Mutant, limit: float) -> Tried:
+def _outcome(future: Future[MutantResult], mutant: Mutant, limit: float) -> MutantResult:
     """The outcome that a worker returned; a mutant that ended its process is caught, too."""
     try:
         return future.result()
-    except Late:
-        return Tried(mutant, Outcome.TIMED_OUT, detail=f"no answer within {limit:g} s")
-    except Died as error:
-        return Tried(mutant, Outcome.CAUGHT, verdict="crash", detail=str(error))
+    except CallTimeout:
+        return MutantResult(mutant, MutantOutcome.TIMED_OUT, detail=f"no answer within {limit:g} s")
+    except WorkerCrashed as error:
+        return MutantResult(mutant, MutantOutcome.CAUGHT, verdict="crash", detail=str(error))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from parity.platform.cache import digest
 
-__all__ = ["Level", "Mutant", "Outcome", "Reason", "Tried", "Usual"]
+__all__ = ["Level", "Mutant", "MutantOutcome", "MutantResult", "Reason", "UnmutatedResult"]
 
 Level = Literal["source", "instruction"]
 
@@ -54,7 +54,7 @@ class Mutant:
         return ", ".join(filter(None, (source, listing)))
 
 
-class Outcome(StrEnum):
+class MutantOutcome(StrEnum):
     """The outcome of a mutant."""
 
     CAUGHT = "caught"
@@ -70,12 +70,12 @@ class Outcome(StrEnum):
 
     @property
     def caught(self) -> bool:
-        return self in (Outcome.CAUGHT, Outcome.TIMED_OUT)
+        return self in (MutantOutcome.CAUGHT, MutantOutcome.TIMED_OUT)
 
     @property
     def counts(self) -> bool:
         """True if it is a fault that cases can catch."""
-        return self.caught or self is Outcome.SURVIVED
+        return self.caught or self is MutantOutcome.SURVIVED
 
 
 class Reason(StrEnum):
@@ -92,7 +92,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Usual:
+class UnmutatedResult:
     """A kernel as it is: ``cases`` that it passes, of ``drawn``, and the largest share of an error budget in them."""
 
     cases: int
@@ -101,7 +101,7 @@ class Usual:
 
 
 @dataclass(frozen=True)
-class Tried:
+class MutantResult:
     """A mutant, and what became of it.
 
     ``case`` is the case that caught it and ``verdict`` how it failed, after ``cases`` that were run. Of a survivor,
@@ -111,7 +111,7 @@ class Tried:
     """
 
     mutant: Mutant
-    outcome: Outcome
+    outcome: MutantOutcome
     case: str = ""
     verdict: str = ""
     cases: int = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.errors import UsageError
-from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried
+from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason
 from parity.platform.files import content_of
 from parity.platform.serialization import read_json
 
@@ -149,7 +149,7 @@ class Recall:
 
 
 def recall_of(
-    tried: Sequence[Tried],
+    tried: Sequence[MutantResult],
     order: Mapping[str, int],
     *,
     seed: int,
@@ -191,7 +191,7 @@ def recall_of(
     )
 
 
-def _rank(each: Tried) -> int:
+def _rank(each: MutantResult) -> int:
     """The order of survivors: those for which a case can be written come first."""
     return list(Reason).index(each.reason) if each.reason else 0
 
@@ -203,16 +203,16 @@ def _place(mutant: Mutant) -> tuple[str, int, int, str]:
 _COUNTED = ("caught", "survived", "equivalent", "beyond", "equal", "uncompiled")
 
 
-def _counted(outcome: Outcome) -> str:
+def _counted(outcome: MutantOutcome) -> str:
     if outcome.caught:
         return "caught"
-    names = {Outcome.SURVIVED: "survived", Outcome.EQUAL: "equal", Outcome.UNCOMPILED: "uncompiled"}
+    names = {MutantOutcome.SURVIVED: "survived", MutantOutcome.EQUAL: "equal", MutantOutcome.UNCOMPILED: "uncompiled"}
     return names.get(outcome, "not shown")
 
 
-def _survivors(tried: Iterable[Tried]) -> Iterator[Survivor]:
+def _survivors(tried: Iterable[MutantResult]) -> Iterator[Survivor]:
     for each in tried:
-        if each.outcome is Outcome.SURVIVED:
+        if each.outcome is MutantOutcome.SURVIVED:
             mutant = each.mutant
             assert each.reason is not None
             yield Survivor(

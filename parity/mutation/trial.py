@@ -22,7 +22,7 @@ from parity.footprint import Gap, reason_of, unreached
 from parity.model.case import Case
 from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
-from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
+from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason, UnmutatedResult
 from parity.mutation.source_faults import edited, source_edits
 from parity.op import Call, Entry
 from parity.platform.cache import Cache, digest
@@ -131,19 +131,19 @@ def _staged(module: str, target: str) -> Stage | None:
     return replace(found, folder=folder / found.folder.name, scratch=here.scratch) if found else None
 
 
-def usual(subject: Subject) -> Usual:
+def usual(subject: Subject) -> UnmutatedResult:
     """The results of the kernel as it is."""
     ready = _of(subject)
     verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
     budgets = [verdict.budget for verdict in verdicts if verdict.passed]
-    return Usual(len(budgets), len(verdicts), max(budgets, default=0.0))
+    return UnmutatedResult(len(budgets), len(verdicts), max(budgets, default=0.0))
 
 
-def attempt(subject: Subject, mutant: Mutant, search: int) -> Tried:
+def attempt(subject: Subject, mutant: Mutant, search: int) -> MutantResult:
     """Plant a fault and run the kernel's cases up to the first that fails; ``search`` more if none does."""
     global _loaded
     if mutant.kind == NOT_SHOWN:
-        return Tried(mutant, Outcome.NOT_SHOWN)
+        return MutantResult(mutant, MutantOutcome.NOT_SHOWN)
     ready, state = _of(subject), worker.current()
     _loaded += 1
     if _loaded % OPEN == 0:
@@ -151,27 +151,29 @@ def attempt(subject: Subject, mutant: Mutant, search: int) -> Tried:
     try:
         code = _planted(ready, mutant)
     except CompileError as error:
-        return Tried(mutant, Outcome.UNCOMPILED, detail=error.first)
+        return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=error.first)
     if code is None:
-        return Tried(mutant, Outcome.EQUAL)
+        return MutantResult(mutant, MutantOutcome.EQUAL)
     results: list[tuple[_Concrete, Checked]] = []
     for concrete, checked in _run(ready, code, ready.cases):
         if checked.verdict.status is Status.ERROR:
-            return Tried(mutant, Outcome.UNCOMPILED, detail=checked.verdict.detail.partition("\n")[0])
+            return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=checked.verdict.detail.partition("\n")[0])
         if checked.verdict.failed:
             late = checked.verdict.status is Status.TIMEOUT
-            outcome = Outcome.TIMED_OUT if late else Outcome.CAUGHT
+            outcome = MutantOutcome.TIMED_OUT if late else MutantOutcome.CAUGHT
             verdict = checked.verdict.kind or str(checked.verdict.status)
-            return Tried(mutant, outcome, concrete.text, verdict, len(results) + 1)
+            return MutantResult(mutant, outcome, concrete.text, verdict, len(results) + 1)
         results.append((concrete, checked))
     if not results:
-        return Tried(mutant, Outcome.NOT_SHOWN, detail="no case of the kernel passes as it is, or can be judged")
-    return _explained(ready, code, Tried(mutant, Outcome.SURVIVED, cases=len(results)), results, search)
+        return MutantResult(
+            mutant, MutantOutcome.NOT_SHOWN, detail="no case of the kernel passes as it is, or can be judged"
+        )
+    return _explained(ready, code, MutantResult(mutant, MutantOutcome.SURVIVED, cases=len(results)), results, search)
 
 
 def _explained(
-    ready: _Ready, code: CodeObject, tried: Tried, results: Sequence[tuple[_Concrete, Checked]], search: int
-) -> Tried:
+    ready: _Ready, code: CodeObject, tried: MutantResult, results: Sequence[tuple[_Concrete, Checked]], search: int
+) -> MutantResult:
     """A survivor with the reason, and a case that catches it, if a longer search finds one."""
     own = max(_usual(ready, concrete)[0].verdict.budget for concrete, _ in results)
     changed = [checked for concrete, checked in results if _bits(checked) != _usual(ready, concrete)[1]]

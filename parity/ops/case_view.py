@@ -12,7 +12,7 @@ import numpy as np
 
 from parity.dsl.arguments import Word, word_of
 from parity.dsl.expression import Scope, Value, expression, whole
-from parity.dsl.shapes import Misfit, words
+from parity.dsl.shapes import ShapeMismatch, words
 from parity.errors import UsageError
 from parity.model.case import Case
 from parity.model.dtypes import DType
@@ -22,7 +22,7 @@ from parity.model.layout import Layout, contiguous
 if TYPE_CHECKING:
     from parity.ops.declaration import Declaration
 
-__all__ = ["Geometry", "Given", "Number", "Params", "Shape", "Step", "given_of"]
+__all__ = ["CaseView", "Geometry", "Number", "Params", "Shape", "Step", "case_view"]
 
 Layouts = Mapping[str, Layout]
 Params = Mapping[str, float | int]
@@ -40,7 +40,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class CaseView:
     """One case, as the functions of its op see it.
 
     ``layouts`` are those of the tensors that the case spells out (an input that it leaves out is missing), ``params``
@@ -150,7 +150,7 @@ class Given:
         return next(iter(self.layouts.values())).shape
 
 
-def given_of(op: Declaration, case: Case) -> Given:
+def case_view(op: Declaration, case: Case) -> CaseView:
     """The view of a case that functions and expressions of a declaration have."""
     return _given_of(_Asked(op, case))
 
@@ -170,13 +170,13 @@ class _Asked:
 
 
 @functools.lru_cache(maxsize=4)  # who reads a case from text, and makes a call of it then, asks twice
-def _given_of(asked: _Asked) -> Given:
+def _given_of(asked: _Asked) -> CaseView:
     op, case = asked.op, asked.case
     types, params = op.bind(case.dtypes), dict(case.params)
-    return Given(op, case.layouts, params, types, case.flags, case.threads, case.launch)
+    return CaseView(op, case.layouts, params, types, case.flags, case.threads, case.launch)
 
 
-Number = str | int | Callable[[Given], int]
+Number = str | int | Callable[[CaseView], int]
 """An expression of names, a number, or a function."""
 
 
@@ -189,7 +189,7 @@ class Geometry:
     grid: str | int = ""
     block: str | int = BLOCK
     shared: str | int = 0
-    rule: Callable[[Given], Grid] | None = None
+    rule: Callable[[CaseView], Grid] | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Step:
     grid: str | int = ""
     block: str | int = BLOCK
     shared: str | int = 0
-    launch: Callable[[Given], Grid] | None = None
+    launch: Callable[[CaseView], Grid] | None = None
 
     @functools.cached_property
     def words(self) -> tuple[Word, ...]:
@@ -214,7 +214,7 @@ class Step:
         return Geometry(self.grid, self.block, self.shared, self.launch)
 
 
-def _geometry_of(geometry: Geometry, given: Given) -> Grid:
+def _geometry_of(geometry: Geometry, given: CaseView) -> Grid:
     """The geometry of a launch: by the rule, or the one of the case's own.
 
     Raises:
@@ -246,11 +246,11 @@ def _dims(rule: str | int, scope: Scope) -> tuple[int, int, int]:
         raise UsageError(f"{rule!r} has {len(dims)} dims; a grid and a block have one to three")
     x, y, z = (*(whole(n, str(rule)) for n in dims), 1, 1)[:3]
     if min(x, y, z) < 1:
-        raise Misfit(
+        raise ShapeMismatch(
             f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: a launch needs 1 or more along every dim"
         )
     if max(y, z) > BLOCKS:
-        raise Misfit(
+        raise ShapeMismatch(
             f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: a grid has at most {BLOCKS} blocks along"
             " its second and third dim"
         )

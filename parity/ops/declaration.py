@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-import parity
 from parity.data.extents import Choices
 from parity.data.layouts import STRIDES, Draw, Strides
 from parity.data.streams import has_stream, streams_of
 from parity.dsl.arguments import Word, word_of
 from parity.dsl.expression import Expression, expression
-from parity.dsl.shapes import Misfit, Shapes, shapes, words
+from parity.dsl.shapes import ShapeMismatch, Shapes, shapes, words
 from parity.errors import ParityError, Unreferenced, UsageError, nearest
 from parity.model.divergences import divergence
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import BLOCK, Grid
-from parity.ops.case_view import Given, Number, Params, Shape, Step
+from parity.ops.case_view import CaseView, Number, Params, Shape, Step
+from parity.platform.version import PACKAGE
 from parity.reference.expected import Expected
 
-__all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step"]
+__all__ = ["CaseView", "Declaration", "NamedCase", "Params", "Shape", "Step"]
 
 DATA = ("mixed", "normal", "special", "near", "bits")
 INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
@@ -42,7 +42,7 @@ a reference have it beside the others.
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedCase:
     """A case that every run includes: a title, the items of its text, and the dtypes it is for (None = all).
 
     ``divergence`` is the id of the known CUDA/AMD divergence that the case is about (``model.divergences``), if any.
@@ -66,7 +66,7 @@ class Declaration:
     """The declaration of an op.
 
     What depends on the case is an expression of the names in ``shapes`` and of parameters (``dsl.expression``), or a
-    function of one object, ``Given``, that has the case's layouts, parameters, shape, types and grid.
+    function of one object, ``CaseView``, that has the case's layouts, parameters, shape, types and grid.
 
     Args:
         name: ``module.op``; the module names the ``.cu`` file.
@@ -154,16 +154,16 @@ class Declaration:
     strides: str | Strides | Mapping[str, str | Strides] = ""
     choices: Choices = field(default_factory=dict)
     layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] | None = None
-    shape: Callable[[Given], Shape] | None = None
-    misfit: Callable[[Given], str] | None = None
+    shape: Callable[[CaseView], Shape] | None = None
+    misfit: Callable[[CaseView], str] | None = None
     grid: str | int = ""
     block: str | int = BLOCK
     shared: str | int = 0
-    launch: Callable[[Given], Grid] | None = None
+    launch: Callable[[CaseView], Grid] | None = None
     then: tuple[Step, ...] = ()
     threads: tuple[int, ...] = ()
     grid_stride: bool = True
-    info: str | Callable[[Given], Sequence[int]] = ""
+    info: str | Callable[[CaseView], Sequence[int]] = ""
     null_info: bool = True
     writes: bool = False
     in_place: str | None = None
@@ -173,13 +173,13 @@ class Declaration:
     data: tuple[str, ...] | Mapping[str, tuple[str, ...]] = DATA
     points: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
-    named: tuple[Named, ...] = ()
-    scalars: Mapping[str, Callable[[Given], tuple[str, float | int]]] = field(default_factory=dict)
-    workspace: Mapping[str, str | Callable[[Given], tuple[str, int]]] = field(default_factory=dict)
+    named: tuple[NamedCase, ...] = ()
+    scalars: Mapping[str, Callable[[CaseView], tuple[str, float | int]]] = field(default_factory=dict)
+    workspace: Mapping[str, str | Callable[[CaseView], tuple[str, int]]] = field(default_factory=dict)
     structs: Mapping[str, str] = field(default_factory=dict)
-    symbols: Mapping[str, str | Callable[[Given], Any]] = field(default_factory=dict)
+    symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
-    bench: tuple[Named, ...] = ()
+    bench: tuple[NamedCase, ...] = ()
     operations: Number = "numel"
     elements: Mapping[str, Number] = field(default_factory=dict)
     source: str = ""
@@ -339,7 +339,7 @@ class Declaration:
         """Put the place of the declaration before what an expression does wrong; a misfit is the case's own."""
         try:
             yield
-        except Misfit:
+        except ShapeMismatch:
             raise
         except UsageError as error:
             raise self.mistake(f"{what}: {error}") from None
@@ -376,7 +376,7 @@ def _place(error: BaseException) -> str:
 
     Nor of Python's ``exit``, which is frozen into it.
     """
-    own = ("<frozen ", *(str(Path(module.__file__ or "").parent) + os.sep for module in (parity, np)))
+    own = ("<frozen ", *(str(folder) + os.sep for folder in (PACKAGE, Path(np.__file__).parent)))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 

@@ -22,7 +22,7 @@ from parity.model.dtypes import Array, dtype
 from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import wanted
-from parity.ops.case_view import Given, given_of
+from parity.ops.case_view import CaseView, case_view
 from parity.ops.declaration import Declaration
 from parity.reference.expected import Bounds, Expected, Limits
 
@@ -94,7 +94,7 @@ def call_of(op: Declaration, case: Case) -> Call:
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
-    given = given_of(op, case)
+    given = case_view(op, case)
     memory = _memory(op, case, given)
     launch = replace(_launches(op, case, given), constants=_constants(op, given, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
@@ -185,7 +185,7 @@ def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
-    given = given_of(op, case)
+    given = case_view(op, case)
     memory = _memory(op, case, given)
     tiles = {name: each.tiled(op.points) for name, each in memory.items()}
     whole = {**_info(op, given), **_workspace(op, given)}
@@ -195,7 +195,7 @@ def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
 
 def work_of(op: Declaration, case: Case) -> Work:
     """The bytes and operations of a case."""
-    given, types = given_of(op, case), op.bind(case.dtypes)
+    given, types = case_view(op, case), op.bind(case.dtypes)
     same = op.aliased[1] if op.aliased and "aliased" in case.flags else None
     elements = {name: given.layouts[name].distinct for name in op.inputs if name in given.layouts and name != same}
     for name, each in given.shapes.items():
@@ -214,7 +214,7 @@ def _buffer_of(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
     return name
 
 
-def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
+def _memory(op: Declaration, case: Case, given: CaseView) -> dict[str, Memory]:
     """The content of every buffer of a case except ``info``, by name; the outputs come last."""
     types, tensors = given.types, dict(case.tensors)
     memory = {}
@@ -231,7 +231,7 @@ def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
     return memory
 
 
-def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
+def _info(op: Declaration, given: CaseView) -> dict[str, Buffer]:
     """The buffer ``info``, if the case has one."""
     if "info" not in op.takes or "null-info" in given.flags:
         return {}
@@ -247,7 +247,7 @@ def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
     return {"info": Buffer(kind, np.array([in_range(int(number), kind, "info") for number in numbers], kind.numpy))}
 
 
-def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
+def _workspace(op: Declaration, given: CaseView) -> dict[str, Buffer]:
     """The buffers that the kernel writes and that are not compared; it must not read what it has not written."""
     found = {}
     for name, of in op.workspace.items():
@@ -263,17 +263,17 @@ def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
     return found
 
 
-def _pair(function: Callable[[Given], tuple[str, Any]]) -> Callable[[Given], tuple[str, Any]]:
+def _pair(function: Callable[[CaseView], tuple[str, Any]]) -> Callable[[CaseView], tuple[str, Any]]:
     """The function, which has to return two things."""
 
-    def asked(given: Given) -> tuple[str, Any]:
+    def asked(given: CaseView) -> tuple[str, Any]:
         kind, value = function(given)
         return kind, value
 
     return asked
 
 
-def _constants(op: Declaration, given: Given, memory: Mapping[str, Memory]) -> dict[str, Array]:
+def _constants(op: Declaration, given: CaseView, memory: Mapping[str, Memory]) -> dict[str, Array]:
     """The content of the variables that the host writes: inputs, and computed values."""
     found = {}
     for name, of in op.symbols.items():
@@ -288,7 +288,7 @@ def _constants(op: Declaration, given: Given, memory: Mapping[str, Memory]) -> d
     return found
 
 
-def _launches(op: Declaration, case: Case, given: Given) -> Launch:
+def _launches(op: Declaration, case: Case, given: CaseView) -> Launch:
     """The launch of the first kernel, and those that follow."""
     launches = []
     for number, step in enumerate(op.steps):
@@ -301,7 +301,7 @@ def _launches(op: Declaration, case: Case, given: Given) -> Launch:
     return replace(launches[0], then=tuple(launches[1:]))
 
 
-def _argument(op: Declaration, word: Word, case: Case, given: Given, scope: Scope) -> Pointer | Scalar | Struct:
+def _argument(op: Declaration, word: Word, case: Case, given: CaseView, scope: Scope) -> Pointer | Scalar | Struct:
     if word.name in op.structs:
         fields = op.fields[word.name]
         return Struct(tuple((each.name, _field(op, each, case, given, scope)) for each in fields))
@@ -312,7 +312,7 @@ def _argument(op: Declaration, word: Word, case: Case, given: Given, scope: Scop
 
 
 def _field(
-    op: Declaration, word: Word, case: Case, given: Given, scope: Scope
+    op: Declaration, word: Word, case: Case, given: CaseView, scope: Scope
 ) -> Pointer | Scalar | tuple[Scalar, ...]:
     """The value of an argument, or of a field."""
     if word.name in op.kinds:

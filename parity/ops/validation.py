@@ -97,7 +97,7 @@ def _kinds(op: Declaration) -> None:
     for what in ("named", "bench"):
         for case in getattr(op, what):
             if not (isinstance(getattr(case, "title", None), str) and isinstance(getattr(case, "items", None), str)):
-                raise UsageError(f"op {op.name}: {what} has {case!r}, and holds cases: Named(title, items)")
+                raise UsageError(f"op {op.name}: {what} has {case!r}, and holds cases: NamedCase(title, items)")
     for text in (step.kernel for step in op.steps):
         try:
             fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]

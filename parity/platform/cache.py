@@ -17,7 +17,7 @@ from pathlib import Path
 import platformdirs
 
 from parity.compilers import zig
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.platform.cache_eviction import SCRATCH, SEAL, begun, grown, locked, used
 
 __all__ = ["Cache", "default_root", "digest"]
@@ -139,8 +139,8 @@ class Cache:
         base = default_root()
         return base if base in (self.root, *self.root.parents) else None
 
-    def _unwritable(self, error: OSError) -> SystemLacks:
-        return SystemLacks(
+    def _unwritable(self, error: OSError) -> ResourceExhausted:
+        return ResourceExhausted(
             f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
         )
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from parity.platform.cache import digest
 
-__all__ = ["RELEASED", "Fingerprint", "Unclear"]
+__all__ = ["RELEASED", "Fingerprint", "NotHashable"]
 
 RELEASED = ("_pytest", "gmpy2", "hypothesis", "ml_dtypes", "msgspec", "numpy")
 """Packages that nobody changes without changing their version. pytest's own is named by assertions that it rewrites:
@@ -58,7 +58,7 @@ _OUTSIDE = frozenset(
 )
 
 
-class Unclear(Exception):
+class NotHashable(Exception):
     """Raised where it cannot be told what decides the results."""
 
 
@@ -88,7 +88,7 @@ class Fingerprint:
         try:
             self._add(value)
         except RecursionError as error:
-            raise Unclear("too deep") from error
+            raise NotHashable("too deep") from error
 
     def _say(self, *parts: object) -> None:
         self._said += map(str, parts)
@@ -124,7 +124,7 @@ class Fingerprint:
             self._several("cell", [value.cell_contents] if _is_full(value) else [])
         elif isinstance(value, ModuleType):
             if not self._is_released(value.__name__):
-                raise Unclear(f"the module {value.__name__}")  # any part of it may be used
+                raise NotHashable(f"the module {value.__name__}")  # any part of it may be used
         elif isinstance(value, type):
             if not self._is_released(value.__module__, value.__qualname__):
                 own = {name: each for name, each in vars(value).items() if name not in _LEFT_OUT}
@@ -152,7 +152,7 @@ class Fingerprint:
             try:
                 reduced = reduce(value) if reduce else value.__reduce_ex__(4)
             except TypeError as error:
-                raise Unclear(str(error)) from error
+                raise NotHashable(str(error)) from error
             self._several("reduced", [type(value), *(reduced if isinstance(reduced, tuple) else [reduced])])
 
     def _function(self, value: FunctionType) -> None:
@@ -162,7 +162,7 @@ class Fingerprint:
             names = dict.fromkeys(_names(value.__code__))
             own = value.__globals__.get("__name__", "").startswith("parity.")
             if not own and (outside := _OUTSIDE.intersection(names)):
-                raise Unclear(f"{value.__qualname__} uses {', '.join(outside)}")
+                raise NotHashable(f"{value.__qualname__} uses {', '.join(outside)}")
             self._named(value.__globals__, names)
 
     def _named(self, where: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -181,7 +181,7 @@ class Fingerprint:
         if _IMPORT in value.co_code[::2]:
             for each in dis.get_instructions(value):
                 if each.opcode == _IMPORT and not self._is_released(each.argval):
-                    raise Unclear(f"{value.co_qualname} imports {each.argval}")
+                    raise NotHashable(f"{value.co_qualname} imports {each.argval}")
         self._several("code", [
             value.co_code, value.co_names, value.co_varnames, value.co_freevars, value.co_argcount,
             value.co_kwonlyargcount, value.co_posonlyargcount, value.co_flags, value.co_exceptiontable, value.co_consts,

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from parity.errors import SYSTEM_ERRORS, SystemLacks, UsageError
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
 __all__ = ["CUDA_SUFFIXES", "below", "content_of", "is_file", "is_folder", "regular", "rows_of", "text_of", "writing"]
 
@@ -93,7 +93,7 @@ def writing(path: Path, advice: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
+        kind = ResourceExhausted if error.errno in SYSTEM_ERRORS else UsageError
         raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
 
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["later"]
+__all__ = ["lazy_getattr"]
 
 
-def later(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_getattr(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """The ``__getattr__`` of a package: ``places`` are the names, separated by blanks, by the module that has them.
 
     A module is named as the package has it, or by its whole name. No name can be that of a module of the package.

@@ -26,7 +26,7 @@ from parity.errors import UsageError, nearest
 __all__ = [
     "RULE",
     "Malformed",
-    "Misfit",
+    "SchemaError",
     "checked",
     "json_schema",
     "json_text",
@@ -63,7 +63,7 @@ class Malformed(UsageError):
     """A text that is no JSON at all."""
 
 
-class Misfit(UsageError):
+class SchemaError(UsageError):
     """Data that do not fit their type: ``told`` says what is wrong, ``where`` are names and indices that lead there.
 
     They end with a name that the type lacks, but do not contain a name that is missing.
@@ -105,7 +105,7 @@ def checked(value: Any, kind: type[T], source: str, advice: str = "") -> T:
                 _at(value, where[:-1])[where[-1]] = math.inf
                 continue
             told, where = _said(problem, value, kind, where)
-            misfit = Misfit(f"{source}: {told}{advice and f'; {advice}'}")
+            misfit = SchemaError(f"{source}: {told}{advice and f'; {advice}'}")
             misfit.told, misfit.where = told, where
             raise misfit from error
 
@@ -139,7 +139,7 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except msgspec.ValidationError as error:
-        raise Misfit(f"{source} is not what it has to be: {error}") from error
+        raise SchemaError(f"{source} is not what it has to be: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise Malformed(f"{source} is malformed: {error}") from error
 

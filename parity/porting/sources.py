@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers import zig
-from parity.compilers.compile_options import Side
+from parity.compilers.compile_options import CompileOptions
 from parity.compilers.lexing import code
 from parity.errors import MissingTool, UsageError, nearest
 from parity.model.code_object import source_of, unqualified
@@ -114,7 +114,7 @@ class Source:
     module: str
     folder: Path
     path: Path
-    side: Side
+    side: CompileOptions
     files: Mapping[Path, str]
     ported: bool = False
     hipifier: str = LITERAL
@@ -331,7 +331,7 @@ class Closure:
     made: Mapping[str, Made] = field(default_factory=dict)
 
 
-def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Closure:
+def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
     """The file and all it may include, conditionals ignored; headers that are found nowhere are the compiler's.
 
     ``texts`` remembers what was read.

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-import parity
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
 from parity.platform.serialization import json_text
+from parity.platform.version import __version__
 from parity.report.tables import coloured, comma_separated, markdown
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "Results",
+    "BenchResults",
     "bench_csv",
     "bench_dict",
     "bench_json",
@@ -42,7 +42,7 @@ COUNTS = "instructions that wavefronts issued, per element of the largest tensor
 
 
 @dataclass(frozen=True)
-class Results:
+class BenchResults:
     """The results of a run of ``parity bench``, in the order in which it was measured.
 
     ``devices`` and ``ceilings`` are by target, ``changes`` belong to the measurements if there is a baseline.
@@ -75,7 +75,7 @@ def si(value: float, unit: str) -> str:
     return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f} {prefix}{unit}"
 
 
-def bench_terminal(results: Results) -> Text:
+def bench_terminal(results: BenchResults) -> Text:
     """The measurements as aligned text with colours, grouped by module and target."""
     text = Text()
     for target, ceilings in results.ceilings.items():
@@ -96,7 +96,7 @@ def bench_terminal(results: Results) -> Text:
     return text
 
 
-def bench_markdown(results: Results) -> str:
+def bench_markdown(results: BenchResults) -> str:
     """The measurements as a GitHub table."""
     head = ["module", "target", *HEADS]
     rows = []
@@ -107,7 +107,7 @@ def bench_markdown(results: Results) -> str:
     return "\n\n".join([*lines, markdown(head, rows), LEGEND]) + "\n"
 
 
-def bench_csv(results: Results) -> str:
+def bench_csv(results: BenchResults) -> str:
     """One line per measurement; seconds, bytes and operations as they are."""
     names = ["module", "op", "dtypes", "kernel", "title", "case", "runner", "target", "evidence", "bytes"]
     names += ["operations", "elements"]
@@ -131,12 +131,12 @@ def bench_csv(results: Results) -> str:
     return comma_separated([*names, *heads], rows)
 
 
-def bench_dict(results: Results) -> dict[str, Any]:
+def bench_dict(results: BenchResults) -> dict[str, Any]:
     """The measurements as plain data for JSON, which ``read_baseline`` reads."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        "parity": parity.__version__,
+        "parity": __version__,
         "complete": results.complete,
         "devices": dict(results.devices),
         "ceilings": {target: asdict(each) for target, each in results.ceilings.items()},
@@ -149,7 +149,7 @@ def bench_dict(results: Results) -> dict[str, Any]:
     }
 
 
-def bench_json(results: Results) -> str:
+def bench_json(results: BenchResults) -> str:
     """The measurements as JSON text."""
     return json_text(bench_dict(results), indent=1).decode() + "\n"
 
@@ -230,7 +230,7 @@ def _ceilings(target: str, device: str, c: Ceilings) -> str:
     return f"{target}{f' ({device})' if device else ''}: {rates}; {launch}"
 
 
-def _with_changes(results: Results) -> list[tuple[Measurement, Change | None]]:
+def _with_changes(results: BenchResults) -> list[tuple[Measurement, Change | None]]:
     changes: list[Change | None] = [*results.changes] or [None] * len(results.measurements)
     return list(zip(results.measurements, changes, strict=True))
 

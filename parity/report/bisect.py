@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.bisect import Answer, Change, Effect, State, Turn, state_of
+from parity.bisect import BisectResult, Change, Effect, State, Turn, state_of
 from parity.compare import Verdict
 from parity.engine import CaseRecord
 from parity.footprint import text_at
@@ -31,7 +31,7 @@ _BELOW: dict[str, Any] = {
 _HEADS = ("knob", "with", "side", "verdict", "error", "instructions", "changed")
 
 
-def sentence(answer: Answer, sources: Path) -> str:
+def sentence(answer: BisectResult, sources: Path) -> str:
     """The answer: the knob, what it does to the case, the line that changed, and what it costs; what that means.
 
     ``sources`` is the folder of the kernels.
@@ -73,7 +73,7 @@ def sentence(answer: Answer, sources: Path) -> str:
     return "\n".join(lines)
 
 
-def terminal(answer: Answer, width: int | None = None) -> Text:
+def terminal(answer: BisectResult, width: int | None = None) -> Text:
     """The table of the knobs: what becomes of the case with each, and what that costs.
 
     Where it is wider than ``width``, in characters, flags and changed lines stand below the line of their knob.
@@ -100,7 +100,7 @@ def _beside(heads: Sequence[str], rows: Iterable[Sequence[tables.Cell]]) -> tupl
     return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
-def as_dict(answer: Answer, sources: Path) -> Mapping[str, Any]:
+def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
     """The answer as data for JSON."""
     return {
         "format": FORMAT,
@@ -131,7 +131,7 @@ def as_dict(answer: Answer, sources: Path) -> Mapping[str, Any]:
     }
 
 
-def _nothing(answer: Answer) -> Iterator[str]:
+def _nothing(answer: BisectResult) -> Iterator[str]:
     """The meaning of no knob answering."""
     tried = sum(answer.effect(each) is Effect.NONE for each in answer.turns)
     same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
@@ -153,7 +153,7 @@ def _nothing(answer: Answer) -> Iterator[str]:
         )
 
 
-def _row(answer: Answer, turned: Turn, built: Turn) -> list[tables.Cell]:
+def _row(answer: BisectResult, turned: Turn, built: Turn) -> list[tables.Cell]:
     effect = answer.effect(turned) if turned.knob else Effect.NONE
     style = _STYLES.get(effect, "")
     record = turned.record
@@ -196,7 +196,7 @@ def _count(record: CaseRecord, built: CaseRecord | None) -> str:
     return f"{record.instructions:,} {100 * record.instructions / usual - 100:+.0f} %"
 
 
-def _cost(answer: Answer, turned: Turn) -> str:
+def _cost(answer: BisectResult, turned: Turn) -> str:
     usual, own = answer.as_built(turned.column).record, turned.record
     if not usual or not own or not usual.instructions or own.instructions is None:
         return ""

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-import parity
 from parity.compare import Status
 from parity.engine import Column
 from parity.model.coverage import COUNTS
 from parity.platform.serialization import checked, json_text, plain, read_json
+from parity.platform.version import __version__
 from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
 
 __all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
@@ -170,7 +170,7 @@ def document(matrix: Matrix) -> MatrixFile:
         if (found := [cell.agreement for cell in cells if cell.agreement])
     }
     return MatrixFile(
-        parity=parity.__version__,
+        parity=__version__,
         complete=matrix.provenance.complete,
         seed=matrix.provenance.seed,
         examples=matrix.provenance.examples,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from parity.errors import count_of
-from parity.mutation import Outcome, Recall, Tried
+from parity.mutation import MutantOutcome, MutantResult, Recall
 from parity.mutation.mutant import Reason
 from parity.mutation.recall import ByClass, ByKernel, Survivor
 from parity.report import tables
@@ -108,9 +108,9 @@ def _reason(each: Survivor) -> str:
     return ", ".join(filter(None, (_REASONS[each.reason], each.detail)))
 
 
-def recall_summary(recall: Recall, tried: Sequence[Tried], seconds: float, resumed: int = 0) -> str:
+def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float, resumed: int = 0) -> str:
     """The run in one line."""
-    counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in Outcome}
+    counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in MutantOutcome}
     planted = recall.planted
     kernels = len(recall.kernels)
     parts = [f"{count_of(len(tried), 'fault')} in {count_of(kernels, 'kernel')} on {' '.join(recall.targets)}"]
@@ -118,7 +118,7 @@ def recall_summary(recall: Recall, tried: Sequence[Tried], seconds: float, resum
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]
             why = ", ".join(f"{number} {reason}" for number, reason in reasons if number)
-            parts.append(f"{count} {outcome}" + (f" ({why})" if outcome is Outcome.SURVIVED else ""))
+            parts.append(f"{count} {outcome}" + (f" ({why})" if outcome is MutantOutcome.SURVIVED else ""))
     parts += [f"recall {percent(recall.caught, planted)}"] if planted else []
     parts += [f"{resumed} known from before"] if resumed else []
     parts += [f"{seconds:.1f} s", f"seed {recall.seed}"]

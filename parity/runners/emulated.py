@@ -19,12 +19,12 @@ from parity.emulator import (
     NARROWED,
     UNFLUSHED,
     Allocation,
+    ApproximateResults,
     Device,
     KernelFault,
     LaunchStats,
     MemoryFault,
     Refused,
-    Results,
     UnknownInstruction,
     pack,
     place,
@@ -32,7 +32,7 @@ from parity.emulator import (
     together,
 )
 from parity.emulator.parse import Instruction
-from parity.errors import ParityError, SystemLacks, UsageError
+from parity.errors import ParityError, ResourceExhausted, UsageError
 from parity.model.code_object import CodeObject, name_of
 from parity.model.coverage import Point, Reached, joined
 from parity.model.launch import (
@@ -122,7 +122,7 @@ class DeviceSession:
         code: CodeObject,
         launch: Launch,
         buffers: Mapping[str, Buffer],
-        results: Results,
+        results: ApproximateResults,
         draw: int | None = None,
     ) -> Outcome:
         fault, stats, reached = None, None, None
@@ -135,7 +135,7 @@ class DeviceSession:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:
             fault = Fault("missing kernel", str(error))
-        except SystemLacks:
+        except ResourceExhausted:
             raise
         except ParityError as error:
             fault = Fault("error", str(error))
@@ -156,7 +156,7 @@ class DeviceSession:
         code: CodeObject,
         launch: Launch,
         buffers: Mapping[str, Buffer],
-        results: Results,
+        results: ApproximateResults,
         outcome: Outcome,
         at: Instruction,
     ) -> Fault | None:
@@ -179,7 +179,12 @@ class DeviceSession:
         return Fault("undefined value", told) if differ else None
 
     def _after_another(
-        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results, outcome: Outcome
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        results: ApproximateResults,
+        outcome: Outcome,
     ) -> Fault | None:
         """A fault if the launch has another outcome where one before it has left something in variables.
 
@@ -257,7 +262,7 @@ class DeviceSession:
         launch: Launch,
         buffers: Mapping[str, Buffer],
         seed: int,
-        results: Results = Results.NEAREST,
+        results: ApproximateResults = ApproximateResults.NEAREST,
         register_fill: int = FILL,
         inverted: tuple[int, int] | None = None,
         draw: int | None = None,
@@ -283,7 +288,7 @@ class DeviceSession:
         launch: Launch,
         buffers: Mapping[str, Buffer],
         seed: int,
-        results: Results,
+        results: ApproximateResults,
         register_fill: int,
         inverted: tuple[int, int] | None,
         draw: int | None,
@@ -397,7 +402,7 @@ class EmulatedSession(DeviceSession):
         def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
             return tuple(self._shadowed(code, launch, buffers, number) for number in numbers)
 
-        nearest, moved = self._execute(code, launch, buffers, Results.NEAREST), runs(MOVED)
+        nearest, moved = self._execute(code, launch, buffers, ApproximateResults.NEAREST), runs(MOVED)
         if all(each.fault is None and _same(each, nearest) for each in moved):
             moved += runs(MORE)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
@@ -409,7 +414,7 @@ class EmulatedSession(DeviceSession):
         if self._shadow is None:
             self._shadow = EmulatedSession(False, shadow=True)
         draw = shadow_seed(_seed(launch), number)
-        return self._shadow._execute(code, launch, buffers, Results.DOCUMENTED, draw)
+        return self._shadow._execute(code, launch, buffers, ApproximateResults.DOCUMENTED, draw)
 
 
 @dataclass(frozen=True)
@@ -420,7 +425,7 @@ class Nearest:
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``EmulatedSession.execute``."""
-        return self.session._execute(code, launch, buffers, Results.NEAREST)
+        return self.session._execute(code, launch, buffers, ApproximateResults.NEAREST)
 
 
 def _other(buffer: Buffer) -> Buffer:
@@ -436,14 +441,14 @@ def _same(one: Outcome, other: Outcome) -> bool:
     return all(one.buffers[name].tobytes() == other.buffers[name].tobytes() for name in one.buffers)
 
 
-def results_of(launch: Launch) -> Results:
+def results_of(launch: Launch) -> ApproximateResults:
     """The results of approximate instructions in a launch: in one half of all launches those that gfx1100 computes.
 
     In the other half they are drawn from those that AMD's manual allows, so that a pass holds for every GPU that keeps
     to it. The choice does not depend on the symbols of kernels, which are only known with a code object.
     """
     shape = f"{launch.grid} {launch.block} {launch.shared_bytes} {' '.join(map(str, launch.args))}"
-    return Results.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else Results.GFX1100
+    return ApproximateResults.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else ApproximateResults.GFX1100
 
 
 def _seed(launch: Launch) -> int:

@@ -17,13 +17,13 @@ from parity.errors import Unsupported
 from parity.model.launch import Computation
 from parity.runners.redzone import Bytes
 
-__all__ = ["OP", "Matrix", "Product", "product"]
+__all__ = ["OP", "GemmOperand", "Product", "product"]
 
 OP = "gemm.matmul"
 
 
 @dataclass(frozen=True)
-class Matrix:
+class GemmOperand:
     """An operand in column-major memory: ``columns`` of ``rows`` elements each, ``leading`` elements apart.
 
     ``data`` are the bytes from its first element to its last, those between the columns among them. ``transposed`` says
@@ -49,8 +49,8 @@ class Product:
     rows: int
     columns: int
     inner: int
-    left: Matrix
-    right: Matrix
+    left: GemmOperand
+    right: GemmOperand
 
     @property
     def nbytes(self) -> int:
@@ -90,14 +90,14 @@ def product(asked: Computation, dtypes: Sequence[str]) -> Product:
     return Product(asked.dtype.name, asked.dtype.itemsize, n, m, k, left=_matrix("b", b), right=_matrix("a", a))
 
 
-def _matrix(name: str, array: np.ndarray[Any, Any]) -> Matrix:
+def _matrix(name: str, array: np.ndarray[Any, Any]) -> GemmOperand:
     (rows, columns), (down, across) = array.shape, (stride / array.itemsize for stride in array.strides)
     leading = _leading(rows, columns, down, across)
     if leading is not None:
-        return Matrix(_span(array), columns, rows, leading, False)
+        return GemmOperand(_span(array), columns, rows, leading, False)
     leading = _leading(columns, rows, across, down)
     if leading is not None:
-        return Matrix(_span(array), rows, columns, leading, True)
+        return GemmOperand(_span(array), rows, columns, leading, True)
     raise Unsupported(
         f"{name} of shape {array.shape} has the strides {array.strides} in bytes; neither its rows nor its columns lie "
         "without gaps and one after the other"

@@ -16,7 +16,7 @@ import numpy as np
 from parity.errors import Unsupported
 from parity.model.launch import Computation, Fault
 from parity.runners.base import Evidence, Probe, Vendor
-from parity.runners.gemm import Matrix, Product, product
+from parity.runners.gemm import GemmOperand, Product, product
 from parity.runners.gpu import most_workers, worker_number
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
@@ -178,7 +178,7 @@ class _Device:
         """Let the library multiply what lies at these addresses, on the driver's stream."""
         raise NotImplementedError
 
-    def _placed(self, matrix: Matrix, itemsize: int) -> HipMemory:
+    def _placed(self, matrix: GemmOperand, itemsize: int) -> HipMemory:
         """An operand in memory of the size that BLAS takes for granted: whole columns, the last one too."""
         memory = self._memory(matrix.columns * matrix.leading * itemsize)
         self.driver.upload(memory, matrix.data)
@@ -219,7 +219,7 @@ class _Device:
         """The hipDataType of a dtype."""
         return getattr(self.hip.hipDataType, TYPES[dtype])
 
-    def operation(self, matrix: Matrix) -> Any:
+    def operation(self, matrix: GemmOperand) -> Any:
         """The hipblasOperation_t of an operand."""
         operations = self.hipblas.hipblasOperation_t
         return operations.HIPBLAS_OP_T if matrix.transposed else operations.HIPBLAS_OP_N

@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 from msgspec import Meta, Struct
 
 from parity.cases.builtin import own_launch
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError, nearest, some_of
 from parity.model.case import Case, split
 from parity.model.code_object import prebuilt
-from parity.op import Entry, Named, Op, Step
+from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.platform.serialization import checked
 from parity.suite.corpus import read_found
@@ -283,7 +283,7 @@ def find_project(
     )
 
 
-def _side(folder: Path, table: _Settings, prefix: str) -> Side:
+def _side(folder: Path, table: _Settings, prefix: str) -> CompileOptions:
     """The settings of one side: those for both sides, then its own."""
     include, flags, forced = (
         [*getattr(table, what), *getattr(table, prefix + what)] for what in ("include", "flags", "force_include")
@@ -293,7 +293,7 @@ def _side(folder: Path, table: _Settings, prefix: str) -> Side:
             raise UsageError(
                 f"{folder / 'pyproject.toml'}: [tool.parity]: include has {name!r}, which is no folder there"
             )
-    return Side.of(folder, include, flags, forced)
+    return CompileOptions.of(folder, include, flags, forced)
 
 
 def find_suite(
@@ -412,7 +412,7 @@ def _absent(what: str, folder: Path, key: str) -> UsageError:
 
 def _keyword_meant(error: BaseException) -> str:
     """The fields that may have been meant by a name that a declaration does not have."""
-    known = {each.__name__: [field.name for field in fields(each)] for each in (Op, Named, Step)}
+    known = {each.__name__: [field.name for field in fields(each)] for each in (Op, NamedCase, Step)}
     found = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
     return nearest(found[2], known[found[1]]) if found and found[1] in known else ""
 

@@ -8,11 +8,11 @@ import functools
 from collections.abc import Sequence
 
 from parity.data import sample
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.model.case import Case
 from parity.op import Op
 from parity.platform.cache import Cache, default_root, digest
-from parity.platform.code_digest import Fingerprint, Unclear
+from parity.platform.code_digest import Fingerprint, NotHashable
 
 __all__ = ["drawing_code", "drawn_cases"]
 
@@ -23,7 +23,7 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
     """The texts of ``sample(op.cases(dtypes, launches=launches), seed, count)``, from the cache if they are there.
 
     An entry of the cache is for one declaration, as it is in memory, and for all code that draws. A declaration with
-    something whose content cannot be told (``Unclear``) is drawn anew each time.
+    something whose content cannot be told (``NotHashable``) is drawn anew each time.
     """
     cache = Cache(default_root() / "cases")
     key = _key(op, dtypes, launches, seed, count)
@@ -31,7 +31,7 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
         return kept.splitlines()
     texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count)))
     if key == _key(op, dtypes, launches, seed, count):
-        with contextlib.suppress(SystemLacks):  # without the entry, they are drawn again
+        with contextlib.suppress(ResourceExhausted):  # without the entry, they are drawn again
             cache.note(key, _FILE, "".join(f"{text}\n" for text in texts))
     return texts
 
@@ -46,7 +46,7 @@ def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) ->
     try:
         # Of a reference it only matters whether there is one.
         fingerprint.add([type(op), {**declared, "reference": op.reference is None}])
-    except Unclear:
+    except NotHashable:
         return ""
     return digest(fingerprint.digest, *dtypes, launches, str(seed), str(count))
 
@@ -57,6 +57,6 @@ def drawing_code() -> Fingerprint | None:
     fingerprint = Fingerprint()
     try:
         fingerprint.add([Op, sample, Case])
-    except Unclear:
+    except NotHashable:
         return None
     return Fingerprint(fingerprint)  # which has made its digest

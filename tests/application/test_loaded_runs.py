@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.application.loading import Reported
+from parity.application.loading import LoadedRun
 from parity.cli import main
 from parity.compare import Status, Verdict
 from parity.engine import CaseRecord, Column, Provenance, RecordWriter, without_code
@@ -62,16 +62,16 @@ def written(entries, tmp_path):
 
 
 def test_a_folder_is_read_back_as_it_was_written(written):
-    found = Reported.read(written("one", ["uexp_f32"]))
+    found = LoadedRun.read(written("one", ["uexp_f32"]))
     assert len(found.matrix.kernels) == 5 and len(found.records) == 20
     assert {c.state for k in found.matrix.kernels for c in k.cells} == {"pass", "fail"} and found.date
 
 
 def test_a_run_that_was_killed_has_a_matrix_of_its_record(written):
     folder = written("killed", ["uexp_f32"])
-    whole = Reported.read(folder).matrix
+    whole = LoadedRun.read(folder).matrix
     (folder / "matrix.json").unlink()
-    found = Reported.read(folder).matrix
+    found = LoadedRun.read(folder).matrix
     assert not found.complete and [k.cells for k in found.kernels] == [k.cells for k in whole.kernels]
     assert (found.seed, found.examples, found.columns[0].vendor) == (7, 5, "amd")
 
@@ -84,7 +84,7 @@ def test_a_matrix_of_an_older_parity_is_read(written):
         for cell in kernel["cells"]:
             del cell["unreferenced"], cell["taken"], cell["by"]
     path.write_text(json.dumps(text))
-    assert Reported.read(folder).matrix.kernels[0].cells[0].taken == 0
+    assert LoadedRun.read(folder).matrix.kernels[0].cells[0].taken == 0
 
 
 def test_an_archive_of_a_folder_is_read(written, tmp_path):
@@ -92,11 +92,11 @@ def test_an_archive_of_a_folder_is_read(written, tmp_path):
     with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
         for path in folder.iterdir():
             archive.write(path, f"parity-out/{path.name}")
-    assert Reported.read(tmp_path / "one.zip").matrix == Reported.read(folder).matrix
+    assert LoadedRun.read(tmp_path / "one.zip").matrix == LoadedRun.read(folder).matrix
     with zipfile.ZipFile(tmp_path / "one.zip", "a") as archive:
         archive.write(folder / "record.jsonl", "other/record.jsonl")
     with pytest.raises(UsageError, match="has several runs"):
-        Reported.read(tmp_path / "one.zip")
+        LoadedRun.read(tmp_path / "one.zip")
 
 
 @pytest.mark.parametrize("name", ["none", "empty", "text.jsonl"])
@@ -104,12 +104,12 @@ def test_what_is_no_run_is_said(name, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.jsonl").write_text("text\n")
     with pytest.raises(UsageError, match=r"there is no|has no record|not a record"):
-        Reported.read(tmp_path / name)
+        LoadedRun.read(tmp_path / name)
 
 
 def test_jobs_of_several_targets_are_one_matrix(written):
     one, other = written("one", columns=GFX[:1]), written("other", ["uexp_f16"], columns=GFX[1:], only=["uexp_f16"])
-    found = Reported.joined([Reported.read(one), Reported.read(other)])
+    found = LoadedRun.joined([LoadedRun.read(one), LoadedRun.read(other)])
     states = {k.kernel: [c.state for c in k.cells] for k in found.matrix.kernels}
     assert states["uexp_f16"] == ["pass", "fail"] and states["uexp_f32"] == ["pass", "could not run"]
     assert (found.matrix.cases, found.matrix.failed, len(found.records)) == (12, 2, 12)
@@ -117,13 +117,13 @@ def test_jobs_of_several_targets_are_one_matrix(written):
 
 def test_of_two_runs_of_a_kernel_the_later_counts(written):
     one, other = written("one", ["uexp_f32"]), written("again", only=["uexp_f32"])
-    found = Reported.joined([Reported.read(one), Reported.read(other)])
+    found = LoadedRun.joined([LoadedRun.read(one), LoadedRun.read(other)])
     assert {c.state for k in found.matrix.kernels for c in k.cells} == {"pass"}
     assert len(found.records) == 20 and not any(record.verdict.failed for record in found.records)
 
 
 def changes_of(one, other):
-    found = compared(Reported.read(one), Reported.read(other))
+    found = compared(LoadedRun.read(one), LoadedRun.read(other))
     return {(each.kernel, each.column): each.kind for each in found.changed}, found
 
 
@@ -196,6 +196,6 @@ def test_a_recording_is_judged_for_its_report(tmp_path):
         )
         == 0
     )
-    found = Reported.read(small)
+    found = LoadedRun.read(small)
     states = {k.kernel: k.cells[0].state for k in found.matrix.kernels if k.cells[0].run}
     assert states == {"affine_f32": "pass"}

@@ -7,7 +7,7 @@ import pytest
 from parity.bisect import KNOBS, changes
 from parity.bisect.compiler_options import knobs_for
 from parity.build.builder import build
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.targets import target
 from parity.runners import probed, runner
 
@@ -68,7 +68,7 @@ NVCC = pytest.mark.skipif(not probed(runner("ptx")).available, reason="no nvcc: 
 )
 def test_the_lines_that_change_are_named_with_their_instructions(tmp_path, cache, name, flag, lost, got, more):
     (tmp_path / "m.cu").write_text(SOURCE)
-    sides = (Sides(), Sides.both(Side(flags=(flag,))))
+    sides = (Sides(), Sides.both(CompileOptions(flags=(flag,))))
     before, after = (build(tmp_path, ["m"], [name], cache=cache, sides=each)[0].code_object for each in sides)
     found = {each.place: str(each) for each in changes(before, after, ["first"])}
     assert (

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from parity.build.builder import build, find_modules
-from parity.compilers.compile_options import Side, Sides
-from parity.errors import SystemLacks, UsageError
+from parity.compilers.compile_options import CompileOptions, Sides
+from parity.errors import ResourceExhausted, UsageError
 from parity.platform.cache import Cache
 from parity.porting.variants import after_errors
 
@@ -150,7 +150,9 @@ def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_pat
     (kernels / "scale.cu").write_text(
         '#include "../shape.cuh"\n#include "type.cuh"\nextern "C" __global__ void k(T* x) { x[index()] = x[0]; }\n'
     )
-    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache, sides=Sides.both(Side((tmp_path / "more",))))
+    (built,) = build(
+        kernels, ["scale"], ["gfx1100"], cache=cache, sides=Sides.both(CompileOptions((tmp_path / "more",)))
+    )
     assert built.error is None
     assert {tmp_path / "shape.cuh", tmp_path / "more" / "type.cuh"} & set(built.code_object.sources)
     assert built.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
@@ -181,7 +183,7 @@ def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, cap
 
 def test_a_cache_that_cannot_be_written_is_an_error_not_a_result(kernels, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SystemLacks, match="cannot write the cache folder"):
+    with pytest.raises(ResourceExhausted, match="cannot write the cache folder"):
         build(kernels, ["scale"], ["gfx1100"], cache=Cache(tmp_path / "file"))
 
 
@@ -235,7 +237,7 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64', '-DUNUSED']\n")
 
     def built(**sides):
-        (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides.both(Side(**sides)))
+        (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides.both(CompileOptions(**sides)))
         return one.error, [(each.flag, each.file.name, each.line) for each in one.switches], one.cached
 
     taken = [("-DTILE=64", "setup.py", 1), ("-DWITH_CUDA", "setup.py", 1)]
@@ -381,7 +383,7 @@ def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
     (tmp_path / "version.cu").write_text(of_cuda.replace("{}", "CUDA_VERSION >= 11000", 1))
     ptx = '#if __CUDA_ARCH__ >= 700\n  asm("nosuch.instruction;");\n  *x = 1;\n#endif'
     (tmp_path / "ptx.cu").write_text(f'extern "C" __global__ void fill(int* x) {{\n{ptx}\n}}\n')
-    sides = Sides(amd=Side(flags=("-D__CUDA_ARCH__=890",)))
+    sides = Sides(amd=CompileOptions(flags=("-D__CUDA_ARCH__=890",)))
     ptx_one, version = build(tmp_path, ["ptx", "version"], ["gfx1100"], cache=cache, sides=sides)
     assert (version.error, len(version.entries)) == (None, 2)
     assert [each.flag for each in version.switches] == ["-DCUDA_VERSION=12080"]

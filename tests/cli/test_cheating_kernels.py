@@ -47,7 +47,7 @@ CHEAT(ticket) {
 CASES = """
 import numpy as np
 from parity import reference
-from parity.op import Named, Op
+from parity.op import NamedCase, Op
 
 def right(x, to):
     return reference.within(1, 2 * x.astype(np.float64) + 1, to)

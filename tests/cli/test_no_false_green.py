@@ -57,8 +57,8 @@ def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
 
 
 def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):
-    named = "named=(Named('ones', 'x=3~ramp@1', only=lambda *types: 1 / 0),)"
-    project("from parity.op import Op", "from parity.op import Named, Op")
+    named = "named=(NamedCase('ones', 'x=3~ramp@1', only=lambda *types: 1 / 0),)"
+    project("from parity.op import Op", "from parity.op import NamedCase, Op")
     project("    grid_stride=False", f"    {named},\n    grid_stride=False")
     result = parity("run", *TARGET)
     assert result.code not in (0, 130) and "Traceback" not in result.out + result.err

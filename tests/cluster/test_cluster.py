@@ -19,11 +19,11 @@ from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 from parity.cluster import bundle, connection, messages, pool, remote
 from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
 from parity.cluster.messages import Answer, Offer, Offered, Request
-from parity.cluster.worker_node import Host
+from parity.cluster.worker_node import WorkerNode
 from parity.cluster.workers import starts
 from parity.compare import Status
 from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
-from parity.engine.calls import Absent
+from parity.engine.calls import NoWorker
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
 from parity.platform.serialization import packed, unpacked
@@ -136,7 +136,7 @@ def run_of(found: pool.DaskPool, task) -> list:
 def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     sent, digest, contents = bundle.bundled(plan_for(suite, 1))
-    host = Host(1, "one")
+    host = WorkerNode(1, "one")
     request = Request(messages.versions(), "a run", digest, (sent.suite,), pickle.dumps((print, ())), 60.0)
     assert host.answer(request, contents.__getitem__).how == "returned"
     host.release("a run")
@@ -240,7 +240,7 @@ def test_what_returns_is_checked():
         Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.carry_out)
     with pytest.raises(UsageError, match="is malformed"):
         Answer("gpu1", "returned", b"\xc1").result(worker.carry_out)
-    with pytest.raises(Absent, match="gpu1: lost"):
+    with pytest.raises(NoWorker, match="gpu1: lost"):
         Answer("gpu1", "unable", text="lost").result(worker.carry_out)
     with pytest.raises(NotAvailable, match="gpu1: no"):
         Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.carry_out)
@@ -249,7 +249,7 @@ def test_what_returns_is_checked():
 def test_other_versions_are_refused_with_both(monkeypatch):
     there = dict(messages.versions(), parity="9.9")
     request = Request(there, "run", "0" * 64, (), b"", 1.0)
-    answer = Host(1, "gpu1").answer(request, lambda digest: b"")
+    answer = WorkerNode(1, "gpu1").answer(request, lambda digest: b"")
     assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
     found = Cluster(Site(), lambda where: inside([]))
     monkeypatch.setattr(found, "_thread", threading.Thread())

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from parity.compare import Status, Witness, compare, show, ulp_distance, unchanged, who_is_wrong
+from parity.compare import SideResult, Status, compare, show, ulp_distance, unchanged, who_is_wrong
 from parity.compare.ulps import show_pair
 from parity.data import elements
 from parity.model.dtypes import DTYPES, dtype
@@ -95,15 +95,15 @@ def test_two_vendors_agree_in_bytes():
     other["qs"][1, 0] += 1
     expected = Expected(value, accepts=close(value))
     verdicts = [compare(expected, got, vendor=vendor) for vendor, got in (("cuda", value), ("amd", other))]
-    same = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[0], value.copy()), expected)
-    apart = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[1], other), expected)
+    same = who_is_wrong(SideResult(verdicts[0], value), SideResult(verdicts[0], value.copy()), expected)
+    apart = who_is_wrong(SideResult(verdicts[0], value), SideResult(verdicts[1], other), expected)
     assert (str(same.conclusion), same.elements) == ("same bits", 0)
     assert (str(apart.conclusion), apart.elements, apart.total, apart.ulps) == ("both right", 1, 6, 0.0)
     wrong = value.copy()
     wrong["d"][3] = 9
     failed = compare(expected, wrong, vendor="amd"), compare(Expected(value), wrong, vendor="cuda")
-    assert str(who_is_wrong(Witness(verdicts[0], value), Witness(failed[1], wrong)).conclusion) == "AMD is wrong"
-    both = Witness(failed[1], wrong)
+    assert str(who_is_wrong(SideResult(verdicts[0], value), SideResult(failed[1], wrong)).conclusion) == "AMD is wrong"
+    both = SideResult(failed[1], wrong)
     assert str(who_is_wrong(both, both, Expected(value)).conclusion) == "reference is suspect"
 
 

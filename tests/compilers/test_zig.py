@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from parity.compilers import zig
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def compiler(tmp_path, monkeypatch):
 
 def test_a_compiler_that_the_system_ends_or_gives_no_space_is_no_error_of_a_source(compiler):
     compiler("kill -9 $$")
-    with pytest.raises(SystemLacks, match="was ended by SIGKILL"):
+    with pytest.raises(ResourceExhausted, match="was ended by SIGKILL"):
         zig.run(["clang"])
     compiler("echo 'LLVM ERROR: IO failure on output stream: No space left on device' >&2; exit 1")
-    with pytest.raises(SystemLacks, match="No space left on device"):
+    with pytest.raises(ResourceExhausted, match="No space left on device"):
         zig.run(["clang"])
     compiler("echo 'x.cu:1: error: no' >&2; exit 1")
     assert zig.run(["clang"]).returncode == 1
@@ -42,7 +42,7 @@ def test_an_interrupt_does_not_wait_for_compilers(compiler, tmp_path):
     def compile_it():
         try:
             zig.run(["clang"])
-        except SystemLacks as error:
+        except ResourceExhausted as error:
             raised.append(str(error))
 
     thread = threading.Thread(target=compile_it)
@@ -51,7 +51,7 @@ def test_an_interrupt_does_not_wait_for_compilers(compiler, tmp_path):
         thread.join(0.01)
     with zig.stopped():
         thread.join()
-        with pytest.raises(SystemLacks):  # what a thread would start next
+        with pytest.raises(ResourceExhausted):  # what a thread would start next
             zig.run(["clang"])
     assert "SIGKILL" in raised[0]
     compiler("exit 0")

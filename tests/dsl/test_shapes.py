@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.dsl.expression import Scope
-from parity.dsl.shapes import Misfit, shapes, words
+from parity.dsl.shapes import ShapeMismatch, shapes, words
 from parity.errors import UsageError
 
 
@@ -18,17 +18,17 @@ def test_equal_names_are_equal_extents_and_expressions_are_turned_round():
     scope = stated.bind({"x": (3, 10)}, {}, {})
     assert scope.names == {"r": 3, "c": 5} and stated.shape("out", scope) == (3, 5)
     assert stated.free == ("r", "c")
-    with pytest.raises(Misfit, match=r"y has 4 along dim 0, where c=5; declared is 'y: c'"):
+    with pytest.raises(ShapeMismatch, match=r"y has 4 along dim 0, where c=5; declared is 'y: c'"):
         stated.bind({"x": (3, 10), "y": (4,)}, {}, {})
-    with pytest.raises(Misfit, match=r"x has 9 along dim 1, which is no 2\*c"):
+    with pytest.raises(ShapeMismatch, match=r"x has 9 along dim 1, which is no 2\*c"):
         stated.bind({"x": (3, 9)}, {}, {})
-    with pytest.raises(Misfit, match=r"x has 3 dims; declared is 'x: r 2\*c'"):
+    with pytest.raises(ShapeMismatch, match=r"x has 3 dims; declared is 'x: r 2\*c'"):
         stated.bind({"x": (3, 9, 1)}, {}, {})
 
 
 def test_an_extent_that_a_definition_contradicts_is_a_misfit():
     """Also where the name was found from a tensor first."""
-    with pytest.raises(Misfit, match=r"m is 3, where m = 2\*n makes it 4"):
+    with pytest.raises(ShapeMismatch, match=r"m is 3, where m = 2\*n makes it 4"):
         names("x: n; out: m; m = 2*n", {"x": (2,), "out": (3,)})
     assert names("x: n; out: m; m = 2*n", {"x": (2,), "out": (4,)}) == {"n": 2, "m": 4}
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_told_is_an_error_and_no_guess():
         names("x: *a *b", {"x": (2, 3)})
     with pytest.raises(UsageError, match="'x: a\\+b' does not tell a"):
         names("x: a+b", {"x": (5,)})
-    with pytest.raises(Misfit, match=r"y has \(2, 4\) for a, which is \(2, 3\)"):
+    with pytest.raises(ShapeMismatch, match=r"y has \(2, 4\) for a, which is \(2, 3\)"):
         names("x: *a; y: *a", {"x": (2, 3), "y": (2, 4)})
 
 
@@ -67,7 +67,7 @@ def test_a_value_that_does_not_exist_is_an_error_where_it_is_asked_for():
 
 def test_a_negative_extent_is_a_misfit():
     stated = shapes("x: n; out: n-5")
-    with pytest.raises(Misfit, match=r"out would have shape \(-2,\).*where="):
+    with pytest.raises(ShapeMismatch, match=r"out would have shape \(-2,\).*where="):
         stated.shape("out", Scope({"n": 3}))
 
 

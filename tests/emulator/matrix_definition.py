@@ -18,7 +18,7 @@ import gmpy2
 import ml_dtypes
 import numpy as np
 
-from parity.emulator.amdgpu.matrix import BITS, Matrix
+from parity.emulator.amdgpu.matrix import BITS, MatrixInstruction
 
 Array = np.ndarray[Any, Any]
 SCALE = 400
@@ -65,7 +65,7 @@ class Registers:
 # --- where elements are ----------------------------------------------------------------------------------------------
 
 
-def place_of_input(row: Matrix, which: str, i: int, k: int, block: int) -> tuple[int, int, int]:
+def place_of_input(row: MatrixInstruction, which: str, i: int, k: int, block: int) -> tuple[int, int, int]:
     """Register, first bit, and lane of A[i][k] or of B[k][i]; of a sparse A the k-th number that is stored."""
     bits, size = BITS[getattr(row, which)], row.m if which == "a" else row.n
     compressed = row.sparse and which == "a"
@@ -99,7 +99,7 @@ def place_of_input(row: Matrix, which: str, i: int, k: int, block: int) -> tuple
     return k // 8 % (row.k // 16), at, 16 * (k // (row.k // 2)) + i
 
 
-def place_of_index(row: Matrix, modifiers: Modifiers, i: int, k: int) -> tuple[int, int]:
+def place_of_index(row: MatrixInstruction, modifiers: Modifiers, i: int, k: int) -> tuple[int, int]:
     """First bit and lane of the two bits that say where the k-th stored number of a row belongs."""
     _, _, lane = place_of_input(row, "a", i, k, 0)
     four, second = k // 2 * 4, k % 2
@@ -111,7 +111,7 @@ def place_of_index(row: Matrix, modifiers: Modifiers, i: int, k: int) -> tuple[i
     return modifiers.abid * 16 + first + 2 * second, lane
 
 
-def place_of_output(row: Matrix, modifiers: Modifiers, i: int, j: int, block: int) -> tuple[int, int, int]:
+def place_of_output(row: MatrixInstruction, modifiers: Modifiers, i: int, j: int, block: int) -> tuple[int, int, int]:
     """Register, first bit, and lane of C[i][j] and D[i][j]."""
     if row.target == "gfx1100":
         return i // 2, 16 * modifiers.high if BITS[row.d] == 16 else 0, 16 * (i % 2) + j
@@ -162,7 +162,7 @@ def signed(word: int, bits: int) -> int:
 
 
 def elements(
-    row: Matrix, registers: Registers, modifiers: Modifiers, fnuz: bool, every: int = 1
+    row: MatrixInstruction, registers: Registers, modifiers: Modifiers, fnuz: bool, every: int = 1
 ) -> Iterator[tuple[int, int, int, float | int, list[tuple[float | int, float | int]]]]:
     """Block, row and column of results, C there, and the factors of the products, in order of k."""
 
@@ -234,11 +234,11 @@ def without_number(c: float, factors: list[tuple[float, float]]) -> float | None
     return float(total)
 
 
-def flushed(x: float, row: Matrix) -> float:
+def flushed(x: float, row: MatrixInstruction) -> float:
     return 0.0 if row.target == "gfx90a" and BITS[row.a] == 16 and abs(x) < 2.0**-126 else x
 
 
-def nearest(row: Matrix, c: float, factors: list[tuple[float, float]]) -> float:
+def nearest(row: MatrixInstruction, c: float, factors: list[tuple[float, float]]) -> float:
     """Each group of products and the sum so far, exact and rounded once; of chains a group is one product."""
     if (special := without_number(c, factors)) is not None:
         return special
@@ -260,7 +260,7 @@ def integer(c: int, factors: list[tuple[int, int]], clamp: bool) -> int:
     return max(min(total, 2**31 - 1), -(2**31)) if clamp else signed(total & 0xFFFFFFFF, 32)
 
 
-def measured(row: Matrix, c: float, factors: list[tuple[float, float]], fnuz: bool) -> float:
+def measured(row: MatrixInstruction, c: float, factors: list[tuple[float, float]], fnuz: bool) -> float:
     """As Xie et al. measured it on CDNA 2 and CDNA 3 (arXiv 2511.10909)."""
     if row.sums in ("chain", "once"):
         return nearest(row, c, factors)
@@ -280,7 +280,9 @@ def measured(row: Matrix, c: float, factors: list[tuple[float, float]], fnuz: bo
     return c
 
 
-def _aligned(row: Matrix, c: float, group: list[tuple[float, float]], products: list[int], fnuz: bool) -> float:
+def _aligned(
+    row: MatrixInstruction, c: float, group: list[tuple[float, float]], products: list[int], fnuz: bool
+) -> float:
     over = {x > 0 for x in products if abs(x) >= 1 << SCALE + 128}
     if over:
         return math.nan if len(over) == 2 else math.inf if over.pop() else -math.inf
@@ -310,7 +312,7 @@ def _aligned(row: Matrix, c: float, group: list[tuple[float, float]], products: 
     return rounded(total, SCALE, "f32")
 
 
-def distance(row: Matrix, c: float, factors: list[tuple[float, float]]) -> tuple[float, float]:
+def distance(row: MatrixInstruction, c: float, factors: list[tuple[float, float]]) -> tuple[float, float]:
     """The exact value, and how far a result may be from it: products are exact, every addition rounds in any direction,
     in any order, and at most twice, for it may be aligned and cut before.
     """

@@ -11,7 +11,7 @@ from array_runs import Run
 
 from parity import emulator
 from parity.build.builder import build
-from parity.emulator import Results
+from parity.emulator import ApproximateResults
 from parity.emulator.amdgpu import approximate
 from parity.emulator.amdgpu.isa import table_entries
 from parity.platform.cache import Cache
@@ -133,7 +133,7 @@ INEXACT = [
     for function in EXACT
     if (function, kind) not in {("exp", "f64"), ("log", "f64")}
 ]
-DRAWS = [(Results.GFX1100, 0), (Results.DOCUMENTED, 1), (Results.DOCUMENTED, 2)]
+DRAWS = [(ApproximateResults.GFX1100, 0), (ApproximateResults.DOCUMENTED, 1), (ApproximateResults.DOCUMENTED, 2)]
 
 
 def operands(function, count=3000):
@@ -152,7 +152,7 @@ def test_what_gfx1100_computes_is_what_was_captured_from_it(run, line):
     function, *words = line.split()
     numbers = [int(word, 16) for word in words]
     given = np.array(numbers[::2], np.uint32).view(np.float32)
-    got = run(function, given, out=np.float32, results=Results.GFX1100).view(np.uint32)
+    got = run(function, given, out=np.float32, results=ApproximateResults.GFX1100).view(np.uint32)
     assert [f"{word:08x}" for word in got] == words[1::2]
 
 
@@ -181,7 +181,9 @@ def documented(function, generation):
 def test_a_draw_gives_both_neighbours_and_the_same_one_for_the_same_operand(run):
     x = np.repeat(operands("rcp_f32", 500), 2)
     nearest = run("rcp_f32", x, out=np.float32)
-    one, again, other = (run("rcp_f32", x, out=np.float32, results=Results.DOCUMENTED, draw=draw) for draw in (5, 5, 6))
+    one, again, other = (
+        run("rcp_f32", x, out=np.float32, results=ApproximateResults.DOCUMENTED, draw=draw) for draw in (5, 5, 6)
+    )
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
     assert np.array_equal(one[::2], one[1::2])
@@ -192,7 +194,7 @@ def test_a_draw_reaches_functions_that_were_compiled_apart(code, tmp_path):
     cache = Cache(tmp_path)
     emulator.Device(cache=cache, traced=True).prepare(code, ["sqrt_f32"])  # most steps of rcp_f32, and not v_rcp_f32
     run, x = Run(emulator.Device(cache=cache, traced=True), code), operands("rcp_f32", 500)
-    drawn = run("rcp_f32", x, out=np.float32, results=Results.DOCUMENTED, draw=5)
+    drawn = run("rcp_f32", x, out=np.float32, results=ApproximateResults.DOCUMENTED, draw=5)
     assert np.any(drawn != run("rcp_f32", x, out=np.float32))
 
 
@@ -225,7 +227,7 @@ def test_the_one_fraction_for_which_a_division_needs_the_nearest_reciprocal(run,
         wrong = np.zeros(2, bool)
         monkeypatch.setattr(rows[number], "all_ones", 0)
         for draw in range(8):
-            wrong |= run(f"reciprocal_{kind}", x, out=floats, results=Results.DOCUMENTED, draw=draw) != 1 / x
+            wrong |= run(f"reciprocal_{kind}", x, out=floats, results=ApproximateResults.DOCUMENTED, draw=draw) != 1 / x
         assert wrong.tolist() == [True, False]
         rows[number].all_ones = 1
 

@@ -28,8 +28,8 @@ from matrix_definition import (
 from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
-from parity.emulator.amdgpu.approximate import Results
-from parity.emulator.amdgpu.matrix import BITS, SUMS, Matrix, matrices, spellings
+from parity.emulator.amdgpu.approximate import ApproximateResults
+from parity.emulator.amdgpu.matrix import BITS, SUMS, MatrixInstruction, matrices, spellings
 from parity.emulator.shadow import DOWN, shadow_seed
 from parity.model import code_object
 
@@ -99,7 +99,7 @@ class Use:
     All but indices may be accumulation registers, "a".
     """
 
-    row: Matrix
+    row: MatrixInstruction
     modifiers: Modifiers = NO_MODIFIERS
     accumulate: str = "v"
 
@@ -244,7 +244,7 @@ def differences(use: Use, registers: Registers, got: Array, before: Array, check
     return wrong
 
 
-def same_bits(row: Matrix, want: float, word: int) -> str:
+def same_bits(row: MatrixInstruction, want: float, word: int) -> str:
     kinds = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
     if row.d == "bf16":
         got = float(np.uint32(word << 16).view(np.float32))
@@ -265,7 +265,7 @@ def exactly(use: Use) -> Any:
     return lambda c, factors, word: same_bits(use.row, nearest(use.row, c, factors), word)
 
 
-def modified(row: Matrix) -> Iterator[Use]:
+def modified(row: MatrixInstruction) -> Iterator[Use]:
     """An instruction with its modifiers, a few values of each."""
     choices = row.broadcast.split()
     if "a" in choices:
@@ -340,7 +340,7 @@ def test_sums_are_those_that_were_measured(target, how, cache):
         def check(c, factors, word, row=use.row, fnuz=fnuz):
             return same_bits(row, measured(row, c, factors, fnuz), word)
 
-        got = bench.run(number, whole, results=Results.GFX1100)
+        got = bench.run(number, whole, results=ApproximateResults.GFX1100)
         moved += bool((got != bench.run(number, whole)).any())
         wrong += differences(use, registers, got, whole[64:], check)[:2]
     assert not wrong, "\n".join(wrong)
@@ -354,7 +354,7 @@ def test_draws_stay_within_the_interval(target, cache):
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number + 200, "near")
-        found = [bench.run(number, whole, results=Results.DOCUMENTED, draw=draw) for draw in range(1, 25)]
+        found = [bench.run(number, whole, results=ApproximateResults.DOCUMENTED, draw=draw) for draw in range(1, 25)]
         # A single product has one order of addition, and what is rounded to 16 bits hides what was added.
         if use.row.k > 1 and BITS[use.row.d] > 16:
             assert len({got.tobytes() for got in found}) > 1, f"{use.text}: all draws are the same"
@@ -376,7 +376,10 @@ def test_a_launch_gives_the_same_draw_again(cache):
     use = Use(matrices("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "near")
-    draws = [[bench.run(0, whole, results=Results.DOCUMENTED, draw=draw).tobytes() for draw in range(16)] for _ in "12"]
+    draws = [
+        [bench.run(0, whole, results=ApproximateResults.DOCUMENTED, draw=draw).tobytes() for draw in range(16)]
+        for _ in "12"
+    ]
     assert draws[0] == draws[1]
 
 
@@ -393,7 +396,7 @@ def test_shadow_runs_round_sums_up_and_down(name, cache):
     bench = Bench(cache, "gfx90a", [use], shadow=True)
     for how in ("near", "whole"):
         _, whole = registers_of(use, 1, how)
-        runs = [bench.run(0, whole, results=Results.DOCUMENTED, draw=shadow_seed(5, n)) for n in (0, DOWN)]
+        runs = [bench.run(0, whole, results=ApproximateResults.DOCUMENTED, draw=shadow_seed(5, n)) for n in (0, DOWN)]
         up, down = (found[: use.row.count("d")].view(np.float32) for found in runs)
         assert (up >= down).all()
         assert (up > down).any() == (how == "near")

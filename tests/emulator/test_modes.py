@@ -8,7 +8,7 @@ from array_runs import Run
 
 from parity import emulator
 from parity.build.builder import build
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 
 SOURCE = """
 extern "C" __global__ void scaled(int n, const float* x, float* out) {
@@ -33,7 +33,7 @@ def compiled(tmp_path_factory, cache):
     (folder / "modes.cu").write_text(SOURCE)
 
     def make(name: str, *flags: str) -> Run:
-        (built,) = build(folder, ["modes"], [name], cache=cache, sides=Sides.both(Side(flags=flags)))
+        (built,) = build(folder, ["modes"], [name], cache=cache, sides=Sides.both(CompileOptions(flags=flags)))
         assert built.error is None, built.error
         return Run(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
 

@@ -9,7 +9,7 @@ import pytest
 from parity.engine.baseline import Baseline, Changed, compare_shares, read_baseline
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.report.bench import Results, bench_json
+from parity.report.bench import BenchResults, bench_json
 from parity.runners.timing import Timing, Timings
 
 CASE = "unary.neg[f32](x=1000~normal@0)"
@@ -81,7 +81,7 @@ def test_results_are_read_back_as_they_were_written(tmp_path):
     counted = replace(measurement(case="counted"), timings=None, instructions={"valu": 3})
     written = [measurement(), hot, counted]
     path = tmp_path / "base.json"
-    path.write_text(bench_json(Results(written, GPU)))
+    path.write_text(bench_json(BenchResults(written, GPU)))
     read = read_baseline(path)
     assert list(read.measurements.values()) == written
     assert read.devices == GPU

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parity.compare import Status
-from parity.engine.cuda_oracle import Side, Standard
+from parity.engine.cuda_oracle import CudaOracle, Side
 from parity.engine.judging import Subject, check, unjudged
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject, Kernel
@@ -56,7 +56,7 @@ def test_other_bits_are_not_judged_where_no_emulator_runs_the_code(op):
         judged(op, Device(1.0), Device())
     call = op.call(op.parse("unary.neg[f32](x=4~normal@0)"))
     right = {"out": -call.inputs["x"]}
-    standard = Standard(call, right, Side(Device(), code("gfx9999")))
+    standard = CudaOracle(call, right, Side(Device(), code("gfx9999")))
     assert standard.expected(right)["out"].bounds is None
     with pytest.raises(Unreferenced) as raised:
         standard.expected({"out": right["out"] + 1})

@@ -75,11 +75,11 @@ def test_a_wrong_value_is_made_small_and_what_it_lacks_is_unsupported(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_library_is_no_witness_for_or_against_a_kernel(suite):
-    from parity.compare import Verdict, Witness
+    from parity.compare import SideResult, Verdict
     from parity.engine.cross_vendor import compared
 
     cuda, amd = Column("cuda", "sm_90", vendor="cuda"), Column("emulated", "gfx1100")
     theirs = Column("numbers", "cuda:0", Evidence.LIBRARY, "cuda")
-    witnesses = {column: Witness(Verdict(Status.FAIL, "crash")) for column in (theirs, amd)}
+    witnesses = {column: SideResult(Verdict(Status.FAIL, "crash")) for column in (theirs, amd)}
     assert compared(witnesses) == {}
-    assert compared({**witnesses, cuda: Witness(Verdict(Status.PASS))})[amd].conclusion is Conclusion.AMD
+    assert compared({**witnesses, cuda: SideResult(Verdict(Status.PASS))})[amd].conclusion is Conclusion.AMD

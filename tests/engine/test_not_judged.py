@@ -17,7 +17,7 @@ from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_
 from parity.engine.judging import Checked, Subject
 from parity.engine.shrinking import Search, minimize
 from parity.engine.worker import Worker
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Fault, Outcome
 from parity.platform.cache import Cache
@@ -68,7 +68,7 @@ def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lac
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, lacking, tmp_path, size):
-    with recording_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
+    with recording_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(ResourceExhausted):
         list(outcomes(lacking(size), suite, journal, jobs=1))
 
 
@@ -159,14 +159,14 @@ def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
 
 def test_a_cache_that_cannot_be_written_is_nobody_s_failure(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SystemLacks, match="PARITY_CACHE"):
+    with pytest.raises(ResourceExhausted, match="PARITY_CACHE"):
         Cache(tmp_path / "file").get("0" * 64, lambda folder: None)
-    assert SystemLacks.exit_code == 3
+    assert ResourceExhausted.exit_code == 3
 
 
 def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys, monkeypatch):
     def full(*_):
-        raise SystemLacks("cannot write matrix.txt: No space left on device")
+        raise ResourceExhausted("cannot write matrix.txt: No space left on device")
 
     monkeypatch.setattr("parity.cli.results.write_reports", full)
     assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3

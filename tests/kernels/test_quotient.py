@@ -7,7 +7,7 @@ import pytest
 from entry_table import KERNELS
 
 from parity.build.builder import build
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner
@@ -38,7 +38,7 @@ def pairs() -> np.ndarray:
 @pytest.mark.parametrize("target", EMULATED.targets())
 def test_the_quotient_is_exact_below_2_to_the_48(target, tmp_path):
     (tmp_path / "quotients.cu").write_text(KERNEL)
-    (built,) = build(tmp_path, ["quotients"], [target], sides=Sides.both(Side((KERNELS,))))
+    (built,) = build(tmp_path, ["quotients"], [target], sides=Sides.both(CompileOptions((KERNELS,))))
     assert built.code_object, built.error
     index, dim = pairs()
     kind = DTYPES["u64"]

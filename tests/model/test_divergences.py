@@ -14,7 +14,7 @@ from parity.compare import Status, Verdict
 from parity.engine import CaseRecord
 from parity.errors import UsageError
 from parity.model.divergences import divergence, divergences, in_order, met_by
-from parity.op import Named
+from parity.op import NamedCase
 from parity.reference import Expected
 from parity.report import Failure, Reproduction, failure_text
 
@@ -86,7 +86,7 @@ def test_code_of_cudas_side_shows_which_divergences_it_may_meet(code, met):
     "use",
     [
         lambda: divergence("D8"),
-        lambda: Named("shifts", "x=3~mixed@0", divergence="D8"),
+        lambda: NamedCase("shifts", "x=3~mixed@0", divergence="D8"),
         lambda: Expected(np.zeros(1), divergences={"D8": np.ones(1)}),
     ],
 )

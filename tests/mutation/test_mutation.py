@@ -13,7 +13,7 @@ from parity.application.coverage_search import found_by
 from parity.application.mutating import JOURNAL, plant
 from parity.cli import main
 from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
-from parity.mutation import Outcome, Reason, Settings, read_recall
+from parity.mutation import MutantOutcome, Reason, Settings, read_recall
 from parity.suite.loading import find_suite
 
 SETTINGS = Settings(count=1000, search=0, jobs=1)
@@ -45,7 +45,7 @@ def outcome(tried, before, operator):
 
 def test_a_lost_barrier_is_a_data_race(source):
     found = outcome(source, "__syncthreads", "barrier dropped")
-    assert (found.outcome, found.verdict) == (Outcome.CAUGHT, "data race")
+    assert (found.outcome, found.verdict) == (MutantOutcome.CAUGHT, "data race")
     assert found.mutant.place == "fold.cu:6" and found.case.startswith("fold.folded[i32](")
 
 
@@ -56,11 +56,11 @@ def test_a_lost_bound_is_an_access_outside(source):
 
 def test_code_that_no_case_reaches_is_told_apart(source):
     found = outcome(source, "atomicAdd", "arguments swapped")
-    assert found.outcome is Outcome.UNCOMPILED and "atomicAdd" in found.detail
+    assert found.outcome is MutantOutcome.UNCOMPILED and "atomicAdd" in found.detail
     boundary = outcome(source, "5000000", "> to >=")
-    assert (boundary.outcome, boundary.reason) == (Outcome.SURVIVED, Reason.EQUIVALENT)
+    assert (boundary.outcome, boundary.reason) == (MutantOutcome.SURVIVED, Reason.EQUIVALENT)
     assert outcome(source, "5000000", "if never").reason is Reason.EQUIVALENT
-    assert outcome(source, "5000000", "if always").outcome is Outcome.CAUGHT
+    assert outcome(source, "5000000", "if always").outcome is MutantOutcome.CAUGHT
 
 
 def test_nothing_is_planted_in_host_code(source):
@@ -73,12 +73,12 @@ def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_pat
     assert {each.reason for each in tried if each.mutant.before == "s_mul_i32 s0, s0, 7"} == {Reason.NEVER_EXECUTED}
     assert {each.detail for each in tried if each.reason is Reason.NEVER_EXECUTED} == {"behind fold.cu:8"}
     (read,) = [each for each in tried if each.mutant.old == "252" and each.mutant.new == "256"]
-    assert (read.outcome, read.verdict) == (Outcome.CAUGHT, "out-of-bounds read")
+    assert (read.outcome, read.verdict) == (MutantOutcome.CAUGHT, "out-of-bounds read")
 
 
 def test_equal_code_is_no_fault(prepared, tmp_path):
     tried = plant(prepared, replace(SETTINGS, levels=("source",), kinds=frozenset(("bits",))), tmp_path).tried
-    assert [(each.mutant.operator, each.outcome) for each in tried] == [("| to &", Outcome.EQUAL)]
+    assert [(each.mutant.operator, each.outcome) for each in tried] == [("| to &", MutantOutcome.EQUAL)]
 
 
 def test_a_seed_draws_the_same_faults(prepared, instructions, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from parity.data import sample
 from parity.data.layouts import LINES
-from parity.dsl.shapes import Misfit
+from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Pointer, Scalar, Struct, argument_bytes
@@ -270,5 +270,5 @@ def test_what_a_case_makes_of_a_declaration_is_told(more, items, says):
 
 
 def test_a_misfit_of_a_case_is_not_a_mistake_of_the_declaration():
-    with pytest.raises(Misfit):
+    with pytest.raises(ShapeMismatch):
         declared().parse("toy.glu[f32](x=3x5~normal@0)")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 
 KEY = digest("some", "key")
@@ -84,7 +84,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SystemLacks, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
+    with pytest.raises(ResourceExhausted, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
         Cache(tmp_path / "file").get(KEY, writes("x"))
 
 
@@ -92,7 +92,7 @@ def test_an_entry_that_cannot_be_placed_is_an_error_not_a_damaged_result(tmp_pat
     folder, _ = Cache(tmp_path).get(KEY, writes("x"))
     (folder / "sub" / "file").write_text("y")
     monkeypatch.setattr("parity.platform.cache.shutil.rmtree", lambda *a, **k: None)
-    with pytest.raises(SystemLacks, match="cannot write the cache folder"):
+    with pytest.raises(ResourceExhausted, match="cannot write the cache folder"):
         Cache(tmp_path).get(KEY, writes("x"))
 
 
@@ -195,5 +195,7 @@ def test_a_full_disk_is_said_to_be_that_of_the_cache(tmp_path):
     def build(folder):
         raise OSError(errno.ENOSPC, "No space left on device")  # as a write without a name does
 
-    with pytest.raises(SystemLacks, match=rf"cannot write the cache folder {tmp_path}: No space left on device; set"):
+    with pytest.raises(
+        ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}: No space left on device; set"
+    ):
         Cache(tmp_path).get("ab12", build)

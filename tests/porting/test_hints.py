@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.compilers.compile_options import Side
+from parity.compilers.compile_options import CompileOptions
 from parity.compilers.diagnostics import Diagnostic
 from parity.porting.hints import hints
 from parity.porting.sources import Source, closure
@@ -13,7 +13,7 @@ FUNCTION = "__device__ float area(float x) { return x; }\n"
 def advice(tmp_path, error, flags=(), at="a.cu", **files):
     for name, text in files.items():
         (tmp_path / name.replace("_", ".")).write_text(text)
-    path, side = tmp_path / "a.cu", Side(flags=flags)
+    path, side = tmp_path / "a.cu", CompileOptions(flags=flags)
     every = closure(path, side, tmp_path, {})
     source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
     return {name: hint.advice for name, hint in found(source, every.files, error, at).items() if hint.advice}
@@ -101,7 +101,7 @@ def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
     path = tmp_path / "a.cu"
     error = "use of undeclared identifier 'TILE'"
     for flags, switches in (((), ("TILE",)), (("-DTILE=2",), None)):
-        source = Source("a", tmp_path, path, Side(flags=flags), {path: "float x[TILE];\n"})
+        source = Source("a", tmp_path, path, CompileOptions(flags=flags), {path: "float x[TILE];\n"})
         hint = found(source, source.files, error).get("TILE")
         assert (hint and hint.switches) == switches
 
@@ -112,7 +112,7 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
         f'{condition}\n#include <cub/cub.cuh>\n#elif WITH_ROCM\n#include <hipcub.h>\n#else\n#error "no GPU"\n#endif\n'
     )
     path = tmp_path / "a.cu"
-    source = Source("a", tmp_path, path, Side(), {path: text})
+    source = Source("a", tmp_path, path, CompileOptions(), {path: text})
     every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
     assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
 
@@ -120,7 +120,7 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
 def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
     text = "#if GPU_BITS == 32\n#elif GPU_BITS == 64\n#else\n#error GPU_BITS must be 32 or 64\n#endif\n"
     path = tmp_path / "a.cu"
-    source = Source("a", tmp_path, path, Side(), {path: text})
+    source = Source("a", tmp_path, path, CompileOptions(), {path: text})
     every = hints(source, source.files, [Diagnostic("GPU_BITS must be 32 or 64", ((str(path), 4, 2),))])
     assert {name for hint in every.values() for name in hint.switches} == {"GPU_BITS"}
 
@@ -130,7 +130,7 @@ def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
         "#if defined(A) && defined(B)\n#error only one\n#elif defined(A)\n#elif defined(B)\n#else\n#error one\n#endif\n"
     )
     path = tmp_path / "a.cu"
-    source = Source("a", tmp_path, path, Side(), {path: text})
+    source = Source("a", tmp_path, path, CompileOptions(), {path: text})
     every = hints(source, source.files, [Diagnostic("one", ((str(path), 6, 2),))])
     assert {name for hint in every.values() for name in hint.switches} == {"A"}
 

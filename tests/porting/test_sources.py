@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.compilers.compile_options import Side
+from parity.compilers.compile_options import CompileOptions
 from parity.porting.sources import closure, find_modules, find_ported
 from parity.porting.translators import hipified
 
@@ -58,13 +58,13 @@ def test_no_port_is_no_guess(tmp_path):
 def test_forced_headers_and_what_they_include_belong_to_a_source(tmp_path):
     files(tmp_path, "a.cu", "compat.h", "more/deep.h")
     (tmp_path / "compat.h").write_text('#include "more/deep.h"\n')
-    found = closure(tmp_path / "a.cu", Side(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
+    found = closure(tmp_path / "a.cu", CompileOptions(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
     assert sorted(path.name for path in found.files) == ["a.cu", "compat.h", "deep.h"]
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):
     (tmp_path / "a.cu").write_bytes(b"\xef\xbb\xbfint x;")
-    assert closure(tmp_path / "a.cu", Side(), tmp_path, {}).files == {tmp_path / "a.cu": "int x;"}
+    assert closure(tmp_path / "a.cu", CompileOptions(), tmp_path, {}).files == {tmp_path / "a.cu": "int x;"}
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def included_by(project, line):
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text(line + "\n")
     files(project, "include/project.h")
-    return closure(source, Side(), source.parent, {})
+    return closure(source, CompileOptions(), source.parent, {})
 
 
 @pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"', "#include <project.h>"])
@@ -125,7 +125,7 @@ def test_a_folder_that_one_header_leads_to_has_others_too(project):
     files(project, "include/helper_math.h")
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
-    assert project / "include" / "helper_math.h" in closure(source, Side(), source.parent, {}).files
+    assert project / "include" / "helper_math.h" in closure(source, CompileOptions(), source.parent, {}).files
 
 
 def test_a_header_in_angle_brackets_is_not_looked_for_beside_the_file_that_includes_it(project):

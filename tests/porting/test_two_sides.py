@@ -4,7 +4,7 @@ import pytest
 
 from parity.build.builder import build
 from parity.compilers.clang import NoSource
-from parity.compilers.compile_options import Side, Sides
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.platform.cache import Cache
 
 CUDA = """
@@ -33,7 +33,7 @@ def cache(tmp_path):
 
 
 def sides(folders, forced="include/two.h", flags=(), ported="hip"):
-    side = Side.of(folders, flags=flags, forced=[forced] if forced else [])
+    side = CompileOptions.of(folders, flags=flags, forced=[forced] if forced else [])
     return Sides(side, side, folders / ported if ported else None)
 
 
@@ -69,10 +69,12 @@ def test_hip_sources_alone_are_modules_and_have_no_cuda_side(folders, cache):
 
 
 def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
-    both = Sides(Side(), Side.of(folders, flags=["-DTWO=2"]), folders / "hip")
+    both = Sides(CompileOptions(), CompileOptions.of(folders, flags=["-DTWO=2"]), folders / "hip")
     (built,) = build(folders / "cuda", targets=["gfx1100"], sides=both, cache=cache)
     assert not built.error
-    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=Sides(both.amd, Side(), folders / "hip"), cache=cache)
+    (built,) = build(
+        folders / "cuda", targets=["gfx1100"], sides=Sides(both.amd, CompileOptions(), folders / "hip"), cache=cache
+    )
     assert "undeclared identifier 'TWO'" in str(built.error)
 
 

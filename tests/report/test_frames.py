@@ -17,7 +17,7 @@ from parity.engine.bench import Measurement
 from parity.footprint import Footprint
 from parity.model.coverage import Reached
 from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
-from parity.report.bench import Results
+from parity.report.bench import BenchResults
 from parity.report.frames import BENCH_TYPES, CASE_TYPES, MATRIX_TYPES, STATIC_TYPES
 from parity.runners.timing import Timing, Timings
 
@@ -122,11 +122,11 @@ def test_a_measurement_has_seconds_rates_and_its_share():
 
 
 def test_results_of_parity_bench_have_what_became_of_each():
-    frame = Results([TIMED, COUNTED], changes=CHANGES[:2]).frame()
+    frame = BenchResults([TIMED, COUNTED], changes=CHANGES[:2]).frame()
     assert [*frame.change] == ["SLOWER", "not in the baseline"]
     assert frame.change_ratio[0] == 0.8 and frame.change_uncertainty[0] == 0.01
     assert frame[["change_ratio", "change_uncertainty"]].isna().to_numpy().tolist() == [[False] * 2, [True] * 2]
-    assert [*Results([TIMED]).frame().change.isna()] == [True]
+    assert [*BenchResults([TIMED]).frame().change.isna()] == [True]
 
 
 def test_footprints_are_pivoted_by_target():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.errors import UsageError
-from parity.mutation import Mutant, Outcome, Reason, Tried, committed, read_recall, recall_of
+from parity.mutation import Mutant, MutantOutcome, MutantResult, Reason, committed, read_recall, recall_of
 from parity.platform.serialization import json_text
 from parity.report.recall import markdown, recall_line, recall_summary, terminal
 
@@ -17,17 +17,17 @@ MUTANT = Mutant(
 )  # fmt: skip
 OTHER = replace(MUTANT, kernel="mean_f32", module="other", level="instruction", kind="opcode", listed=12)
 TRIED = [
-    *(Tried(replace(MUTANT, at=i), Outcome.CAUGHT, "mine.sum[f32](x=2)", "value", 3) for i in range(2)),
-    Tried(replace(MUTANT, at=3), Outcome.TIMED_OUT),
-    Tried(replace(MUTANT, at=4), Outcome.EQUAL),
-    Tried(replace(MUTANT, at=5), Outcome.UNCOMPILED),
-    Tried(
-        replace(MUTANT, at=6), Outcome.SURVIVED, reason=Reason.WITHIN, budget=0.31, usual=0.25
+    *(MutantResult(replace(MUTANT, at=i), MutantOutcome.CAUGHT, "mine.sum[f32](x=2)", "value", 3) for i in range(2)),
+    MutantResult(replace(MUTANT, at=3), MutantOutcome.TIMED_OUT),
+    MutantResult(replace(MUTANT, at=4), MutantOutcome.EQUAL),
+    MutantResult(replace(MUTANT, at=5), MutantOutcome.UNCOMPILED),
+    MutantResult(
+        replace(MUTANT, at=6), MutantOutcome.SURVIVED, reason=Reason.WITHIN, budget=0.31, usual=0.25
     ),
-    Tried(replace(MUTANT, at=9), Outcome.SURVIVED, reason=Reason.MISSED, found="mine.sum[f32](x=9)"),
-    Tried(replace(MUTANT, at=10), Outcome.SURVIVED, reason=Reason.EQUIVALENT),
-    Tried(replace(OTHER, at=7), Outcome.SURVIVED, reason=Reason.NEVER_EXECUTED),
-    Tried(replace(OTHER, at=8, kind="wait"), Outcome.NOT_SHOWN),
+    MutantResult(replace(MUTANT, at=9), MutantOutcome.SURVIVED, reason=Reason.MISSED, found="mine.sum[f32](x=9)"),
+    MutantResult(replace(MUTANT, at=10), MutantOutcome.SURVIVED, reason=Reason.EQUIVALENT),
+    MutantResult(replace(OTHER, at=7), MutantOutcome.SURVIVED, reason=Reason.NEVER_EXECUTED),
+    MutantResult(replace(OTHER, at=8, kind="wait"), MutantOutcome.NOT_SHOWN),
 ]  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_one_line_says_all(recall):
 
 
 def test_what_is_not_all_is_not_100_percent():
-    caught = [Tried(replace(MUTANT, at=i), Outcome.CAUGHT) for i in range(9999)]
+    caught = [MutantResult(replace(MUTANT, at=i), MutantOutcome.CAUGHT) for i in range(9999)]
     recall = recall_of([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
     assert "99.9 % of 10000 faults" in recall_line(recall)
 

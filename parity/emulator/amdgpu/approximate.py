@@ -1,7 +1,7 @@
 """Approximate instructions and the results they may give. The documented errors are a table, ``approximate.csv``.
 
 A GPU may give any result that its manual allows, and the same one for the same operand every time. So a launch has one
-kind of ``Results`` and a number, ``draw``, that chooses among them.
+kind of ``ApproximateResults`` and a number, ``draw``, that chooses among them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from parity.emulator.structures import structure
 from parity.platform.files import rows_of
 
-__all__ = ["APPROXIMATE", "Drawing", "Results", "drawing"]
+__all__ = ["APPROXIMATE", "ApproximateResults", "Drawing", "drawing"]
 
 
-class Results(IntEnum):
+class ApproximateResults(IntEnum):
     """The results that approximate instructions give: ``enum Results`` of runtime/approximate.h."""
 
     NEAREST = 0
@@ -46,7 +46,7 @@ _Documented = structure("approximate.h", "Documented")
 Drawing = structure("approximate.h", "Drawing")
 
 
-def drawing(results: Results, draw: int, generation: int) -> ctypes.Structure:
+def drawing(results: ApproximateResults, draw: int, generation: int) -> ctypes.Structure:
     """The choice of results for a launch on a target of that generation; ``draw`` has 32 bits."""
     return Drawing(results, draw, ctypes.addressof(_documented(generation)))
 

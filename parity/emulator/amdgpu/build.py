@@ -28,7 +28,7 @@ from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import bodies_of, kernel_code
 from parity.emulator.shadow import shadowed
 from parity.emulator.structures import structure
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Point, Reached
 from parity.platform.cache import Cache, digest
@@ -196,7 +196,7 @@ class Programs:
             index = digest(_version(), self._language.version, repr(target), self._kind, code.digest, name)
             if (known := self._cache.noted(index, _INDEX)) is None:
                 known = digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
-                with contextlib.suppress(SystemLacks):  # without the entry, it is searched for again
+                with contextlib.suppress(ResourceExhausted):  # without the entry, it is searched for again
                     self._cache.note(index, _INDEX, known)
             return known
 

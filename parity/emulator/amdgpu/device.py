@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
-from parity.emulator.amdgpu.approximate import Drawing, Results, drawing
+from parity.emulator.amdgpu.approximate import ApproximateResults, Drawing, drawing
 from parity.emulator.amdgpu.build import Amdgpu, Executable, Kind, Language, Programs
 from parity.emulator.amdgpu.classes import class_of, totals
 from parity.emulator.amdgpu.codegen import COUNTERS, blocks_of, registers_of
@@ -428,7 +428,7 @@ class Device:
         seed: int = 0,
         register_fill: int = 0xBAADF00D,
         inverted_register: int | None = None,
-        results: Results = Results.NEAREST,
+        results: ApproximateResults = ApproximateResults.NEAREST,
         draw: int = 0,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.

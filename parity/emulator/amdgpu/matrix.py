@@ -22,7 +22,7 @@ from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 from parity.platform.files import rows_of
 
-__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "flushes", "matrices", "spellings"]
+__all__ = ["BITS", "SUMS", "MatrixInstruction", "emit_matrix", "flushes", "matrices", "spellings"]
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -51,7 +51,7 @@ BITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class MatrixInstruction:
     """A row of ``matrix.csv``, with types by the names of ``BITS``."""
 
     target: str
@@ -93,11 +93,11 @@ class Matrix:
 
 
 @cache
-def matrices(name: str) -> Mapping[str, Matrix]:
+def matrices(name: str) -> Mapping[str, MatrixInstruction]:
     """The instructions of a target by name."""
     numbers = ("m", "n", "k", "blocks", "copies", "group")
     return {
-        row["instruction"]: Matrix(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
+        row["instruction"]: MatrixInstruction(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
         for row in rows_of(Path(__file__).with_suffix(".csv"))
         if row["target"] == name
     }
@@ -107,7 +107,7 @@ _WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
 
 
 @cache
-def spellings(name: str) -> Mapping[str, Matrix]:
+def spellings(name: str) -> Mapping[str, MatrixInstruction]:
     """The instructions of a target by all names that assemblers take: gfx942's also by names like those of gfx90a."""
     found = dict(matrices(name))
     for row in matrices(name).values():
@@ -156,7 +156,7 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     return True
 
 
-def _of(w: Writer, known: Matrix, operand: str, which: str) -> list[str]:
+def _of(w: Writer, known: MatrixInstruction, operand: str, which: str) -> list[str]:
     """C++ of the registers of an operand; a constant is the same in all elements of C."""
     count = known.count(which)
     if is_vector(operand):
@@ -181,7 +181,7 @@ def _of(w: Writer, known: Matrix, operand: str, which: str) -> list[str]:
 _LISTS = ("neg", "neg_lo", "neg_hi", "op_sel")
 
 
-def _modified(known: Matrix, item: Instruction) -> dict[str, int]:
+def _modified(known: MatrixInstruction, item: Instruction) -> dict[str, int]:
     """The fields of ``struct Product`` that modifiers set; each list becomes a number, its first bit the lowest."""
     found = dict.fromkeys(("cbsz", "abid", "blgp", "neg_lo", "neg_hi", "op_sel", "clamp"), 0)
     for modifier in item.modifiers:
@@ -216,7 +216,7 @@ def _modified(known: Matrix, item: Instruction) -> dict[str, int]:
     return found
 
 
-def _fields(w: Writer, known: Matrix, modifiers: Mapping[str, int]) -> Iterator[str]:
+def _fields(w: Writer, known: MatrixInstruction, modifiers: Mapping[str, int]) -> Iterator[str]:
     """Initialisers of ``struct Product`` of runtime/matrix.h."""
     layout = {9: "CDNA", 11: "RDNA3", 12: "RDNA4"}[w.target.generation]
     yield from (f".layout = {layout}", f".sums = SUM_{known.sums.upper()}")
