@@ -11,7 +11,7 @@ import time
 import pytest
 
 from parity.engine import processes
-from parity.engine.processes import Died, Late, Processes
+from parity.engine.processes import WorkerCrashed, CallTimeout, Processes
 from parity.errors import NotAvailable
 
 PATIENCE = 60.0
@@ -71,12 +71,12 @@ def test_a_process_that_dies_or_hangs_costs_its_call_and_no_other(started):
     pool = started(1, nothing)
     calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
     futures = [pool.schedule(f, [a], seconds=0.2 if f is time.sleep else PATIENCE) for f, a in calls]
-    with pytest.raises(Died, match="died with exit code 7") as left:
+    with pytest.raises(WorkerCrashed, match="died with exit code 7") as left:
         futures[0].result(PATIENCE)
-    with pytest.raises(Died, match="was ended by SIGKILL") as killed:
+    with pytest.raises(WorkerCrashed, match="was ended by SIGKILL") as killed:
         futures[1].result(PATIENCE)
     assert (left.value.killed, killed.value.killed) == (False, True)
-    with pytest.raises(Late):
+    with pytest.raises(CallTimeout):
         futures[2].result(PATIENCE)
     assert futures[3].result(PATIENCE) == 8
 
