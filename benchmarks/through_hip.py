@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.application import EXAMPLES
 from parity.build.builder import build_suite
 from parity.cli.options import names, positive
 from parity.engine import Plan, columns_of, runnable, tasks_of
@@ -21,6 +20,7 @@ from parity.hip import environment
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import EXAMPLES
 
 TARGETS = ("gfx1100", "gfx90a")
 
