@@ -32,7 +32,7 @@ from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.ops.lowering import spelled
+from parity.ops.lowering import with_symbols
 from parity.runners import Counting, Session, Timed
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
@@ -262,7 +262,7 @@ def _measurements(
                 return
         for title, case in cases:
             text, work = str(case), op.work(case)
-            shape = op.given(case).shape
+            shape = op.view(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
             found = meter.measure(entry, case, code)
@@ -324,7 +324,7 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            placed = spelled(launch, code)
+            placed = with_symbols(launch, code)
             found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(found, Fault):
                 return {"problem": f"{found.kind}: {found.message}"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from parity.cases.neighbours import variant
+from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
 from parity.engine.execution import prepare, task_limit
@@ -120,7 +120,7 @@ class _Search:
         attempts = ATTEMPTS * tries
         while self.corpus and tries and attempts and self.mask.bit_count() < size:
             attempts -= 1
-            case = variant(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
+            case = draw_neighbour(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
             if case is None or case in met:
                 continue
             met.add(case)
