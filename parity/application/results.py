@@ -15,7 +15,7 @@ from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, UsageError
 from parity.mutation import Recall, committed, read_recall
 from parity.report import Failure, Matrix, case_frame, make_matrix, not_judged, shown_failures
-from parity.runners.recording import MEASUREMENTS
+from parity.runners.recording_file import MEASUREMENTS
 
 if TYPE_CHECKING:
     import pandas

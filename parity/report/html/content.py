@@ -28,7 +28,7 @@ from parity.report.html.excerpts import Sources
 from parity.report.matrix import State, failure_class, times
 
 if TYPE_CHECKING:  # with the emulator
-    from parity.footprint import Footprint
+    from parity.footprint.measure import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 
