@@ -1,4 +1,7 @@
-"""Checks docstrings, comments, messages and pages against the patterns of prose.csv: python tests/check_prose.py [PATH]."""
+"""Checks docstrings, comments, messages and pages against the patterns of prose.csv.
+
+Usage: ``python tests/check_prose.py [PATH ...]``.
+"""
 
 from __future__ import annotations
 
