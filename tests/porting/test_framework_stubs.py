@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from execution import program
 
-
 GENERIC = """
 #ifndef THC_GENERIC_FILE
 #define THC_GENERIC_FILE "program.cu"
