@@ -131,7 +131,7 @@ class Twice : public ::testing::Test { protected: void SetUp() override { y = nu
 TEST_F(Twice, Runs) { twice<<<1, 32>>>(y); ASSERT_EQ(y[0], 0) << "at " << 0; }
 """,
     "catch2": """#include <catch2/catch_test_macros.hpp>
-TEST_CASE("Twice", "[kernels]") { SECTION("runs") { twice<<<1, 32>>>((float*)nullptr); REQUIRE(1 == Catch::Approx(1)); } }
+TEST_CASE("Twice") { SECTION("runs") { twice<<<1, 32>>>((float*)nullptr); REQUIRE(1 == Catch::Approx(1)); } }
 """,
     "doctest": """#include <doctest/doctest.h>
 TEST_CASE("Twice") { twice<<<1, 32>>>((float*)nullptr); CHECK(1 == doctest::Approx(1)); }
