@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.application.results import RECORD, first_measured, recorded_measurements
+from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.run import Run
+from parity.application.stored_results import RECORD
 from parity.compare import Status, Verdict
 from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
 from parity.engine.baseline import parse_baseline
@@ -137,7 +138,7 @@ def _of_archive(path: Path) -> LoadedRun:
 def _of_recording(path: Path) -> LoadedRun:
     results = Run.of(runners=[f"recorded={path}"]).build().execute()
     measured, _ = recorded_measurements(results.run)
-    matrix = replace(results, measured=first_measured(measured)).matrix
+    matrix = replace(results, measured=first_valid(measured)).matrix
     head = next(iter(results.run.columns.recordings.values())).head
     return LoadedRun(
         str(path),
