@@ -14,7 +14,7 @@ from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, UsageError
 from parity.mutation import Recall, committed, read_recall
-from parity.report import Failure, Matrix, case_frame, make_matrix, not_judged, shown_failures
+from parity.report import Failure, PrintableMatrix, case_frame, make_matrix, not_judged, shown_failures
 from parity.runners.recording import MEASUREMENTS
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Results(Cases):
         return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
 
     @functools.cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> PrintableMatrix:
         """Kernels down, columns across."""
         run, plan = self.run, self.plan
         records = [*self.records, *self.without_cases]
@@ -86,7 +86,7 @@ class Results(Cases):
         provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
         matrix = matrix.with_measurements(self.measured)
-        return matrix.with_recall(self.recall) if self.recall else matrix
+        return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
     @property
     def notes(self) -> Iterator[str]:
