@@ -32,7 +32,7 @@ from parity.report.document import (
 )
 from parity.report.failures import Reproduction
 from parity.report.html import Shown, Sources
-from parity.report.matrix import matrix_of_records
+from parity.report.matrix import matrix_from_records
 from parity.runners.recording import MEASUREMENTS, Environment
 
 __all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
@@ -225,7 +225,7 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
         complete=False,
         made_by=environment.get("compilers", {}),
     )
-    return document(matrix_of_records(records, columns, provenance))
+    return document(matrix_from_records(records, columns, provenance))
 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:

@@ -42,7 +42,7 @@ from parity.op import Entry
 from parity.platform.cache import digest
 from parity.platform.files import below
 from parity.platform.serialization import json_text
-from parity.report import Matrix, make_matrix, not_judged
+from parity.report import PrintableMatrix, make_matrix, not_judged
 from parity.runners import available, gpu_runner, kernel_runner, replayed
 from parity.runners.recording import Environment
 from parity.suite.loading import Selection, Suite, find_suite
@@ -411,7 +411,7 @@ class Results(CaseQueries):
         return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
 
     @functools.cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> PrintableMatrix:
         """The matrix, with one row per kernel and one column per runner and target."""
         run, plan = self.run, self.plan
         records = [*self.records, *self.without_cases]
@@ -420,7 +420,7 @@ class Results(CaseQueries):
         provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
         matrix = matrix.with_measurements(self.measured)
-        return matrix.with_recall(self.recall) if self.recall else matrix
+        return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
     @property
     def notes(self) -> Iterator[str]:

@@ -209,14 +209,14 @@ def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
-    _, digest, contents = bundle.bundled(plan)
+    sent, digest, contents = bundle.bundled(plan)
     asked: list[str] = []
 
     def fetch(digest: str) -> bytes:
         asked.append(digest)
         return contents[digest]
 
-    needed = [digest, *bundle.contents("unary", (FRAGILE,))]
+    needed = [digest, *sent.contents("unary", (FRAGILE,))]
     for each in needed * 2:
         bundle.kept(each, fetch)
     assert asked == needed
