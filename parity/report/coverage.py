@@ -12,8 +12,8 @@ from parity.engine.coverage_search import Found
 from parity.errors import count_of, some_of
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
-from parity.report.matrix import Matrix
-from parity.report.reached_code import Total, totals
+from parity.report.coverage_totals import Total, totals
+from parity.report.model import Matrix
 from parity.suite.loading import Suite
 
 __all__ = ["Missed", "as_dict", "lines", "survey"]
