@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parity.build.module_store import MissingKernel, ModuleStore
-from parity.compilers.clang import device_library
+from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
 from parity.emulator import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
 TESTS = """
