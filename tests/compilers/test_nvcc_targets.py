@@ -13,7 +13,7 @@ import pytest
 from parity import emulator
 from parity.build.builder import build
 from parity.compilers import cuda_toolkit, zig
-from parity.compilers import nvcc as compiler
+from parity.compilers import nvcc as nvcc_module
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
@@ -195,11 +195,11 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
 def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
     def now():
         cuda_toolkit._version.cache_clear()
-        return compiler.fingerprint(target("sm_90"))
+        return nvcc_module.fingerprint(target("sm_90"))
 
     (tmp_path / "include").mkdir()
-    monkeypatch.setattr(compiler, "HEADERS", tmp_path / "include")
-    found = [now(), compiler.fingerprint(target("sm_100"))]
+    monkeypatch.setattr(nvcc_module, "HEADERS", tmp_path / "include")
+    found = [now(), nvcc_module.fingerprint(target("sm_100"))]
     (tmp_path / "include" / "torch.h").write_text("#pragma once\n")
     found.append(now())
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX=1")
