@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from parity.application.columns import changed_sources
-from parity.application.results import RECORD, Cases, Results
+from parity.application.run import Results
+from parity.application.stored_results import RECORD, CaseQueries
 from parity.engine import (
     CaseRecord,
     Column,
@@ -80,7 +81,7 @@ class _Shard:
 
 
 @dataclass(frozen=True)
-class Merged(Cases):
+class Merged(CaseQueries):
     """The results of all shards of a run. ``problems`` are the runners that were asked for and could not work."""
 
     suite: Suite

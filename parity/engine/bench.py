@@ -23,7 +23,7 @@ from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCra
 from parity.engine.execution import task_limit
 from parity.engine.judging import Subject, check, unjudged
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools
+from parity.engine.pool import PoolFactory
 from parity.engine.records import Column, Task
 from parity.engine.worker import Worker
 from parity.errors import NotAvailable, ResourceExhausted, Unreferenced
@@ -76,7 +76,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True)
-class Measured:
+class KernelMeasurements:
     """The measurements of a kernel on a device, and the limits of that, if it can be timed."""
 
     ceilings: Ceilings | None
@@ -165,7 +165,7 @@ def bench(
     hot: bool = False,
     seconds: float = 1.0,
     progress: Progress = quiet,
-    pools: Pools | None = None,
+    pools: PoolFactory | None = None,
 ) -> Iterator[Ceilings | Measurement]:
     """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
 
@@ -200,7 +200,9 @@ def bench(
                 yield from _measurements(plan, suite, task, column, session, meter)
 
 
-def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+def _elsewhere(
+    pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float
+) -> KernelMeasurements:
     """The measurements of a kernel that a pool makes.
 
     Raises:
@@ -211,7 +213,7 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
         return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
-        return Measured(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
+        return KernelMeasurements(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
     except NoWorker as reason:
         raise ResourceExhausted(str(reason)) from None
 
@@ -220,7 +222,7 @@ _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
 """The meters of a worker process."""
 
 
-def _measured(task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+def _measured(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
     """The measurements of a kernel, by a worker."""
     here = worker.current()
     session, key = here.kernels(column), (column, hot, seconds)
@@ -228,7 +230,7 @@ def _measured(task: Task, column: Column, hot: bool, seconds: float) -> Measured
         _meters[key] = _meter(session, column.target, hot, seconds)
     meter = _meters[key]
     found = list(_measurements(here.plan, here.suite, task, column, session, meter))
-    return Measured(meter.ceilings if isinstance(meter, Timer) else None, found)
+    return KernelMeasurements(meter.ceilings if isinstance(meter, Timer) else None, found)
 
 
 def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:

@@ -11,7 +11,7 @@ from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.engine.records import Task
 from parity.errors import ResourceExhausted
 from parity.footprint import constants_of, places_of
@@ -53,7 +53,7 @@ def lead(
     *,
     jobs: int | None = None,
     progress: Progress = quiet,
-    pools: Pools = worker_pool,
+    pools: PoolFactory = worker_pool,
 ) -> Iterator[Found]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
 

@@ -12,8 +12,8 @@ from parity.engine.coverage_search import Found
 from parity.errors import count_of, some_of
 from parity.footprint import Gap, Kind, gaps_in, reason_of, text_at
 from parity.model.code_object import CodeObject
-from parity.report.matrix import Matrix
-from parity.report.reached_code import Total, totals
+from parity.report.coverage_totals import Total, totals
+from parity.report.model import Matrix
 from parity.suite.loading import Suite
 
 __all__ = ["Missed", "as_dict", "lines", "survey"]

@@ -22,7 +22,7 @@ from parity.cluster.messages import Answer, Offer, Offered, Request
 from parity.cluster.worker_node import WorkerNode
 from parity.cluster.workers import starts
 from parity.compare import Status
-from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
+from parity.engine import Column, Plan, outcome_journal, record_outcomes, run, worker
 from parity.engine.calls import NoWorker
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
@@ -190,13 +190,13 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
     with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
-        with recording_journal(tmp_path / "partial", {}) as journal:
-            cases = list(outcomes(plan, suite, journal, pools=pools))
-        with recording_journal(tmp_path / "partial", {}) as journal:
+        with outcome_journal(tmp_path / "partial", {}) as journal:
+            cases = list(record_outcomes(plan, suite, journal, pools=pools))
+        with outcome_journal(tmp_path / "partial", {}) as journal:
             assert len(journal.entries) == 2
-            assert list(outcomes(plan, suite, journal, pools=pools)) == cases
-    with recording_journal(tmp_path / "other", {}) as journal:
-        assert list(outcomes(plan, suite, journal, jobs=1)) == cases
+            assert list(record_outcomes(plan, suite, journal, pools=pools)) == cases
+    with outcome_journal(tmp_path / "other", {}) as journal:
+        assert list(record_outcomes(plan, suite, journal, jobs=1)) == cases
 
 
 def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
@@ -209,14 +209,14 @@ def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
-    _, digest, contents = bundle.bundled(plan)
+    sent, digest, contents = bundle.bundled(plan)
     asked: list[str] = []
 
     def fetch(digest: str) -> bytes:
         asked.append(digest)
         return contents[digest]
 
-    needed = [digest, *bundle.contents("unary", (FRAGILE,))]
+    needed = [digest, *sent.contents("unary", (FRAGILE,))]
     for each in needed * 2:
         bundle.kept(each, fetch)
     assert asked == needed

@@ -11,7 +11,7 @@ A module whose table is wider than the terminal is made narrower by these steps,
 7. The budgets are left out.
 8. Cells that are still too wide go on in further lines.
 
-State, classes of failures, divergences and the comparison with CUDA are always there.
+CellState, classes of failures, divergences and the comparison with CUDA are always there.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from rich.text import Text
 
 from parity.engine import Column
 from parity.model.coverage import Reached
-from parity.model.coverage import joined as joined_code
+from parity.model.coverage import joined as joined_coverage
 from parity.model.divergences import in_order
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_of, is_compared
 from parity.report.bench import slowest, speed_of
-from parity.report.matrix import Cell, Matrix, Row, State, joined, times
+from parity.report.matrix import class_counts
+from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
 
 __all__ = ["Line", "Section", "lines_of", "sections", "share", "words_of"]
 
 STYLES = {
-    State.PASS: "green",
-    State.KNOWN: "magenta",
-    State.COMPILED: "cyan",
-    State.NOT_RECORDED: "dim",
-    State.NOT_RUN: "yellow",
-    State.NOT_JUDGED: "yellow",
-    State.NOT_PART: "dim",
-    State.TAKEN: "cyan",
-    State.UNSUPPORTED: "yellow",
+    CellState.PASS: "green",
+    CellState.KNOWN: "magenta",
+    CellState.COMPILED: "cyan",
+    CellState.NOT_RECORDED: "dim",
+    CellState.COULD_NOT_RUN: "yellow",
+    CellState.NOT_JUDGED: "yellow",
+    CellState.NOT_IN_RUN: "dim",
+    CellState.TAKEN: "cyan",
+    CellState.UNSUPPORTED: "yellow",
 }
 FAILED = "bold red"
 
@@ -204,7 +205,7 @@ def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
     width = max(below or NOTES, *map(len, aligned))
     texts = []
     for line, (state, *_, notes) in zip(aligned, column, strict=True):
-        style = STYLES.get(State(state), FAILED)
+        style = STYLES.get(CellState(state), FAILED)
         text = Text(f"{line}\n{_folded_list(notes, width)}" if below is not None and notes else line)
         text.stylize(style, 0, len(state))
         if style == FAILED and notes:
@@ -217,8 +218,8 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
     """State, cases, budget, coverage, speed and notes of a cell."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
     counts = "" if CASES in without else counts
-    notes = times(cell.failures) if cell.run else []
-    notes += [f"{'known: ' if notes else ''}{each}" for each in times(cell.known)]
+    notes = class_counts(cell.failures) if cell.run else []
+    notes += [f"{'known: ' if notes else ''}{each}" for each in class_counts(cell.known)]
     notes += [AGAINST] if cell.by else []
     unjudged = cell.unjudged - cell.unreferenced
     notes += [f"not judged x{unjudged}"] if unjudged else []
@@ -247,9 +248,9 @@ def share(reached: Reached) -> str:
     return f"{100 * reached.blocks_reached // max(reached.blocks, 1)} %"
 
 
-def lines_of(rows: Sequence[Row], full: bool) -> Iterator[Line]:
+def lines_of(rows: Sequence[KernelRow], full: bool) -> Iterator[Line]:
     """The lines: one per op, dtypes together, for what passes, one per kernel for the rest, and for all if ``full``."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[KernelRow]] = {}
     for row in rows:
         together = not full and not any(map(_alone, row.cells))
         # Kernels of two dtypes make one line per first dtype, or the line would be too long.
@@ -286,8 +287,8 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=in_order(d for cell in each for d in cell.divergences),
-        agreement=joined(agreements) if agreements else None,
+        agreement=combine_agreements(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),
-        reached=joined_code(cell.reached for cell in each if cell.reached),
+        reached=joined_coverage(cell.reached for cell in each if cell.reached),
     )

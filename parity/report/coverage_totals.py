@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from parity.model.coverage import COUNTS
-from parity.report.matrix import Matrix
+from parity.report.model import Matrix
 
 __all__ = ["Total", "totals"]
 

@@ -16,7 +16,7 @@ from parity.engine.execution import task_limit
 from parity.engine.journal import Journal
 from parity.engine.judging import unjudged
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.engine.records import Column, Task
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
@@ -25,18 +25,18 @@ from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite.loading import Suite
 
-__all__ = ["Finished", "observe", "outcomes", "recording_journal"]
+__all__ = ["FinishedTask", "outcome_journal", "record_outcomes", "record_task"]
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedTask:
     """The cases of a task that came to its end; their buffers are compressed."""
 
     task: int
     cases: tuple[RecordedCase, ...]
 
     @classmethod
-    def of(cls, task: int, cases: Iterable[RecordedCase]) -> Finished:
+    def of(cls, task: int, cases: Iterable[RecordedCase]) -> FinishedTask:
         """The same with cases as they are."""
         return cls(task, tuple(_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases))
 
@@ -49,23 +49,23 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
     return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
 
 
-def recording_journal(path: Path, plan: Mapping[str, Any]) -> Journal[Finished]:
+def outcome_journal(path: Path, plan: Mapping[str, Any]) -> Journal[FinishedTask]:
     """The journal of a recording, a file beside the recording to be; ``plan`` as in ``Journal``.
 
     Raises:
         UsageError, SystemLacks: as ``Journal``.
     """
-    return Journal(path, Finished, plan, "a recording", "choose another file with -o")
+    return Journal(path, FinishedTask, plan, "a recording", "choose another file with -o")
 
 
-def outcomes(
+def record_outcomes(
     plan: Plan,
     suite: Suite,
-    journal: Journal[Finished],
+    journal: Journal[FinishedTask],
     *,
     jobs: int | None = None,
     progress: Progress = quiet,
-    pools: Pools = worker_pool,
+    pools: PoolFactory = worker_pool,
 ) -> Iterator[RecordedCase]:
     """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
 
@@ -82,7 +82,7 @@ def outcomes(
         left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
         with pools(left, jobs and min(jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
-                journal.add(Finished.of(number, cases))
+                journal.add(FinishedTask.of(number, cases))
                 progress("recording", len(journal.entries), len(plan.tasks))
     for entry in sorted(journal.entries, key=lambda entry: entry.task):
         yield from entry.unpacked()
@@ -92,7 +92,7 @@ def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Itera
     """Tasks by their number as they finish; those that ended their process come last."""
     tasks = {number: plan.tasks[number] for number in numbers}
     open_tasks: dict[Any, int] = {
-        pool.schedule(observe, [task], seconds=task_limit(plan, task), columns=task.columns): number
+        pool.schedule(record_task, [task], seconds=task_limit(plan, task), columns=task.columns): number
         for number, task in tasks.items()
     }
     ended = []
@@ -113,7 +113,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
         for title, text in plan.draw(suite, task):
             alone = replace(task, columns=(column,), cases=((title, text),))
             try:
-                yield from pool.schedule(observe, [alone], seconds=plan.seconds, columns=(column,)).result()
+                yield from pool.schedule(record_task, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
             except (WorkerCrashed, CallTimeout) as error:
                 fault = fault_of(error, plan.seconds)
@@ -122,7 +122,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
-def observe(task: Task) -> list[RecordedCase]:
+def record_task(task: Task) -> list[RecordedCase]:
     """Execute a task, inside of a worker process."""
     here = worker.current()
     entry = here.suite.entry(task)
