@@ -27,7 +27,7 @@ from parity.compilers import disassembler
 from parity.engine.known_issues import known_issues
 from parity.engine.records import Column
 from parity.errors import ParityError
-from parity.runners.recording import RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import RecordedCase, read_recording, write_recording
 from parity.suite.loading import find_suite
 
 COUNT = 10_000

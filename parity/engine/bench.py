@@ -33,7 +33,7 @@ from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
 from parity.ops.lowering import spelled
-from parity.runners import Counting, Session, Timed
+from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
 
@@ -289,9 +289,9 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
-    if isinstance(session, Timed):
+    if isinstance(session, SupportsTiming):
         return Timer(session, target, hot, seconds)
-    if isinstance(session, Counting):
+    if isinstance(session, SupportsCounting):
         return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
@@ -301,7 +301,7 @@ class Counter:
 
     small = True
 
-    def __init__(self, session: Counting) -> None:
+    def __init__(self, session: SupportsCounting) -> None:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class Timer:
 
     small = False
 
-    def __init__(self, session: Timed, target: str, hot: bool, seconds: float) -> None:
+    def __init__(self, session: SupportsTiming, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
         self._before = self.copy()

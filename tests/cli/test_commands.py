@@ -194,9 +194,11 @@ def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
 
 
 def test_doctor_says_what_to_install(parity, monkeypatch):
-    from parity.runners.emulated import Emulated
+    from parity.runners.emulated import EmulatedRunner
 
-    monkeypatch.setattr(Emulated, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang"))
+    monkeypatch.setattr(
+        EmulatedRunner, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang")
+    )
     result = parity("doctor")
     assert result.code == 0
     assert "no compiler; python -m pip install ziglang" in result.out
