@@ -50,7 +50,7 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
         runner = available(name)
         assert isinstance(runner, Runner)
         (column,) = columns_of(runner, [where])
-        built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [where])
+        built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [where])
         sides[column] = runner.open(where), {each.module: each.code_object for each in built if each.code_object}
     code = {(module, column): each for column, (_, objects) in sides.items() for module, each in objects.items()}
     tasks = runnable(tasks_of(selection, list(sides)), suite, code)

@@ -51,7 +51,7 @@ def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     """Every case, and what differs in it."""
     runners = [available(name) for name in ("emulated", "rocm")]
     selection, (column,) = suite.select(selectors), columns_of(runners[0], [target])
-    built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
+    built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [target])
     code = {(each.module, column): each.code_object for each in built if each.code_object}
     tasks = runnable(tasks_of(selection, [column]), suite, code)
     plan = Plan.of(suite, tasks, code, examples=examples)

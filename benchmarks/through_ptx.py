@@ -63,11 +63,11 @@ def compared(suite: Suite, recording: Path, selectors: Sequence[str], every: int
     """Every recorded case of the selected kernels, and what differs in it."""
     recorded = read_recording(recording)
     selection = suite.select(selectors)
-    names = {entry.kernel for entry in suite.entries_of(selection)}
+    names = {entry.kernel for entry in suite.entries_in(selection)}
     cases = [case for case in recorded.cases if case.kernel in names]
     for target in dict.fromkeys(case.target for case in cases):
         modules = dict.fromkeys(case.module for case in cases if case.target == target)
-        built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
+        built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [target])
         code = {each.module: each.code_object for each in built if each.code_object and each.module in modules}
         parts: dict[tuple[str, str], list[RecordedCase]] = {}
         for case in cases:
