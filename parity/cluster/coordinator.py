@@ -23,8 +23,8 @@ from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import Evidence, Library, Probe, Session
-from parity.runners.recording import launch_digest
+from parity.runners import Evidence, OpSession, Probe, Session
+from parity.runners.recording_file import launch_digest
 from parity.suite.loading import Suite
 
 __all__ = ["Coordinator"]
@@ -81,13 +81,13 @@ class _RemoteWorker(Worker):
         self.fetched: dict[Column, dict[str, Outcome]] = {}
         self.absent: dict[Column, str] = {}
 
-    def session(self, column: Column) -> Session | Library:
+    def session(self, column: Column) -> Session | OpSession:
         """Return a stand-in for the device of a column."""
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
             self.sessions[column] = (
-                _remote_session(self, column) if column.built else Library(_RemoteLibrary(self, column), column.target)
+                _remote_session(self, column) if column.built else OpSession(_RemoteLibrary(self, column), column.target)
             )
         return self.sessions[column]
 
@@ -164,7 +164,7 @@ class _RemoteShadowing(_RemoteSession):
         return restore_unchanged(self._call(launches.shadows, code, launch, dict(buffers)), buffers)
 
 
-_CAPABILITIES = {"Drawing": _RemoteDrawing, "Explaining": _RemoteExplaining, "Shadowing": _RemoteShadowing}
+_CAPABILITIES = {"SupportsNearest": _RemoteDrawing, "SupportsExplanation": _RemoteExplaining, "SupportsShadows": _RemoteShadowing}
 
 
 def _remote_session(worker: _RemoteWorker, column: Column) -> Session:

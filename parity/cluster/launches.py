@@ -15,8 +15,8 @@ from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import Drawing, Explaining, Library, Session, Shadowing
-from parity.runners.recording import launch_digest
+from parity.runners import SupportsNearest, SupportsExplanation, OpSession, Session, SupportsShadows
+from parity.runners.recording_file import launch_digest
 
 __all__ = [
     "NEAREST",
@@ -46,7 +46,7 @@ class Computed:
 def capabilities(module: str, column: Column) -> list[str]:
     """Return the names of the optional protocols that the session of a column implements."""
     session = worker.current().kernels(column)
-    return [each.__name__ for each in (Drawing, Explaining, Shadowing) if isinstance(session, each)]
+    return [each.__name__ for each in (SupportsNearest, SupportsExplanation, SupportsShadows) if isinstance(session, each)]
 
 
 def execute(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Outcome:
@@ -58,28 +58,28 @@ def execute(module: str, column: Column, launch: Launch, buffers: dict[str, Buff
 def execute_nearest(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Outcome:
     """Execute a launch with the nearest results of approximate instructions."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, Drawing)
+    assert isinstance(session, SupportsNearest)
     return drop_unchanged(session.nearest.execute(code, launch, buffers), buffers)
 
 
 def explain(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> list[str]:
-    """Call ``Explaining.explain``."""
+    """Call ``SupportsExplanation.explain``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, Explaining)
+    assert isinstance(session, SupportsExplanation)
     return list(session.explain(code, launch, buffers))
 
 
 def max_arithmetic(module: str, column: Column, launch: Launch) -> Arithmetic:
-    """Call ``Shadowing.arithmetic``."""
+    """Call ``SupportsShadows.arithmetic``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, Shadowing)
+    assert isinstance(session, SupportsShadows)
     return Arithmetic(session.arithmetic(code, launch))
 
 
 def shadows(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Shadows:
-    """Call ``Shadowing.shadows``."""
+    """Call ``SupportsShadows.shadows``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, Shadowing)
+    assert isinstance(session, SupportsShadows)
     return drop_unchanged(session.shadows(code, launch, buffers), buffers)
 
 
@@ -100,7 +100,7 @@ def execute_task(task: Task) -> dict[str, Outcome]:
             if any(each.kernel not in code.kernels for each in launch.sequence):
                 continue
             key = launch_digest(launch, call.buffers)
-            if not found and isinstance(session, Drawing):
+            if not found and isinstance(session, SupportsNearest):
                 found[NEAREST + key] = drop_unchanged(session.nearest.execute(code, launch, call.buffers), call.buffers)
             found[key] = drop_unchanged(session.execute(code, launch, call.buffers), call.buffers)
         except DeviceLost:
@@ -113,7 +113,7 @@ def execute_task(task: Task) -> dict[str, Outcome]:
 def compute(module: str, column: Column, asked: Computation) -> Computed:
     """Compute a case with a library."""
     library = worker.current().session(column)
-    assert isinstance(library, Library)
+    assert isinstance(library, OpSession)
     try:
         return Computed(np.asarray(library.compute(asked)))
     except Unsupported as reason:
