@@ -87,7 +87,9 @@ class _RemoteWorker(Worker):
             return super().session(column)
         if column not in self.sessions:
             self.sessions[column] = (
-                _remote_session(self, column) if column.built else OpSession(_RemoteLibrary(self, column), column.target)
+                _remote_session(self, column)
+                if column.built
+                else OpSession(_RemoteLibrary(self, column), column.target)
             )
         return self.sessions[column]
 
@@ -164,7 +166,11 @@ class _RemoteShadowing(_RemoteSession):
         return restore_unchanged(self._call(launches.shadows, code, launch, dict(buffers)), buffers)
 
 
-_CAPABILITIES = {"SupportsNearest": _RemoteDrawing, "SupportsExplanation": _RemoteExplaining, "SupportsShadows": _RemoteShadowing}
+_CAPABILITIES = {
+    "SupportsNearest": _RemoteDrawing,
+    "SupportsExplanation": _RemoteExplaining,
+    "SupportsShadows": _RemoteShadowing,
+}
 
 
 def _remote_session(worker: _RemoteWorker, column: Column) -> Session:

@@ -15,7 +15,7 @@ from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import SupportsNearest, SupportsExplanation, OpSession, Session, SupportsShadows
+from parity.runners import OpSession, Session, SupportsExplanation, SupportsNearest, SupportsShadows
 from parity.runners.recording_file import launch_digest
 
 __all__ = [
@@ -46,7 +46,9 @@ class Computed:
 def capabilities(module: str, column: Column) -> list[str]:
     """Return the names of the optional protocols that the session of a column implements."""
     session = worker.current().kernels(column)
-    return [each.__name__ for each in (SupportsNearest, SupportsExplanation, SupportsShadows) if isinstance(session, each)]
+    return [
+        each.__name__ for each in (SupportsNearest, SupportsExplanation, SupportsShadows) if isinstance(session, each)
+    ]
 
 
 def execute(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Outcome:
