@@ -86,7 +86,7 @@ FIELDS = {
 }
 
 MORE = (
-    "outputs", "updates", "choices", "strides", "layouts", "shape", "misfit", "shared", "launch", "then", "threads",
+    "outputs", "updates", "choices", "strides", "layouts", "shape", "mismatch", "shared", "launch", "then", "threads",
     "info", "null_info", "writes", "in_place", "optional", "aliased", "indices", "data", "points", "values", "named",
     "scalars", "workspace", "structs", "symbols", "spelling", "bench", "operations", "elements", "source", "library",
     "nothing",

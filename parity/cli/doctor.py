@@ -20,10 +20,10 @@ from rich.text import Text
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
 from parity.compilers import zig
-from parity.compilers.clang import device_library
+from parity.compilers.cuda_toolkit import located as located_nvcc
+from parity.compilers.device_library import device_library
 from parity.compilers.disassembler import find_disassembler
 from parity.compilers.headers import WHEELS, cached_headers
-from parity.compilers.nvcc import located as located_nvcc
 from parity.compilers.rocm import VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from parity.compilers.nvcc import INSTALL, nvcc
+from parity.compilers.cuda_toolkit import INSTALL, nvcc
 from parity.emulator.amdgpu.classes import classifier, totals
 from parity.errors import MissingTool, ParityError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from parity.build.recompile import Stage, recompiled, stage
 from parity.compare import Status
-from parity.compilers.clang import CompileError
+from parity.compilers.errors import CompileError
 from parity.data import sample
 from parity.engine import Column, Task, worker
 from parity.engine.judging import Checked

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.compilers.nvcc import nvcc, nvcc_version
+from parity.compilers.cuda_toolkit import nvcc, nvcc_version
 from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch

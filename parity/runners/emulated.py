@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compilers.clang import device_library
+from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
 from parity.emulator import MORE, MOVED, NARROWED, UNFLUSHED, ApproximateResults, Device, shadow_seed

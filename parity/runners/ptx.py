@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, LIMITS, target
 from parity.compilers.zig import zig
 from parity.emulator.ptx import PtxDevice

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from parity.compilers import zig
-from parity.compilers.clang import device_library
+from parity.compilers.device_library import device_library
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip import DEVICE_NAME

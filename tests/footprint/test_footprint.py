@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator import CLASSES
 from parity.errors import MissingTool
 from parity.footprint import sass as sass_module

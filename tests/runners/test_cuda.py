@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.engine import Column, Plan, tasks_of
 from parity.engine import run as execute

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from parity.compilers.nvcc import HEADERS_ALIAS
+from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.parse import Instruction
 from parity.errors import UsageError
 
@@ -373,7 +373,7 @@ _WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 def _is_header(place: str) -> bool:
     name = PurePath(place.rpartition(":")[0])
-    return not {"include", HEADERS_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
+    return not {"include", CUDA_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
 
 
 def split_operands(text: str) -> list[str]:

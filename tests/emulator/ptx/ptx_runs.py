@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator import LaunchOptions, pack
 from parity.emulator.ptx import PtxDevice
