@@ -115,8 +115,8 @@ class DeviceSession:
             self._executor.discard(request)
         differ = _different_buffers(outcome.buffers, other)
         message = (
-            f"the result in {', '.join(differ)} depends on an undefined value: a thread reads from a thread that takes no "
-            "part in the exchange, or that the block does not have, in "
+            f"the result in {', '.join(differ)} depends on an undefined value: a thread reads from a thread that takes "
+            "no part in the exchange, or that the block does not have, in "
             f"{instruction.text} ({place(instruction)})"
         )
         return Fault("undefined value", message) if differ else None
