@@ -1,4 +1,4 @@
-"""An NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
+"""Opens an NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
 
 from __future__ import annotations
 

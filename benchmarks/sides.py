@@ -1,8 +1,8 @@
-"""CUDA's side beside AMD's on the emulator: the CPU time of each kernel as PTX, by its time as AMD code.
+"""Compares the CPU time of each kernel as emulated PTX with its time as emulated AMD code.
 
     python -m benchmarks.sides [SELECTOR...] [--target gfx1100] [--examples N]
 
-Both execute the same drawn cases by turns, with every check, in one process; translation is not counted.
+Both sides execute the same drawn cases in alternation, with every check, in one process; translation is not counted.
 """
 
 from __future__ import annotations

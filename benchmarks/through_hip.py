@@ -1,8 +1,8 @@
-"""The suite through HIP's own calls: does the runner ``rocm``, on HIP without a GPU, give the bits of ``emulated``?
+"""Compares the runner ``rocm``, on emulated GPUs, with the runner ``emulated``, bit for bit.
 
     python -m benchmarks.through_hip [SELECTOR...] [--target gfx1100,gfx90a] [--examples N]
 
-Every buffer of every case is compared, also those a kernel only reads.
+The suite runs through HIP's calls. Every buffer of every case is compared, also buffers that a kernel only reads.
 """
 
 from __future__ import annotations

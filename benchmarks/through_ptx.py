@@ -1,8 +1,8 @@
-"""The recorded cases on emulated PTX: does the runner ``ptx`` give the bits that a CUDA GPU gave?
+"""Compares the runner ``ptx`` with a recording of an NVIDIA GPU, bit for bit.
 
     python -m benchmarks.through_ptx [SELECTOR...] [--recording reports/h200.zip] [--every N]
 
-Every buffer of every recorded case is compared, also those a kernel only reads.
+Every buffer of every recorded case is compared, also buffers that a kernel only reads.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def test_every_file_of_a_run_is_explained(tmp_path):
 @PAGE
 def test_files_that_a_page_names_exist(page):
     text = page.read_text()
-    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # by whoever follows the page
+    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # the reader writes this file
     assert [name for name in OURS.findall(text) if not (ROOT / name).exists() and name not in written] == []
 
 
