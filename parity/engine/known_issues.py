@@ -249,8 +249,8 @@ def _issue(
             raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
     try:
         entry = checked(table, _Entry, location)
-    except SchemaError as misfit:
-        raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
+    except SchemaError as mismatch:
+        raise _Mistake(str(mismatch.where[0]) if mismatch.where else "", mismatch.problem) from mismatch
     failure = _several(entry.failure)
     for kind in failure:
         if (needed := SIGNATURE.get(kind)) and needed not in table:
