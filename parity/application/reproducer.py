@@ -19,8 +19,8 @@ from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.build.builder import build_suite
-from parity.compare import bit_patterns, expected_of
-from parity.compare.interval import right_interval
+from parity.compare import bit_patterns, expected_from_cuda
+from parity.compare.interval import accepted_interval
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column
 from parity.engine.cuda_oracle import CudaOracle
@@ -282,7 +282,7 @@ def _by_cuda(
             f"{note}, but for what roundings explain (docs/tolerance-model.md of parity, section 10)."
         ]
     except Unreferenced as error:
-        exact = {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
+        exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
         return exact, [f"{note}, bit by bit: {error}."]
 
 
@@ -310,7 +310,7 @@ def _results(
                 arrays["ranks"] = order.ranks
             for side in sides if interval else ():
                 vendor: Vendor = "cuda" if side == "cuda" else "amd"
-                arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), right_interval(each, vendor), strict=True))
+                arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), accepted_interval(each, vendor), strict=True))
             files |= {f"data/{name}.{what}.bin": array.tobytes() for what, array in arrays.items()}
         results.append(
             {

@@ -13,7 +13,7 @@ from pathlib import Path
 from parity.application.loading import LoadedRun
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
-from parity.report.changes import compared
+from parity.report.changes import compare_runs
 from parity.report.comparison import as_dict, markdown, terminal
 from parity.report.tables import terminal_width
 
@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Print what changed; 1 if something got worse."""
-    found = compared(LoadedRun.read(arguments.old), LoadedRun.read(arguments.new))
+    found = compare_runs(LoadedRun.read(arguments.old), LoadedRun.read(arguments.new))
     if arguments.json:
         print_json(as_dict(found))
     elif arguments.markdown:

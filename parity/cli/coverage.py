@@ -27,7 +27,7 @@ from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.coverage_search import Found
 from parity.errors import NotAvailable, UsageError, shown
-from parity.report.coverage import as_dict, lines, survey
+from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
 __all__ = ["main", "options"]
@@ -73,11 +73,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         prepared = with_cases(prepared, found)
     with reporting(bool(prepared.plan.tasks)) as (report, note):
         results = prepared.execute(report, lambda record: note(record.kernel))
-    reached, missing = survey(results.matrix, suite, results.plan.code)
+    reached, missing = find_unreached_lines(results.matrix, suite, results.plan.code)
     if arguments.json:
         print_json(as_dict(reached, missing, found))
     else:
-        for text, style in lines(reached, missing, full=arguments.full):
+        for text, style in coverage_lines(reached, missing, full=arguments.full):
             console.print(text, style=style)
     _tell(console, found, results, arguments)
     if arguments.save:

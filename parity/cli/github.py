@@ -12,7 +12,7 @@ from parity.cli.terminal import messages, warn
 from parity.engine import CaseRecord
 from parity.report import Matrix, Reproduction, kernel_file, markdown
 from parity.report.github import github_annotations
-from parity.report.html import Sources
+from parity.report.html import SourceFolders
 from parity.suite.loading import Suite
 
 __all__ = ["add_github", "tell_github"]
@@ -41,7 +41,7 @@ def tell_github(
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
     console = messages(arguments.json)
-    for line in github_annotations(every, reproduction, Sources.of(suite), partial(kernel_file, suite), root):
+    for line in github_annotations(every, reproduction, SourceFolders.of(suite), partial(kernel_file, suite), root):
         console.print(line)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:

@@ -14,7 +14,7 @@ from parity.compilers.rocm import TOOLCHAINS
 from parity.model.dtypes import dtype
 from parity.porting.translators import HIPIFIERS
 from parity.report.document import MatrixFile
-from parity.report.history import add_summary, history_content, read_history, summary_of
+from parity.report.history import add_summary, history_content, read_history, summarize_run
 from parity.runners.recording import Environment
 from parity.suite.loading import LAUNCHES, SHIPPED, Selection, Suite, find_suite
 from parity.suite.options import EXAMPLES, declare, names, positive
@@ -87,7 +87,7 @@ def history_of(
     Raises:
         UsageError, SystemLacks: the folder cannot be read or written.
     """
-    add_summary(folder, summary_of(matrix, environment, commit(), date, recall))
+    add_summary(folder, summarize_run(matrix, environment, commit(), date, recall))
     return {"history": history_content(read_history(folder))}
 
 

@@ -20,9 +20,9 @@ from parity.cli.run import reproduction_of
 from parity.cli.terminal import output
 from parity.errors import ParityError
 from parity.report import Reproduction, check_folder
-from parity.report.changes import compared
+from parity.report.changes import compare_runs
 from parity.report.folder import BADGE, PAGE, write_texts
-from parity.report.html import Sources, badge, comparison_content, content, page
+from parity.report.html import SourceFolders, comparison_content, page_content, render_badge, render_page
 from parity.suite.loading import find_suite
 
 __all__ = ["main", "options"]
@@ -48,25 +48,25 @@ def main(arguments: argparse.Namespace) -> int:
     more: dict[str, Any] = {}
     if arguments.against:
         before = LoadedRun.read(arguments.against)
-        more["comparison"] = comparison_content(compared(before, run), before.name)
+        more["comparison"] = comparison_content(compare_runs(before, run), before.name)
     if arguments.history:
         more |= history_of(arguments.history, run.matrix, run.environment, run.date)
     file = arguments.output or (paths[0] if paths[0].is_dir() else Path()) / PAGE
     check_folder(file.parent)
     shown = run.shown(_reproduction(run), _sources(arguments, run), more)
-    texts = {file.name: page(content(shown), f"parity report: {run.name}"), BADGE: badge(run.matrix)}
+    texts = {file.name: render_page(page_content(shown), f"parity report: {run.name}"), BADGE: render_badge(run.matrix)}
     write_texts(file.parent, texts)
     output().print(f"report: {file}")
     return 0
 
 
-def _sources(arguments: argparse.Namespace, run: LoadedRun) -> Sources:
+def _sources(arguments: argparse.Namespace, run: LoadedRun) -> SourceFolders:
     """The sources that are here, of files that are as they were in the run; none, if there is no suite here."""
     try:
         suite = find_suite(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     except ParityError:
-        return Sources()
-    return Sources.of(suite, run.environment.get("sources", {}))
+        return SourceFolders()
+    return SourceFolders.of(suite, run.environment.get("sources", {}))
 
 
 def _reproduction(run: LoadedRun) -> Reproduction:

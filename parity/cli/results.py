@@ -28,7 +28,7 @@ from parity.report import (
     terminal,
     write_reports,
 )
-from parity.report.html import Sources
+from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
 from parity.suite.loading import Suite
 
@@ -52,7 +52,7 @@ def written(
     ``more`` gives what ``report.html`` shows beside this run.
     """
     try:
-        write_reports(folder, matrix, records, reproduction, Sources.of(suite), more())
+        write_reports(folder, matrix, records, reproduction, SourceFolders.of(suite), more())
     except ParityError as problem:
         return problem
     return None

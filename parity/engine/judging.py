@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from parity.build.module_store import MissingKernel
-from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.compare import Status, Verdict, check_unmodified, compare, format_value
 from parity.engine.cuda_oracle import CudaOracle, Side, ptx_of
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal
 from parity.model.case import Case
@@ -208,7 +208,7 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
-    modified = unchanged(name, before, after)
+    modified = check_unmodified(name, before, after)
     return modified and replace(modified, detail=f"the memory of {name} was written to, and has to stay as it is")
 
 
@@ -226,7 +226,7 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
-    return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+    return {name: format_value(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
 def verdict_of(fault: Fault) -> Verdict:
@@ -259,14 +259,14 @@ class _Judging:
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
     """A failure if the kernel changed what it has to leave as it is, else None."""
     for name, buffer in call.buffers.items():
-        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+        if not buffer.writable and (modified := check_unmodified(name, buffer.data, outcome.buffers[name])):
             return modified
     for name, layout in call.outputs.items():
         storage = outcome.buffers[name]
         if layout.span > layout.numel:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
-            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
+            if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are no element of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from parity.compare import Verdict, general
+from parity.compare import Verdict, general_class
 from parity.engine.records import COMPILE_ERROR, CaseRecord, Column, Task, beside
 from parity.errors import UsageError, nearest, shown
 from parity.platform.files import text_of
@@ -103,7 +103,7 @@ class Issue:
     def difference(self, verdict: Verdict) -> str:
         """The difference of a failure from the known one; empty if it is that."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
-        other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
+        other = [kind for kind in kinds if not {kind, general_class(kind)} & set(self.failure)]
         if other:
             return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
         if "value" in kinds and verdict.ulps > self.ulps:
