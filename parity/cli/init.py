@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
 from parity.build.builder import Built, build, find_modules
-from parity.cli.terminal import building, errors, output, reporting
+from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.nvcc import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
@@ -140,7 +140,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
     kernels, cases = project.kernels, project.cases
     modules = find_modules(kernels, ported=project.sides.ported)
     try:
-        with building(len(modules)) as done:
+        with build_progress(len(modules)) as done:
             built = build(
                 kernels,
                 modules,
@@ -200,7 +200,7 @@ def _guessing(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
     """The modules, with a display of which one it is; an interruption says what becomes of what is ``written``."""
     i = 0
     try:
-        with reporting() as (report, note):
+        with run_progress() as (report, note):
             for i, one in enumerate(built):
                 report("guessing", i, len(built))
                 note(one.module)
@@ -238,7 +238,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
-    with reporting(shown) as (report, _):
+    with run_progress(shown) as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 
@@ -256,7 +256,7 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | N
     except MissingTool:
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
-    with building(len(sources)) as done:
+    with build_progress(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA_TARGET], sides=project.sides, done=done)
     return {one.module: one for one in built}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import parity as package
-from parity.cli.terminal import print_json
+from parity.cli.shared.terminal import print_json
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -252,7 +252,11 @@ def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
 def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
     (tmp_path / "größe").mkdir()
     result = subprocess.run(
-        [sys.executable, "-c", f"from parity.cli.terminal import output; output().print({str(tmp_path / 'größe')!r})"],
+        [
+            sys.executable,
+            "-c",
+            f"from parity.cli.shared.terminal import output; output().print({str(tmp_path / 'größe')!r})",
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -168,7 +168,7 @@ def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys,
     def full(*_):
         raise ResourceExhausted("cannot write matrix.txt: No space left on device")
 
-    monkeypatch.setattr("parity.cli.results.write_reports", full)
+    monkeypatch.setattr("parity.cli.shared.outputs.write_reports", full)
     assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
     out, err = capsys.readouterr()
     assert "1 passed" in out

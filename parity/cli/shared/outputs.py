@@ -1,4 +1,4 @@
-"""Results of a run as commands print and write them, and the exit code."""
+"""What a run leaves: reports in the output folder, failures and matrix on the terminal, and the exit code."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import argparse
 import itertools
 import os
 import re
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import output, print_json, warn
+from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.platform.files import text_of
@@ -23,23 +25,49 @@ from parity.report import (
     document,
     failure_text,
     kernel_file,
+    markdown,
     shown_failures,
     summary,
     terminal,
     write_reports,
 )
+from parity.report.document import MatrixFile
+from parity.report.github import github_annotations
+from parity.report.history import add_summary, history_content, read_history, summarize_run
 from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
+from parity.runners.recording import Environment
 from parity.suite.loading import Suite
 
-__all__ = ["exit_code", "show", "written"]
+__all__ = [
+    "annotate_github",
+    "exit_code",
+    "print_results",
+    "reproduction_command",
+    "try_write_reports",
+    "update_history",
+]
 
 _GUESS = re.compile(r"\s*(\w+=).*# a guess")
-NAMED = 12
-"""The number of missing kernels whose names are shown."""
+_NAMED = 12
+"""Missing kernels to list by name."""
 
 
-def written(
+def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
+    """Return the command that runs a case again with the same options."""
+    given = {
+        "target": arguments.target,
+        "runner": arguments.runner,
+        "toolchain": arguments.toolchain,
+        "launches": arguments.launches,
+        "kernels": arguments.kernels_dir,
+        "hip": arguments.hip_dir,
+        "cases": arguments.cases_dir,
+    }
+    return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
+
+
+def try_write_reports(
     folder: Path,
     matrix: Matrix,
     records: Sequence[CaseRecord],
@@ -47,9 +75,9 @@ def written(
     suite: Suite,
     more: Callable[[], Mapping[str, Any]] = dict,
 ) -> ParityError | None:
-    """Write the reports, or say why they cannot be: what was found is printed all the same.
+    """Write the reports; return the error if that fails, so that the command can still print the results.
 
-    ``more`` gives what ``report.html`` shows beside this run.
+    ``more`` returns additional parts of ``report.html``.
     """
     try:
         write_reports(folder, matrix, records, reproduction, SourceFolders.of(suite), more())
@@ -58,7 +86,30 @@ def written(
     return None
 
 
-def show(
+def update_history(
+    folder: Path, matrix: MatrixFile, environment: Environment, date: str, recall: float | None = None
+) -> dict[str, Any]:
+    """Add a run to the history in a folder, and return the history as a part of ``report.html``.
+
+    Raises:
+        UsageError, ResourceExhausted: the folder cannot be read or written.
+    """
+    add_summary(folder, summarize_run(matrix, environment, _commit(), date, recall))
+    return {"history": history_content(read_history(folder))}
+
+
+def _commit() -> str:
+    """The commit that is checked out here; empty if there is none."""
+    if found := os.environ.get("GITHUB_SHA"):
+        return found
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def print_results(
     arguments: argparse.Namespace,
     suite: Suite,
     matrix: Matrix,
@@ -67,12 +118,12 @@ def show(
     unwritten: ParityError | None,
     built: str = "",
 ) -> None:
-    """Print the failures and the matrix; ``built`` is a line about what was compiled. With ``--json`` that alone."""
+    """Print the failures and the matrix, or with ``--json`` only JSON. ``built`` is a line about the build."""
     if arguments.json:
-        _json(matrix, records, reproduction)
+        _print_json(matrix, records, reproduction)
         return
     console = output()
-    _failures(suite, records, reproduction)
+    _print_failures(suite, records, reproduction)
     console.print(terminal(matrix, full=arguments.full, width=terminal_width()))
     if built:
         console.print(built)
@@ -84,6 +135,29 @@ def show(
         console.print(f"record, matrix, failures and report.html: {arguments.output}{os.sep}")
 
 
+def annotate_github(
+    arguments: argparse.Namespace,
+    suite: Suite,
+    matrix: Matrix,
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+) -> None:
+    """With ``--github``, print annotations for GitHub Actions and add the matrix to the job summary."""
+    if not arguments.github:
+        return
+    every = [*matrix.uncompiled, *records]
+    root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
+    console = messages(arguments.json)
+    for line in github_annotations(every, reproduction, SourceFolders.of(suite), partial(kernel_file, suite), root):
+        console.print(line)
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with Path(file).open("a", encoding="utf-8") as job_summary:
+                job_summary.write(f"{markdown(matrix)}\n")
+        except OSError as error:
+            warn([f"cannot write the summary {file}: {error.strerror}"])
+
+
 def exit_code(
     matrix: Matrix,
     mistakes: Sequence[str],
@@ -91,13 +165,13 @@ def exit_code(
     stopped: KeyboardInterrupt | NotAvailable | None = None,
     unwritten: ParityError | None = None,
 ) -> int:
-    """The exit code of a run, or of several that are one.
+    """Return the exit code of a run, or of several merged runs.
 
-    ``mistakes`` are those in the file of known issues, ``problems`` the runners that could not work, ``stopped`` what
-    ended it.
+    ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
+    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports.
 
     Raises:
-        NotAvailable, UsageError: nothing failed, but not everything is proven either.
+        NotAvailable, UsageError: nothing failed, but the run does not prove everything.
     """
     if isinstance(stopped, KeyboardInterrupt):
         warn([str(unwritten)] if unwritten else [])
@@ -118,7 +192,7 @@ def exit_code(
     return 0
 
 
-def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
@@ -136,7 +210,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
 
 
 def _guesses(declared: str) -> list[str]:
-    """The keywords of an op that a comment in its declaration, at this place, calls a guess."""
+    """The keywords that comments mark as guesses in the declaration of an op; ``declared`` is its FILE:LINE."""
     path, _, line = declared.rpartition(":")
     try:
         lines = text_of(Path(path)).splitlines()[int(line) - 1 :]
@@ -147,12 +221,12 @@ def _guesses(declared: str) -> list[str]:
 
 
 def _missing(matrix: Matrix, kernels: Path) -> str:
-    """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
+    """One line that lists kernels which ops call and the folder lacks: they show how a fork differs."""
     names = [row.kernel for row in matrix.rows if any(cell.state is CellState.MISSING for cell in row.cells)]
-    return f"missing in {shown(kernels)}: {some_of(names, NAMED)}" if names else ""
+    return f"missing in {shown(kernels)}: {some_of(names, _NAMED)}" if names else ""
 
 
-def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     failures = [
         {**plain(record), "reproduce": reproduction.of(record.minimal or record)}
         for failure in shown_failures(records)
