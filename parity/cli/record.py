@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import Run, Settings
+from parity.application import Run, Settings, record
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select
 from parity.cli.shared.options import (
     add_cluster,
@@ -64,7 +64,8 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
     prepared = build_run(apply_shard(arguments, run))
     with run_progress() as (report, _):
-        found = prepared.record(
+        found = record(
+            prepared,
             arguments.output,
             measured=arguments.time,
             progress=report,

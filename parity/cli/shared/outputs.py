@@ -36,7 +36,7 @@ from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
 from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
-from parity.runners.recording import Environment
+from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite
 
 __all__ = [

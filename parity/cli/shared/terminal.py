@@ -141,5 +141,7 @@ def build_run(run: Run, console: Console | None = None) -> Prepared:
 
 def measure_run(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
     """Measure the kernels of a run with a progress display."""
+    from parity.application import measure
+
     with run_progress() as (report, note):
-        return prepared.measure(hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))
+        return measure(prepared, hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))
