@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from parity.application import Results, Run, Settings
-from parity.application.coverage_search import found_by, kept, with_cases
+from parity.application.coverage_search import add_found_cases, keep_cases, search_cases
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
 from parity.cli.terminal import built, errors, messages, print_json, reporting
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.engine.coverage_search import Found
+from parity.engine.coverage_search import FoundCase
 from parity.errors import NotAvailable, UsageError, shown
 from parity.report.coverage import as_dict, lines, survey
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -66,11 +66,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
     console = messages(arguments.json)
     prepared = built(run, console)
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundCase, ...] = ()
     if arguments.lead:
         with reporting(bool(prepared.plan.tasks)) as (report, _):
-            found = found_by(prepared, arguments.lead, report)
-        prepared = with_cases(prepared, found)
+            found = search_cases(prepared, arguments.lead, report)
+        prepared = add_found_cases(prepared, found)
     with reporting(bool(prepared.plan.tasks)) as (report, note):
         results = prepared.execute(report, lambda record: note(record.kernel))
     reached, missing = survey(results.matrix, suite, results.plan.code)
@@ -81,7 +81,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
             console.print(text, style=style)
     _tell(console, found, results, arguments)
     if arguments.save:
-        for path, count in kept(prepared, found).items():
+        for path, count in keep_cases(prepared, found).items():
             errors().print(f"parity: {shown(path)}: {count} cases added", style="green")
     if results.stopped:
         raise results.stopped
@@ -90,7 +90,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     return 1 if any(record.failed for record in results.records) else 0
 
 
-def _tell(console: Console, found: Sequence[Found], results: Results, arguments: argparse.Namespace) -> None:
+def _tell(console: Console, found: Sequence[FoundCase], results: Results, arguments: argparse.Namespace) -> None:
     """The cases that were found, and those that fail."""
     failed = [record for record in results.records if record.failed]
     if arguments.lead and not arguments.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.loading import LoadedRun
+from parity.application.loaded_run import LoadedRun
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.op import Entry

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, select_columns
 from parity.build.builder import Built, build, find_modules
 from parity.cli.terminal import building, errors, output, reporting
 from parity.compilers.cuda_toolkit import nvcc
@@ -230,7 +230,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
-        chosen = columns([CUDA_SIDE], [CUDA_TARGET])
+        chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
     except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
         return {}
     mine = {path.resolve() for path in written}

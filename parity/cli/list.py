@@ -9,7 +9,7 @@ from rich.text import Text
 
 from parity.cli.options import add_drawing, add_folders, add_selection, select
 from parity.cli.terminal import output
-from parity.engine import Plan, tasks_of
+from parity.engine import Plan, make_tasks
 from parity.errors import count_of
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
@@ -67,7 +67,7 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
 
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:
-    tasks = tasks_of(selection, ())
+    tasks = make_tasks(selection, ())
     plan = Plan.of(suite, tasks, {}, examples=examples, seed=seed)
     console = output()
     for task in tasks:

@@ -16,9 +16,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from parity.application import Run
-from parity.application import Settings as Drawing
-from parity.application.mutating import Planted, plant
+from parity.application import Run, Settings
+from parity.application.mutating import Planted, plant_faults
 from parity.application.run import Prepared
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
@@ -26,7 +25,7 @@ from parity.cli.terminal import built, messages, output, print_json, reporting, 
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, MutantResult, Settings
+from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, CampaignSettings, MutantResult
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
@@ -89,11 +88,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         dtypes=arguments.dtype,
         targets=arguments.target or [TARGET],
         suite=suite,
-        settings=Drawing(arguments.examples, arguments.seed, jobs=arguments.jobs),
+        settings=Settings(arguments.examples, arguments.seed, jobs=arguments.jobs),
         cluster=cluster,
     )
     prepared = built(run, messages(arguments.json))
-    settings = Settings(
+    settings = CampaignSettings(
         arguments.count,
         arguments.seed,
         LEVELS if arguments.levels == "both" else (arguments.levels,),
@@ -121,7 +120,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     return 0
 
 
-def _planted(prepared: Prepared, settings: Settings, folder: Path) -> Planted:
+def _planted(prepared: Prepared, settings: CampaignSettings, folder: Path) -> Planted:
     counts = Counter[bool]()
     with reporting() as (report, note):
 
@@ -130,7 +129,7 @@ def _planted(prepared: Prepared, settings: Settings, folder: Path) -> Planted:
                 counts[tried.outcome.caught] += 1
             note(f"{counts[True]} caught, {counts[False]} survived")
 
-        return plant(prepared, settings, folder, progress=report, each=each)
+        return plant_faults(prepared, settings, folder, progress=report, each=each)
 
 
 def _natural(text: str) -> int:

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from parity.application.loading import LoadedRun
+from parity.application.loaded_run import LoadedRun
 from parity.cli.options import add_folders, add_history, history_of
 from parity.cli.run import reproduction_of
 from parity.cli.terminal import output

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from parity.application.reproducer import Reproducer, reproducer
+from parity.application.reproducer import Reproducer, make_reproducer
 from parity.cli.options import add_folders, suite_of
 from parity.cli.terminal import output, warn
 from parity.errors import MissingTool, UsageError
@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
     declare(
-        parser.add_argument, "output", "-o", "--output", type=Path, default=Path("reproducer"),
+        parser.add_argument, "output", "-o", "--output", type=Path, default=Path("make_reproducer"),
         help="the folder, which must not be there yet (default: %(default)s)",
     )  # fmt: skip
     declare(parser.add_argument, "target")
@@ -47,7 +47,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Write the folder, and run it if that is asked for."""
     suite = suite_of(arguments)
-    made = reproducer(
+    made = make_reproducer(
         suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
     )
     made.write(arguments.output)

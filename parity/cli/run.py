@@ -21,11 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
-from parity.application.loading import written_at
+from parity.application import Prepared, Results, Run, Settings, default_runners, select_columns, write_shard_file
+from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.mutating import stored_recall
-from parity.application.resuming import resumed
+from parity.application.resuming import resumable_records
 from parity.application.stored_results import RECORD
 from parity.build.builder import Built
 from parity.cli.clusters import add_cluster, clustered
@@ -130,7 +130,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) ->
     show(arguments, run.suite, matrix, records, reproduction, unwritten, line)
     tell_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
-        write_part(arguments.output, results, reproduction)
+        write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
     return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
 
@@ -154,7 +154,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
     )
     find = cluster.available if cluster else available
     runners = arguments.runner or default_runners(suite.entries_of(selection), arguments.target, find)
-    chosen = columns(runners, arguments.target, find)
+    chosen = select_columns(runners, arguments.target, find)
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 
 
@@ -169,7 +169,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
             raise UsageError(f"{absent}; name the output folder of a run, and kernels before --resume")
         warn([f"{absent}: starting anew"])
         return ()
-    kept = resumed(folder, prepared)
+    kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
     warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application import Run, costs_of
+from parity.application import Run, measured_costs
 from parity.engine import Shard
 from parity.errors import UsageError
 
@@ -34,5 +34,5 @@ def shard_of(arguments: argparse.Namespace, run: Run) -> Run:
     """
     if arguments.costs and not arguments.shard:
         raise UsageError("--costs divides a run among shards; say which one is to run with --shard I/N")
-    costs = costs_of(arguments.costs) if arguments.costs else {}
+    costs = measured_costs(arguments.costs) if arguments.costs else {}
     return run.shard(Shard.of(arguments.shard), costs) if arguments.shard else run

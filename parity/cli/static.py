@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from parity.application.footprints import Inspected, Inspection
-from parity.application.loading import FOOTPRINTS
+from parity.application.loaded_run import FOOTPRINTS
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import errors, output, print_json, progress
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application import RECORD, Prepared, load
-from parity.application.watching import fingerprints
+from parity.application.watching import kernel_fingerprints
 from parity.cli.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
@@ -75,7 +75,7 @@ def watched(arguments: argparse.Namespace, run: Callable[[Kept], int]) -> int:
 
     def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
         nonlocal before
-        last, before = before, fingerprints(prepared)
+        last, before = before, kernel_fingerprints(prepared)
         if not last:
             return ()
         records = load(arguments.output / RECORD).records

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from parity.engine import Column
-from parity.engine.coverage_search import Found
+from parity.engine.coverage_search import FoundCase
 from parity.errors import count_of, some_of
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
@@ -181,7 +181,7 @@ def _files(found: Sequence[Missed]) -> Iterator[str]:
         yield f"  {file}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
 
 
-def as_dict(reached: Sequence[Total], missing: Sequence[Missed], found: Sequence[Found] = ()) -> dict[str, Any]:
+def as_dict(reached: Sequence[Total], missing: Sequence[Missed], found: Sequence[FoundCase] = ()) -> dict[str, Any]:
     """Plain data for JSON: of each column what was reached, the lines that were not, and cases that a search found."""
     return {
         "columns": [asdict(each) for each in reached],

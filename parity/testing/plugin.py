@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import Run, Settings, columns, default_runners
+from parity.application import Run, Settings, default_runners, select_columns
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
@@ -267,7 +267,7 @@ def _run(config: pytest.Config) -> Run:
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
-    chosen = columns(
+    chosen = select_columns(
         option.parity_runner or default_runners(suite.entries_of(selection), option.parity_target), option.parity_target
     )
     if chosen.compiled:
