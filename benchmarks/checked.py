@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.emulator import BENCHMARKS, LAYOUTS, Emulated
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.compilers.targets import target as target_of

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names, positive
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.emulator import Device, LaunchStats, pack

@@ -8,8 +8,8 @@ case. The columns:
 * ``load ms``: how much longer the module's first launch took than the same one again,
 * ``others ms``: the same for the first launches of all its other kernels together,
 * ``launch ms``: median of a launch of a loaded kernel, with its copies to and from the device,
-* ``look-up ns``: a function that is loaded, by its name, in ``ModuleStore``,
-* ``loads``, ``look-ups``: what ``ModuleStore`` counted; a module that is loaded twice would show here,
+* ``look-up ns``: a function that is loaded, by its name, in ``LoadedModules``,
+* ``loads``, ``look-ups``: what ``LoadedModules`` counted; a module that is loaded twice would show here,
 * ``memory KiB``: device memory (CUDA) or resident memory (emulated) that the loaded module takes.
 
 CUDA loads a kernel when it is first used; ``CUDA_MODULE_LOADING=EAGER`` in the environment loads all with the module.
@@ -32,7 +32,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.data import sample

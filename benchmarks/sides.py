@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import positive
 from parity.compilers.targets import CUDA_TARGET
 from parity.engine import Column, Plan, columns_of, runnable, tasks_of

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import names, positive
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.hip import environment

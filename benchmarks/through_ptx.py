@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import positive
 from parity.model.code_object import CodeObject
 from parity.model.launch import Outcome

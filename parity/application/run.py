@@ -12,7 +12,9 @@ from typing import Any
 
 from parity.application.columns import Columns, columns, default_runners, targets_of
 from parity.application.stored_results import CaseQueries
-from parity.build.builder import Built, build_suite
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildProgress
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -249,10 +251,14 @@ class Run:
         ``done`` is called with each finished module.
 
         Raises:
-            UsageError, MissingTool: As ``parity.build.builder.build``.
+            UsageError, MissingTool: As ``parity.build.modules.build``.
         """
         targets, settings = self.targets, self.settings
-        built = build_suite(self.suite, self.modules, targets, jobs=settings.jobs, done=done) if targets else []
+        built = (
+            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildProgress(done))
+            if targets
+            else []
+        )
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         plan = Plan.of(

@@ -18,7 +18,9 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
-from parity.build.builder import Built, build, find_modules
+from parity.build.modules import build
+from parity.build.result import Built
+from parity.build.settings import BuildProgress, BuildSettings
 from parity.cli.terminal import building, errors, output, reporting
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
@@ -33,6 +35,7 @@ from parity.inference.skeleton import Skeleton, case_file, skeletons
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, name_of, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, below, text_of
+from parity.porting.sources import find_modules
 from parity.suite.loading import Project, Selection, find_project, load_suite, settings_of
 from parity.suite.options import CUDA_SIDE
 
@@ -145,8 +148,8 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
                 kernels,
                 modules,
                 [DEFAULT_TARGETS[0]],
-                sides=project.sides,
-                done=done,
+                settings=BuildSettings(project.sides),
+                progress=BuildProgress(done),
             )
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
@@ -257,7 +260,9 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | N
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
-        built = build(project.kernels, sources, [CUDA_TARGET], sides=project.sides, done=done)
+        built = build(
+            project.kernels, sources, [CUDA_TARGET], settings=BuildSettings(project.sides), progress=BuildProgress(done)
+        )
     return {one.module: one for one in built}
 
 

@@ -27,7 +27,7 @@ from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.mutating import stored_recall
 from parity.application.resuming import resumed
 from parity.application.stored_results import RECORD
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
 from parity.cli.github import add_github, tell_github
