@@ -1,4 +1,4 @@
-"""An NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
+"""Opens an NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Gpu:
     def array(self, text: str, placed: PlacedLaunch, name: str) -> Any:
         """A tensor of a case as an array of CuPy, in the memory where it was placed; only types that NumPy has."""
         op, case = self.op(text)
-        dtype = op.dtype_of(op.kinds[name], op.bind(case.dtypes)).numpy
-        shape = op.given(case).shape
+        dtype = op.resolve_dtype(op.kinds[name], op.bind(case.dtypes)).numpy
+        shape = op.view(case).shape
         strides = None
         if name in case.layouts:
             layout = case.layouts[name]

@@ -23,7 +23,7 @@ class Program:
     cache: Cache
 
     def run(self, kernel: str, out: np.ndarray, *inputs: np.ndarray, block: int = THREADS) -> np.ndarray:
-        """What becomes of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
+        """The content of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
 
         There is a thread for each element of the first input.
         """

@@ -99,7 +99,7 @@ def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _too_large(op: Op, case: Case) -> str:
     """The reason why the values of a case are not computed to show some of them, or an empty string."""
-    given = op.given(case)
+    given = op.view(case)
     elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
     if elements > MOST_ELEMENTS:
         return f"the tensors have {elements} elements, and the values of up to {MOST_ELEMENTS} are computed here"

@@ -16,7 +16,8 @@ from parity.footprint.measure import Footprint, footprints
 from parity.footprint.remarks import Remark, remarks
 from parity.footprint.sass import nvdisasm
 from parity.report import static_frame
-from parity.suite.loading import Selection, Suite
+from parity.suite.loading import Suite
+from parity.suite.selection import Selection
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +68,7 @@ class Inspection:
             MissingTool: a target of CUDA is asked for, and there is no nvcc.
         """
         kernels: dict[str, list[str]] = {}
-        for entry in suite.entries_of(selection):
+        for entry in suite.entries_in(selection):
             if not entry.op.library:
                 kernels.setdefault(entry.op.module, []).extend(entry.kernels)
         found, notes = _buildable(targets)

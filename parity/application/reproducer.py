@@ -366,7 +366,7 @@ def _launches(entry: Entry, call: Call, launch: Launch) -> Iterator[dict[str, An
             "shared": each.shared_bytes,
             "arguments": [
                 f"{_declared(arg, f'argument_{n}', sizes)} /* {word.name}: {arg} */"
-                for n, (word, arg) in enumerate(zip(step.words, each.args, strict=True), 1)
+                for n, (word, arg) in enumerate(zip(step.arguments, each.args, strict=True), 1)
             ],
         }
 

@@ -47,8 +47,9 @@ from parity.platform.serialization import json_text
 from parity.report import PrintableMatrix, make_matrix, not_judged
 from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
 from parity.runners.recording_file import Environment
-from parity.suite.loading import Selection, Suite, find_suite
+from parity.suite.loading import Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
+from parity.suite.selection import Selection
 
 __all__ = ["Prepared", "Results", "Run", "Settings", "replay"]
 
@@ -117,7 +118,7 @@ class Run:
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
-        chosen = runners or default_runners(suite.entries_of(selection), targets, find)
+        chosen = runners or default_runners(suite.entries_in(selection), targets, find)
         return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod
@@ -213,7 +214,7 @@ class Run:
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The selected kernel entries."""
-        return self.suite.entries_of(self.selection)
+        return self.suite.entries_in(self.selection)
 
     @functools.cached_property
     def known(self) -> Known:
@@ -235,7 +236,7 @@ class Run:
     @property
     def modules(self) -> list[str]:
         """The modules that contain the kernels."""
-        return self.suite.modules_of(self.entries if self.picked is None else map(self.suite.entry, self.picked))
+        return self.suite.modules_with(self.entries if self.picked is None else map(self.suite.entry, self.picked))
 
     @property
     def targets(self) -> list[str]:

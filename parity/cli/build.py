@@ -34,7 +34,8 @@ from parity.porting.host_syntax import kernels_of
 from parity.porting.sources import find_modules
 from parity.porting.translation import Translation
 from parity.report.tables import coloured
-from parity.suite.loading import Project, find_project, load_suite
+from parity.suite.loading import load_suite
+from parity.suite.settings import Project, find_project
 
 __all__ = ["main", "options"]
 

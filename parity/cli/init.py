@@ -36,8 +36,10 @@ from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, name_of, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, below, text_of
 from parity.porting.sources import find_modules
-from parity.suite.loading import Project, Selection, find_project, load_suite, settings_of
+from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
+from parity.suite.selection import Selection
+from parity.suite.settings import Project, find_project, read_settings
 
 __all__ = ["main", "options"]
 
@@ -68,7 +70,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Write what is not there yet; nothing is overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
-    if settings_of(config) is not None:
+    if read_settings(config) is not None:
         return _complete(folder, config, arguments.ci)
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
@@ -237,7 +239,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
         return {}
     mine = {path.resolve() for path in written}
-    ops = {name for name, path in suite.declared.items() if path in mine}
+    ops = {name for name, path in suite.case_files.items() if path in mine}
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)

@@ -153,7 +153,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
-    runners = arguments.runner or default_runners(suite.entries_of(selection), arguments.target, find)
+    runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = columns(runners, arguments.target, find)
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 

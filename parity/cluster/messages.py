@@ -81,7 +81,7 @@ class Answer:
         """The value that the function returned.
 
         Raises:
-            Misfit: that is not of its type.
+            SchemaError: that is not of its type.
             Died, Late, Absent, ParityError: it did not return.
         """
         if self.how == "returned":

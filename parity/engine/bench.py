@@ -32,7 +32,7 @@ from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.ops.lowering import spelled
+from parity.ops.lowering import with_symbols
 from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
@@ -210,7 +210,7 @@ def _elsewhere(
     """
     limit = task_limit(plan, task)
     try:
-        return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
+        return pool.schedule(measure_task, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
         return KernelMeasurements(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
@@ -222,7 +222,7 @@ _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
 """The meters of a worker process."""
 
 
-def _measured(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
+def measure_task(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
     """The measurements of a kernel, by a worker."""
     here = worker.current()
     session, key = here.kernels(column), (column, hot, seconds)
@@ -264,7 +264,7 @@ def _measurements(
                 return
         for title, case in cases:
             text, work = str(case), op.work(case)
-            shape = op.given(case).shape
+            shape = op.view(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
             found = meter.measure(entry, case, code)
@@ -326,7 +326,7 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            placed = spelled(launch, code)
+            placed = with_symbols(launch, code)
             found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(found, Fault):
                 return {"problem": f"{found.kind}: {found.message}"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from parity.cases.neighbours import variant
+from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
 from parity.engine.execution import prepare, task_limit
@@ -70,7 +70,7 @@ def lead(
             prepare(plan, suite, pool, progress)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
         futures = {
-            pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
+            pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns): number
             for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
         }
         found: dict[int, list[Found]] = {}
@@ -86,7 +86,7 @@ def lead(
         yield from found[number]
 
 
-def _lead(task: Task, tries: int) -> list[Found]:
+def search_task(task: Task, tries: int) -> list[Found]:
     """The search in one kernel, by a worker."""
     here = worker.current()
     entry = here.suite.entry(task)
@@ -121,7 +121,7 @@ class _Search:
         attempts = ATTEMPTS * tries
         while self.corpus and tries and attempts and self.mask.bit_count() < size:
             attempts -= 1
-            case = variant(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
+            case = draw_neighbour(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
             if case is None or case in met:
                 continue
             met.add(case)

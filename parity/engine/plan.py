@@ -13,9 +13,10 @@ from parity.engine.records import Column, Task
 from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, device_description
-from parity.suite.loading import Selection, Suite, load_suite
+from parity.suite.loading import Suite, load_suite
 from parity.suite.options import EXAMPLES
 from parity.suite.sample_cache import drawn_cases
+from parity.suite.selection import Selection
 
 __all__ = ["Plan", "columns_of", "runnable", "tasks_of"]
 
@@ -76,7 +77,7 @@ class Plan:
             known or Known(),
             suite.sides,
             suite.launches,
-            files=tuple({suite.declared[task.op].name: None for task in tasks}) if suite.declared else (),
+            files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
 
     def suite(self) -> Suite:
@@ -121,7 +122,7 @@ class Plan:
         found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
         if not found:
             fulfils = f"fulfils where={op.where!r} and " if op.where else ""
-            raise op.mistake(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
+            raise op.origin.error(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)

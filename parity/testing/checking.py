@@ -15,7 +15,7 @@ from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
 from parity.op import Op
-from parity.ops.callbacks import wanted
+from parity.ops.callbacks import accepted
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
@@ -82,7 +82,7 @@ class ParityCheck:
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
-                chosen = columns(runners or default_runners(suite.entries_of(selection), targets), targets)
+                chosen = columns(runners or default_runners(suite.entries_in(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
                 for each in prepared.built:
@@ -137,7 +137,7 @@ class PythonRunner:
         """Call the function."""
         op = self.suite.op(asked.op)
         inputs = [asked.inputs.get(name) for name in op.filled]
-        offered = wanted(self.function, shape=asked.shape, to=asked.dtype)
+        offered = accepted(self.function, shape=asked.shape, to=asked.dtype)
         return np.asarray(self.function(*inputs, *asked.params.values(), **offered))
 
 

@@ -119,7 +119,7 @@ def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) ->
     """Of all kernels that are selected, in the order in which they are done."""
     suite = find_suite()
     modules: dict[str, list[str]] = {}
-    for entry in suite.entries_of(suite.select(selectors)):
+    for entry in suite.entries_in(suite.select(selectors)):
         if entry.op.library:
             continue
         modules.setdefault(entry.op.module, []).append(entry.kernel)
