@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
 from parity.engine.execution import task_limit
