@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import Built, build, build_suite
+from parity.build.modules import build, build_suite
+from parity.build.result import Built
 from parity.compare import Status
 from parity.engine import Column, Plan, make_tasks, runner_columns
 from parity.engine.pool import processors

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from parity.bisect.changed_lines import LineChange, changed_lines, instruction_texts
 from parity.bisect.compiler_options import CompilerOption
-from parity.build.builder import build_suite, helpful_port
-from parity.build.recompile import Stage, recompiled, stage
+from parity.build.incremental import Stage, recompiled, stage
+from parity.build.modules import build_suite, helpful_port
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, worker

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
 from parity.engine.case_records import Column, Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from parity.build.builder import HelpfulPort
+from parity.build.modules import HelpfulPort
 from parity.compare import Status
 from parity.engine.case_records import Column
 from parity.engine.f8_formats import fnuz_mixups

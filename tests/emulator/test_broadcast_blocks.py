@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner

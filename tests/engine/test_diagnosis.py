@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import Column, Plan, make_tasks, runner_columns
 from parity.engine.diagnosis import passing_wavefront_widths
 from parity.engine.worker import Worker

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator import jit
 from parity.engine import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
