@@ -18,13 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Run, Settings
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import add_cluster, add_folders, add_jobs, add_json, add_selection, add_target
 from parity.cli.shared.terminal import build_run, measure_run, messages, output, print_json
 from parity.cluster import Cluster
-from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
+from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, read_baseline
 from parity.errors import NotAvailable, count_of
 from parity.platform.files import regular, writing
 from parity.platform.signals import INTERRUPTED
@@ -125,7 +125,7 @@ def _write(path: Path, text: str = "") -> None:
             file.write(text)
 
 
-def _summary(results: BenchResults, baseline: Baseline | None) -> Iterator[str]:
+def _summary(results: BenchResults, baseline: BenchBaseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
     text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
@@ -137,12 +137,12 @@ def _summary(results: BenchResults, baseline: Baseline | None) -> Iterator[str]:
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
             yield f"of the baseline, {count_of(missing, 'measurement')} not repeated"
-        if counts[Changed.OTHER]:
+        if counts[BenchVerdict.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
 
 
 def _code(results: BenchResults, built: Sequence[Built]) -> int:
-    slower = any(change.verdict is Changed.SLOWER for change in results.changes)
+    slower = any(change.verdict is BenchVerdict.SLOWER for change in results.changes)
     problems = [m.problem for m in results.measurements if m.problem]
     unjudged = [problem for problem in problems if problem.startswith(NOT_JUDGED)]
     if slower or len(problems) > len(unjudged) or any(b.error for b in built):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application.loading import LoadedRun
+from parity.application.loaded_run import LoadedRun
 from parity.cli.shared.options import add_json
 from parity.cli.shared.terminal import output, print_json
 from parity.report.changes import compare_runs

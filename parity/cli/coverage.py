@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from parity.application import Results, Run, Settings
-from parity.application.coverage_search import found_by, kept, with_cases
+from parity.application.coverage_search import add_found_cases, keep_cases, search_cases
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import (
     add_cluster,
@@ -36,7 +36,7 @@ from parity.cli.shared.options import (
 from parity.cli.shared.terminal import build_run, errors, messages, print_json, run_progress
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.engine.coverage_search import Found
+from parity.engine.coverage_search import FoundCase
 from parity.errors import NotAvailable, UsageError, shown
 from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -83,11 +83,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
     console = messages(arguments.json)
     prepared = build_run(run, console)
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundCase, ...] = ()
     if arguments.lead:
         with run_progress(bool(prepared.plan.tasks)) as (report, _):
-            found = found_by(prepared, arguments.lead, report)
-        prepared = with_cases(prepared, found)
+            found = search_cases(prepared, arguments.lead, report)
+        prepared = add_found_cases(prepared, found)
     with run_progress(bool(prepared.plan.tasks)) as (report, note):
         results = prepared.execute(report, lambda record: note(record.kernel))
     reached, missing = find_unreached_lines(results.matrix, suite, results.plan.code)
@@ -98,7 +98,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
             console.print(text, style=style)
     _print_found(console, found, results, arguments)
     if arguments.save:
-        for path, count in kept(prepared, found).items():
+        for path, count in keep_cases(prepared, found).items():
             errors().print(f"parity: {shown(path)}: {count} cases added", style="green")
     if results.stopped:
         raise results.stopped
@@ -107,7 +107,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     return 1 if any(record.failed for record in results.records) else 0
 
 
-def _print_found(console: Console, found: Sequence[Found], results: Results, arguments: argparse.Namespace) -> None:
+def _print_found(console: Console, found: Sequence[FoundCase], results: Results, arguments: argparse.Namespace) -> None:
     """Print the cases that the search found, and a message about failing cases."""
     failed = [record for record in results.records if record.failed]
     if arguments.lead and not arguments.json:

@@ -10,11 +10,12 @@ from rich.text import Text
 from parity.cli.shared.inputs import select
 from parity.cli.shared.options import add_drawing, add_folders, add_selection
 from parity.cli.shared.terminal import output
-from parity.engine import Plan, tasks_of
+from parity.engine import Plan, make_tasks
 from parity.errors import count_of
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
-from parity.suite.loading import Selection, Suite
+from parity.suite.loading import Suite
+from parity.suite.selection import Selection
 
 __all__ = ["main", "options"]
 
@@ -33,7 +34,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)
         return 0
-    entries = suite.entries_of(selection)
+    entries = suite.entries_in(selection)
     console = output()
     console.print(_table(entries))
     kernels = [entry for entry in entries if not entry.op.library]
@@ -68,7 +69,7 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
 
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:
-    tasks = tasks_of(selection, ())
+    tasks = make_tasks(selection, ())
     plan = Plan.of(suite, tasks, {}, examples=examples, seed=seed)
     console = output()
     for task in tasks:

@@ -16,9 +16,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from parity.application import Run
-from parity.application import Settings as Drawing
-from parity.application.mutating import Planted, plant
+from parity.application import Run, Settings
+from parity.application.mutating import Planted, plant_faults
 from parity.application.run import Prepared
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import (
@@ -37,7 +36,7 @@ from parity.cli.shared.terminal import build_run, messages, output, print_json, 
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, MutantResult, Settings
+from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, CampaignSettings, MutantResult
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
@@ -107,11 +106,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         dtypes=arguments.dtype,
         targets=arguments.target or [TARGET],
         suite=suite,
-        settings=Drawing(arguments.examples, arguments.seed, jobs=arguments.jobs),
+        settings=Settings(arguments.examples, arguments.seed, jobs=arguments.jobs),
         cluster=cluster,
     )
     prepared = build_run(run, messages(arguments.json))
-    settings = Settings(
+    settings = CampaignSettings(
         arguments.count,
         arguments.seed,
         LEVELS if arguments.levels == "both" else (arguments.levels,),
@@ -139,7 +138,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     return 0
 
 
-def _planted(prepared: Prepared, settings: Settings, folder: Path) -> Planted:
+def _planted(prepared: Prepared, settings: CampaignSettings, folder: Path) -> Planted:
     counts = Counter[bool]()
     with run_progress() as (report, note):
 
@@ -148,7 +147,7 @@ def _planted(prepared: Prepared, settings: Settings, folder: Path) -> Planted:
                 counts[tried.outcome.caught] += 1
             note(f"{counts[True]} caught, {counts[False]} survived")
 
-        return plant(prepared, settings, folder, progress=report, each=each)
+        return plant_faults(prepared, settings, folder, progress=report, each=each)
 
 
 def _natural(text: str) -> int:

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from parity.application.loading import LoadedRun
+from parity.application.loaded_run import LoadedRun
 from parity.cli.shared.options import add_folders, add_history
 from parity.cli.shared.outputs import reproduction_command, update_history
 from parity.cli.shared.parser import build_parser

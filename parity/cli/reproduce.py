@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from parity.application.reproducer import Reproducer, reproducer
+from parity.application.reproducer import Reproducer, make_reproducer
 from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_case, add_folders, add_output
 from parity.cli.shared.terminal import output, warn
@@ -52,7 +52,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     suite = load_suite(arguments)
-    made = reproducer(
+    made = make_reproducer(
         suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
     )
     made.write(arguments.output)

@@ -23,13 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
-from parity.application.loading import written_at
+from parity.application import Prepared, Results, Run, Settings, default_runners, select_columns, write_shard_file
+from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.mutating import stored_recall
-from parity.application.resuming import resumed
+from parity.application.resuming import resumable_records
 from parity.application.stored_results import RECORD
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
 from parity.cli.shared.options import (
     add_cluster,
@@ -147,7 +147,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: KeptReco
     print_results(arguments, run.suite, matrix, records, reproduction, unwritten, line)
     annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
-        write_part(arguments.output, results, reproduction)
+        write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
     return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
 
@@ -170,8 +170,8 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
-    runners = arguments.runner or default_runners(suite.entries_of(selection), arguments.target, find)
-    chosen = columns(runners, arguments.target, find)
+    runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
+    chosen = select_columns(runners, arguments.target, find)
     return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 
 
@@ -186,7 +186,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
             raise UsageError(f"{absent}; give --resume the output folder of a run, and name kernels before it")
         warn([f"{absent}: starting a new run"])
         return ()
-    kept = resumed(folder, prepared)
+    kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
     warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
     return kept

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from parity.application.footprints import Inspected, Inspection
-from parity.application.loading import FOOTPRINTS
+from parity.application.loaded_run import FOOTPRINTS
 from parity.cli.shared.inputs import select
 from parity.cli.shared.options import add_folders, add_full, add_jobs, add_json, add_selection, add_target
 from parity.cli.shared.terminal import errors, output, print_json, progress

@@ -16,9 +16,9 @@ from __future__ import annotations
 import argparse
 
 from parity.application import Run
-from parity.application.bisecting import RUNNERS, answer, prepared
+from parity.application.bisecting import RUNNERS, bisect, prepare_case
 from parity.application.run import Prepared
-from parity.bisect import State
+from parity.bisect import CaseState
 from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_case, add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress
@@ -53,9 +53,9 @@ def main(arguments: argparse.Namespace) -> int:
         return build_run(run, messages(arguments.json))
 
     options = {"runners": arguments.runner, "targets": arguments.target, "jobs": arguments.jobs}
-    run = prepared(suite, arguments.case, **options, build=build)
+    run = prepare_case(suite, arguments.case, **options, build=build)
     with run_progress() as (report, _):
-        found = answer(run, report)
+        found = bisect(run, report)
     if arguments.json:
         print_json(as_dict(found, suite.kernels))
     else:
@@ -66,4 +66,4 @@ def main(arguments: argparse.Namespace) -> int:
             console.print(rest)
         console.print()
         console.print(terminal(found, terminal_width()))
-    return 1 if found.found is None and found.state is not State.SAME else 0
+    return 1 if found.found is None and found.state is not CaseState.SAME else 0

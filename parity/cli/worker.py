@@ -29,16 +29,16 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Start the workers for what this machine has."""
-    from parity.cluster.connection import need_dask, site, trusted
-    from parity.cluster.workers import gpus_here, started, starts
+    from parity.cluster.connection import need_dask, parse_site, require_trusted
+    from parity.cluster.workers import local_gpus, local_workers, run_workers
 
-    where = site(arguments.scheduler)
+    where = parse_site(arguments.scheduler)
     if not where.address:
         raise UsageError("--cluster local starts its own workers; parity worker needs the scheduler of another process")
-    trusted(where, arguments.insecure_cluster)
+    require_trusted(where, arguments.insecure_cluster)
     need_dask()
-    workers = list(starts(arguments.jobs, gpus_here()))
+    workers = list(local_workers(arguments.jobs, local_gpus()))
     for each in workers:
         output().print(each)
-    started(where, workers)
+    run_workers(where, workers)
     return 0

@@ -17,14 +17,14 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, SupportsShadows, shadow_session
 
-__all__ = ["CudaOracle", "Side", "ptx_of"]
+__all__ = ["CudaOracle", "ExecutableCode", "kernel_ptx"]
 
 
 UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
 
 
 @dataclass(frozen=True)
-class Side:
+class ExecutableCode:
     """Code that can be executed on this machine, and the session that does so."""
 
     session: Session
@@ -45,8 +45,8 @@ class CudaOracle:
 
     call: Call
     outputs: Mapping[str, Array]
-    mine: Side
-    theirs: Side | None = None
+    mine: ExecutableCode
+    theirs: ExecutableCode | None = None
 
     def expected(self, got: Mapping[str, Array]) -> Mapping[str, Expected]:
         """The expected values of each output. Nothing is executed where ``got`` has the bits of CUDA's.
@@ -78,7 +78,7 @@ class CudaOracle:
         for each thread, what CUDA's sums of f32 in global memory add, what was there, and the sum (D15).
         """
         flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
-        if self.theirs and _SUMS.search(ptx_of(self.call, self.theirs.code)):
+        if self.theirs and _SUMS.search(kernel_ptx(self.call, self.theirs.code)):
             launches = self.call.on(self.theirs.code).launch.sequence
             flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
         return flushed
@@ -90,7 +90,7 @@ LEAST_NORMAL = 2.0**-126
 """The least normal number of f32."""
 
 
-def ptx_of(call: Call, code: CodeObject) -> str:
+def kernel_ptx(call: Call, code: CodeObject) -> str:
     """The PTX of the kernels of a case, and of the functions that they call; empty where the code has none."""
     from parity.emulator.ptx.parse import function_texts, kernel_functions
 
@@ -99,7 +99,7 @@ def ptx_of(call: Call, code: CodeObject) -> str:
     return "\n".join(each.text for several in of_kernels for each in several)
 
 
-def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
+def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
     """The floating-point operations of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:

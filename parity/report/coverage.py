@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from parity.engine import Column
-from parity.engine.coverage_search import Found
+from parity.engine.coverage_search import FoundCase
 from parity.errors import count_of, some_of
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
@@ -184,7 +184,7 @@ def _files(found: Sequence[UnreachedLines]) -> Iterator[str]:
 
 
 def as_dict(
-    reached: Sequence[ColumnCoverage], missing: Sequence[UnreachedLines], found: Sequence[Found] = ()
+    reached: Sequence[ColumnCoverage], missing: Sequence[UnreachedLines], found: Sequence[FoundCase] = ()
 ) -> dict[str, Any]:
     """Plain data for JSON: of each column what was reached, the lines that were not, and cases that a search found."""
     return {

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import Against, CaseRecord, Column, Provenance
+from parity.engine import CaseRecord, Column, CrossVendorComparison, Provenance
 from parity.report import Reproduction, make_matrix
 from parity.report.changes import compare_runs
 from parity.report.document import IssueEntry, document
@@ -71,7 +71,9 @@ def run_of(entries, broken):
         for column in COLUMNS:
             budget = round(0.01 * n, 4)
             case = f"{entry.op.name}[{entry.dtypes[0]}](x=3~mixed@{n})"
-            against = Against(Conclusion.RIGHT, 1, 3, 2.0, column=str(CUDA)) if column.vendor == "amd" else None
+            against = (
+                CrossVendorComparison(Conclusion.RIGHT, 1, 3, 2.0, column=str(CUDA)) if column.vendor == "amd" else None
+            )
             passing = Verdict(Status.PASS, budget=budget, ulps=1.5, total=3, allowed=True)
             records.append(CaseRecord.of(entry, column, case, passing, HOSTILE, against=against))
             fails = entry.kernel in broken and column.target == "gfx1100"

@@ -15,8 +15,8 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Mismatch, Status, Verdict
-from parity.engine import CaseRecord, Column, Provenance, without_code
-from parity.mutation.recall import ByKernel, Recall
+from parity.engine import CaseRecord, Column, Provenance, records_without_code
+from parity.mutation.recall import KernelRecall, Recall
 from parity.report import Reproduction, make_matrix
 from parity.report.document import document
 from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_page
@@ -70,13 +70,13 @@ def test_a_failure_has_what_the_terminal_says_and_more(entries):
 
 
 def test_a_module_that_does_not_compile_is_one_failure_of_all_its_kernels(entries):
-    records = without_code(entries, COLUMNS[1:2], {("unary", "gfx1100"): "unary.cu:3:1: error: no"})
+    records = records_without_code(entries, COLUMNS[1:2], {("unary", "gfx1100"): "unary.cu:3:1: error: no"})
     (failure,) = page_content(shown_of(entries, records))["failures"]
     assert failure["kind"] == "compile error" and len(failure["rows"]) == len(entries)
 
 
 def test_a_kernel_has_the_recall_of_faults_that_count():
-    own = ByKernel("unary", "uexp_f32", "gfx1100", caught=8, survived=3, equivalent=1)
+    own = KernelRecall("unary", "uexp_f32", "gfx1100", caught=8, survived=3, equivalent=1)
     found = recall_content(Recall(0, 20, (own,), (), ()))
     assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 10}]
     assert recall_content(None) == []

@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import Run, costs_of
-from parity.application.loading import LoadedRun
+from parity.application import Run, measured_costs
+from parity.application.loaded_run import LoadedRun
 from parity.cli.shared.terminal import warn
 from parity.engine import Shard
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.model.dtypes import dtype
 from parity.op import Entry
-from parity.suite.loading import SHIPPED, Selection, Suite, find_suite
+from parity.suite.loading import Suite, find_suite
+from parity.suite.selection import Selection
+from parity.suite.settings import SHIPPED
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster
@@ -64,7 +66,7 @@ def select_failed(arguments: argparse.Namespace, suite: Suite, selection: Select
     if arguments.failed is None:
         return selection
     place = arguments.output if arguments.failed == Path() else arguments.failed
-    kernels = {entry.kernel: entry for entry in suite.entries_of(selection)}
+    kernels = {entry.kernel: entry for entry in suite.entries_in(selection)}
     entries: dict[Entry, None] = {}
     cases: dict[Case, None] = {}
     for record in LoadedRun.read(place).failed:
@@ -87,7 +89,7 @@ def apply_shard(arguments: argparse.Namespace, run: Run) -> Run:
     """
     if arguments.costs and not arguments.shard:
         raise UsageError("--costs balances shards; name the shard to run with --shard I/N")
-    costs = costs_of(arguments.costs) if arguments.costs else {}
+    costs = measured_costs(arguments.costs) if arguments.costs else {}
     return run.shard(Shard.of(arguments.shard), costs) if arguments.shard else run
 
 

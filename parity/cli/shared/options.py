@@ -13,8 +13,8 @@ from pathlib import Path
 
 from parity.compilers.rocm import TOOLCHAINS
 from parity.porting.translators import HIPIFIERS
-from parity.suite.loading import LAUNCHES
 from parity.suite.options import EXAMPLES, declare, names, positive
+from parity.suite.settings import LAUNCHES
 
 __all__ = [
     "add_case",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application import RECORD, Prepared, load
-from parity.application.watching import fingerprints
+from parity.application.watching import kernel_fingerprints
 from parity.cli.shared.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
@@ -18,7 +18,7 @@ from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.signals import INTERRUPTED
 from parity.porting.sources import forget_folders
 from parity.suite.corpus import SUFFIX
-from parity.suite.loading import Project, find_project
+from parity.suite.settings import Project, find_project
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -57,7 +57,7 @@ def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> i
 
     def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
         nonlocal before
-        last, before = before, fingerprints(prepared)
+        last, before = before, kernel_fingerprints(prepared)
         if not last:
             return ()
         records = load(arguments.output / RECORD).records

@@ -13,8 +13,8 @@ from parity.application.run import Run
 from parity.application.stored_results import RECORD
 from parity.compare import Status, Verdict
 from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
-from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import parse_baseline
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
