@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine.bench import Timer
 from parity.model.case import Case
 from parity.model.code_object import CodeObject

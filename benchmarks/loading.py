@@ -8,8 +8,8 @@ case. The columns:
 * ``load ms``: how much longer the module's first launch took than the same launch again,
 * ``others ms``: the same for the first launches of all its other kernels together,
 * ``launch ms``: the median of a launch of a loaded kernel, with its copies to and from the device,
-* ``look-up ns``: the look-up of a loaded function by name in ``ModuleStore``,
-* ``loads``, ``look-ups``: the counts of ``ModuleStore``; a module that is loaded twice would show here,
+* ``look-up ns``: the look-up of a loaded function by name in ``LoadedModules``,
+* ``loads``, ``look-ups``: the counts of ``LoadedModules``; a module that is loaded twice would show here,
 * ``memory KiB``: device memory (CUDA) or resident memory (emulated) of the loaded module.
 
 CUDA loads a kernel when it is first used; ``CUDA_MODULE_LOADING=EAGER`` in the environment loads all with the module.
@@ -32,8 +32,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from parity.build.builder import build
-from parity.cli.options import names
+from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.data import sample
 from parity.errors import ParityError
@@ -43,6 +42,7 @@ from parity.report.tables import plain
 from parity.runners import Evidence, runner
 from parity.runners.cuda import CudaDevice
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import names
 
 ROOT = Path(__file__).parents[1]
 LOOKUPS = 20_000

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from parity import emulator
-from parity.build.builder import Built, build
+from parity.build.modules import build
+from parity.build.result import Built
 from parity.platform.cache import Cache
 
 THREADS = 128

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from parity.build.builder import Built, build_suite
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildProgress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool
@@ -76,7 +78,7 @@ class Inspection:
         self, done: Callable[[Built], None] | None = None, reading: Callable[[Built], None] | None = None
     ) -> Inspected:
         """Build, and read what the compiler made; ``done`` and ``reading`` are told how far that is."""
-        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, done=done)
+        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildProgress(done))
         found: list[Footprint] = []
         notes = list(self.notes)
         for one in built:

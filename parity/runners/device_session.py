@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.module_store import MissingKernel
+from parity.build.loaded_modules import MissingKernel
 from parity.emulator import (
     REGISTER_FILL,
     ApproximateResults,

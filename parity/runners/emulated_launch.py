@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.module_store import ModuleStore
+from parity.build.loaded_modules import LoadedModules
 from parity.emulator import (
     REGISTER_FILL,
     Allocation,
@@ -75,7 +75,7 @@ class LaunchExecutor:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
+        self.modules = LoadedModules(lambda code: code.kernels, lambda kernels, name: kernels[name])
         self.changed_variables: tuple[str, ...] = ()
         self._allocations: dict[str, Allocation] = {}
 

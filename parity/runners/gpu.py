@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.build.module_store import MissingKernel, ModuleStore
+from parity.build.loaded_modules import LoadedModules, MissingKernel
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
@@ -109,7 +109,7 @@ class GpuDevice:
         self._red_bytes = RED_BYTES if checked else 0
         self._errors: tuple[type[Exception], ...] = (*driver.errors, MemoryError, ParityError)
         self._stopwatch: Stopwatch | None = None
-        self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, driver.find)
+        self.modules: LoadedModules[Any, Any] = LoadedModules(self._load, driver.find)
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch and wait for it. Device errors and changed red zones are faults of the outcome."""

@@ -20,7 +20,7 @@ import numpy as np
 from isa_harness import MACHINES
 from isa_kernels import Astray, CannotRun, execute
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.engine import Plan, Task
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import of_array
