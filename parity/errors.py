@@ -22,12 +22,12 @@ __all__ = [
     "Unreferenced",
     "Unsupported",
     "UsageError",
-    "count_of",
-    "natural",
+    "describe_os_error",
+    "display_path",
+    "first_names",
     "nearest",
-    "refusal",
-    "shown",
-    "some_of",
+    "parse_natural",
+    "pluralize",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -85,18 +85,18 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {', '.join(close)}?" if close else ""
 
 
-def count_of(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """A number of things in words: "1 case", "2 cases"."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def some_of(names: Sequence[str], most: int, between: str = " ") -> str:
+def first_names(names: Sequence[str], most: int, between: str = " ") -> str:
     """The first of some names, and the number of the others: "a b c and 5 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more
 
 
-def natural(text: str, what: str) -> int:
+def parse_natural(text: str, what: str) -> int:
     """The number that a text is, in digits alone.
 
     Raises:
@@ -109,12 +109,12 @@ def natural(text: str, what: str) -> int:
     return int(text)
 
 
-def refusal(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """The error message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
 
 
-def shown(path: Path | str) -> str:
+def display_path(path: Path | str) -> str:
     """A path as messages show it: from the working folder, if it is below that."""
     return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)

@@ -18,7 +18,7 @@ import platformdirs
 
 from parity.errors import ResourceExhausted
 from parity.platform import subprocesses
-from parity.platform.cache_eviction import SCRATCH, SEAL, begun, grown, locked, used
+from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, try_lock
 
 __all__ = ["Cache", "default_root", "digest"]
 
@@ -68,7 +68,7 @@ class Cache:
         folder, base = self.folder(key), self._base
         try:
             if base:
-                begun(base)
+                register_process(base)
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder.parent))
         except OSError as error:
@@ -92,7 +92,7 @@ class Cache:
                     if not _is_sound(folder):
                         raise self._unwritable(error) from error
                 if base:
-                    grown(base, folder)
+                    record_growth(base, folder)
                 return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -124,7 +124,7 @@ class Cache:
         if not folder.is_dir():
             return None
         if base := self._base:
-            used(base, folder)
+            mark_used(base, folder)
             if not folder.is_dir():
                 return None
         if _is_sound(folder):
@@ -156,11 +156,11 @@ def _turn(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(path.open("w"))
-            if locked(file.fileno()):
+            if try_lock(file.fileno()):
                 stack.callback(path.unlink, missing_ok=True)
             else:
                 end = time.monotonic() + PATIENCE
-                while not subprocesses.interrupted() and time.monotonic() < end and not locked(file.fileno()):
+                while not subprocesses.interrupted() and time.monotonic() < end and not try_lock(file.fileno()):
                     time.sleep(0.05)
                 file.close()
         yield

@@ -22,7 +22,17 @@ from typing import IO
 
 from parity.errors import UsageError
 
-__all__ = ["LIMIT", "SCRATCH", "SEAL", "begun", "grown", "limit", "locked", "size", "used"]
+__all__ = [
+    "LIMIT",
+    "SCRATCH",
+    "SEAL",
+    "folder_size",
+    "limit",
+    "mark_used",
+    "record_growth",
+    "register_process",
+    "try_lock",
+]
 
 LIMIT = "PARITY_CACHE_LIMIT"
 """The variable with the limit."""
@@ -61,7 +71,7 @@ def limit() -> int | None:
     return int(float(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()))
 
 
-def locked(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
+def try_lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
     """Lock an open file, if it is not locked by another process; true if it is locked now."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
@@ -69,32 +79,34 @@ def locked(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
     return False
 
 
-def size(folder: str | Path) -> int:
+def folder_size(folder: str | Path) -> int:
     """The bytes of the files below a folder, as far as they can be seen; others may be at work there."""
     try:
         with os.scandir(folder) as entries:
             return sum(
-                size(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+                folder_size(entry.path)
+                if entry.is_dir(follow_symlinks=False)
+                else entry.stat(follow_symlinks=False).st_size
                 for entry in entries
             )
     except OSError:
         return 0
 
 
-def begun(root: Path) -> None:
+def register_process(root: Path) -> None:
     """Note that this process uses a cache folder, before it writes there."""
     with contextlib.suppress(OSError):
         _running(root, os.getpid())
 
 
-def used(root: Path, entry: Path) -> None:
+def mark_used(root: Path, entry: Path) -> None:
     """Note that this process uses an entry of a cache folder, before it reads it: it may be gone then, or stays."""
-    begun(root)
+    register_process(root)
     with contextlib.suppress(OSError), _alone(root, fcntl.LOCK_SH):
         os.utime(entry / SEAL)
 
 
-def grown(root: Path, entry: Path) -> None:
+def record_growth(root: Path, entry: Path) -> None:
     """Note that a cache folder has another entry; what is not in use goes if it is larger than the limit now.
 
     A sixteenth of the limit is made free at once. Nothing is removed on a file system without locks.
@@ -107,7 +119,7 @@ def grown(root: Path, entry: Path) -> None:
         if known is None:
             return
         text = known.read().strip()
-        total = int(text) + size(entry) if text.isdecimal() else size(root)
+        total = int(text) + folder_size(entry) if text.isdecimal() else folder_size(root)
         if allowed is not None and total > allowed:
             total = _trimmed(root, allowed - allowed // 16)
             # Where all is in use, the next look is after as much again.
@@ -118,13 +130,13 @@ def grown(root: Path, entry: Path) -> None:
 
 def _trimmed(root: Path, wanted: int) -> int:
     """Remove the entries that nobody uses, least recently used first, until ``wanted`` bytes are left; the bytes."""
-    total, oldest = size(root), _oldest(root)
+    total, oldest = folder_size(root), _oldest(root)
     for last, entry in sorted(_entries(root)):
         if total <= wanted or last >= oldest:
             break
         gone = entry.with_name(entry.name if entry.name.startswith(SCRATCH) else f"{SCRATCH}{entry.name}")
         entry.rename(gone)
-        total -= size(gone)
+        total -= folder_size(gone)
         shutil.rmtree(gone, ignore_errors=True)
     return total
 
@@ -168,7 +180,7 @@ def _oldest(root: Path) -> float:
     times = [time.time()]
     for path in (root / _RUNNING).iterdir():
         with contextlib.suppress(FileNotFoundError), path.open("r+") as file:
-            if locked(file.fileno()):
+            if try_lock(file.fileno()):
                 path.unlink(missing_ok=True)
             else:
                 times.append(path.stat().st_mtime)
@@ -180,7 +192,7 @@ def _alone(root: Path, how: int) -> Iterator[IO[str] | None]:
     """The file with the known size, locked: by many to use entries, by one to remove some. None after a long wait."""
     with os.fdopen(os.open(root / _KNOWN, os.O_RDWR | os.O_CREAT, 0o666), "r+") as file:
         end = time.monotonic() + _PATIENCE
-        while not (mine := locked(file.fileno(), how)) and time.monotonic() < end:
+        while not (mine := try_lock(file.fileno(), how)) and time.monotonic() < end:
             time.sleep(0.001)
         file.seek(0)
         yield file if mine else None

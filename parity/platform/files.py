@@ -14,7 +14,17 @@ from pathlib import Path
 
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
-__all__ = ["CUDA_SUFFIXES", "below", "content_of", "is_file", "is_folder", "regular", "rows_of", "text_of", "writing"]
+__all__ = [
+    "CUDA_SUFFIXES",
+    "find_below",
+    "is_file",
+    "is_folder",
+    "naming_write_errors",
+    "read_content",
+    "read_table",
+    "read_text",
+    "require_file",
+]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
@@ -44,7 +54,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def regular(path: Path) -> Path:
+def require_file(path: Path) -> Path:
     """The path, if it is that of a file that can be read to its end.
 
     Raises:
@@ -59,32 +69,32 @@ def regular(path: Path) -> Path:
     return path
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """The bytes of a file.
 
     Raises:
         UsageError: it cannot be read, or is no file.
     """
     try:
-        return regular(path).read_bytes()
+        return require_file(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a file in UTF-8.
 
     Raises:
         UsageError: it cannot be read, is no file, or is not UTF-8.
     """
     try:
-        return content_of(path).decode()
+        return read_content(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
 
 
 @contextlib.contextmanager
-def writing(path: Path, advice: str) -> Iterator[None]:
+def naming_write_errors(path: Path, advice: str) -> Iterator[None]:
     """Say of what cannot be written in the block where that is, why, and what to do: the ``advice``.
 
     Raises:
@@ -97,13 +107,13 @@ def writing(path: Path, advice: str) -> Iterator[None]:
         raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file of parity's own, each by the heads of its columns."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def below(folder: Path, *suffixes: str) -> Iterator[Path]:
+def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:
     """The files below a folder whose names end so, folder by folder; what cannot be looked into is left out."""
     for place, folders, files in os.walk(folder):
         folders.sort()

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["INTERRUPTED", "INTERRUPTS", "held"]
+__all__ = ["INTERRUPTED", "INTERRUPTS", "delay_interrupts"]
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED = 130
@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
+def delay_interrupts() -> Iterator[None]:
     """Delay interrupts until the end of the block; threads and processes that are started in it receive none."""
     met: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)

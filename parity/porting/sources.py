@@ -17,8 +17,8 @@ from parity.compilers import zig
 from parity.compilers.compile_options import CompileOptions
 from parity.compilers.lexing import code
 from parity.errors import MissingTool, UsageError, nearest
-from parity.model.code_object import source_of, unqualified
-from parity.platform.files import CUDA_SUFFIXES, below, is_file
+from parity.model.code_object import replaced_source, unqualified
+from parity.platform.files import CUDA_SUFFIXES, find_below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.porting.hipify import LITERAL, table
 from parity.porting.host_code import Repairs
@@ -266,10 +266,10 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for path in sorted(below(folder, *_MODULES), key=_rank):
+    for path in sorted(find_below(folder, *_MODULES), key=_rank):
         if apart and path.is_relative_to(apart):
             continue
-        source = source_of(path)
+        source = replaced_source(path)
         name = source.relative_to(folder).as_posix()
         for suffix in (".hip", *reversed(CUDA_SUFFIXES)):
             name = name.removesuffix(suffix)
@@ -300,7 +300,7 @@ def find_ported(path: Path, folder: Path, ported: Path) -> Path | None:
     ``hip`` in it, which is how torch's hipify names what it writes.
     """
     wanted = _ported_name(path.relative_to(folder), CUDA_SUFFIXES)
-    candidates = sorted(each for each in below(ported, *PORTED_SUFFIXES) if each != path)
+    candidates = sorted(each for each in find_below(ported, *PORTED_SUFFIXES) if each != path)
     for suffix in PORTED_SUFFIXES:
         for each in candidates:
             if each.name.endswith(suffix) and _ported_name(each.relative_to(ported), (suffix,)) == wanted:

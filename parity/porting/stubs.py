@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = [
     "LIBRARY_NAMES",
@@ -160,7 +160,7 @@ def library_of(stub: str) -> str:
 
 @functools.cache
 def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in rows_of(NEEDS))
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in read_table(NEEDS))
 
 
 @functools.cache
@@ -178,4 +178,4 @@ def _written() -> frozenset[str]:
 
 @functools.cache
 def _table() -> tuple[Stub, ...]:
-    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in rows_of(TABLE))
+    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in read_table(TABLE))

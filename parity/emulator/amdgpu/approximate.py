@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.emulator.structures import structure
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["APPROXIMATE", "ApproximateResults", "Drawing", "drawing"]
 
@@ -56,7 +56,7 @@ def _documented(generation: int) -> Any:
     """The error of every function and type; none where a generation lacks the instruction."""
     rows = {
         row["instruction"]: _Documented(float(row["ulps"] or 0), row["all_ones"] == "yes")
-        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        for row in read_table(Path(__file__).with_suffix(".csv"))
         if str(generation) in row["generations"].split()
     }
     names = [f"v_{function}_{kind}" for function in _FUNCTIONS for kind in _TYPES]
