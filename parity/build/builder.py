@@ -31,8 +31,9 @@ from parity.porting.hints import switches_of_kernels
 from parity.porting.hipify import HELPFUL, LITERAL, Finding
 from parity.porting.host_code import HostCode, Repairs
 from parity.porting.host_syntax import kernels_of, parameters
-from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
+from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, included
 from parity.porting.staging import Translation, compiled
+from parity.porting.stubs import real_libraries
 from parity.porting.translators import TranslationError, chosen_hipifier
 from parity.porting.translators import fingerprint as hipifier_fingerprint
 from parity.porting.variants import ARCH, OF_FLAGS, Variant, after_errors, of_version, with_kernels
@@ -457,6 +458,9 @@ def _key(source: Source, target: Target, fingerprint: str) -> str:
     settings = (*settings, "without") if source.without else settings
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
+    if target.vendor == "amd":
+        headers = (header for text in source.files.values() for _, header in included(text))
+        settings = (*settings, *real_libraries(headers))
     names = (source.module, source.name(source.path), str(source.ported))
     return digest(fingerprint, *names, *settings, *map(_encode, parts))
 

@@ -30,6 +30,7 @@ from parity.porting.hints import say_so
 from parity.porting.hipify import Finding
 from parity.porting.host_syntax import kernels_of
 from parity.porting.staging import Translation
+from parity.porting.stubs import stubbed_libraries
 from parity.report.tables import coloured
 from parity.suite.loading import Project, find_project, load_suite
 
@@ -38,7 +39,7 @@ __all__ = ["main", "options"]
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 TOLD = [
     *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),
-    "branches",
+    *("branches", "libraries", "stubbed"),
 ]
 """The parts of a translation that are printed as JSON."""
 SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
@@ -226,9 +227,15 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
 
 
 def _print_stubs(built: Sequence[Built]) -> None:
-    """The headers that small ones of parity's own answer, in one line."""
+    """Print which headers stubs answered, why, and which real libraries were used."""
     if headers := _every(built, "stubs"):
-        output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
+        output().print(f"headers answered by parity's stubs: {' '.join(headers)}", style="dim")
+        for library, used in dict.fromkeys((each.name, each.stub_used) for each in stubbed_libraries(headers)):
+            output().print(f"the stub of {library} is used {used}", style="dim")
+    if libraries := _every(built, "libraries"):
+        output().print(f"real libraries used instead of stubs: {', '.join(libraries)}", style="dim")
+    for finding in _every(built, "stubbed"):
+        output().print(f"the stub of {finding.name} is used: {finding.advice}", style="dim")
 
 
 def _print_around(built: Sequence[Built], kernels: Path) -> None:
