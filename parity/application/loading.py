@@ -8,15 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.application.results import RECORD, first_measured, recorded_measurements
+from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.run import Run
+from parity.application.stored_results import RECORD
 from parity.compare import Status, Verdict
 from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
-from parity.footprint import Footprint
+from parity.footprint.measure import Footprint
 from parity.platform.files import content_of
 from parity.platform.serialization import read_json
 from parity.report.document import (
@@ -31,8 +32,8 @@ from parity.report.document import (
 )
 from parity.report.failures import Reproduction
 from parity.report.html import Shown, Sources
-from parity.report.matrix import matrix_of_records
-from parity.runners.recording import MEASUREMENTS, Environment
+from parity.report.matrix import matrix_from_records
+from parity.runners.recording_file import MEASUREMENTS, Environment
 
 __all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
 
@@ -137,7 +138,7 @@ def _of_archive(path: Path) -> LoadedRun:
 def _of_recording(path: Path) -> LoadedRun:
     results = Run.of(runners=[f"recorded={path}"]).build().execute()
     measured, _ = recorded_measurements(results.run)
-    matrix = replace(results, measured=first_measured(measured)).matrix
+    matrix = replace(results, measured=first_valid(measured)).matrix
     head = next(iter(results.run.columns.recordings.values())).head
     return LoadedRun(
         str(path),
@@ -224,7 +225,7 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
         complete=False,
         made_by=environment.get("compilers", {}),
     )
-    return document(matrix_of_records(records, columns, provenance))
+    return document(matrix_from_records(records, columns, provenance))
 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from parity.application.columns import changed_sources
-from parity.application.results import RECORD, Cases, Results
+from parity.application.run import Results
+from parity.application.stored_results import RECORD, CaseQueries
 from parity.engine import (
     CaseRecord,
     Column,
@@ -31,7 +32,14 @@ from parity.platform.files import content_of, writing
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
-from parity.runners.recording import MEASUREMENTS, Environment, Origin, RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import (
+    MEASUREMENTS,
+    Environment,
+    Origin,
+    RecordedCase,
+    read_recording,
+    write_recording,
+)
 from parity.suite.loading import Suite
 
 __all__ = ["PART", "Merged", "costs_of", "merge", "merge_recordings", "write_part"]
@@ -80,7 +88,7 @@ class _Shard:
 
 
 @dataclass(frozen=True)
-class Merged(Cases):
+class Merged(CaseQueries):
     """The results of all shards of a run. ``problems`` are the runners that were asked for and could not work."""
 
     suite: Suite

@@ -8,15 +8,25 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parity.application.run import Prepared
+from parity.application.run import Prepared, Run
 from parity.engine import Journal, Progress, quiet
-from parity.errors import NotAvailable
-from parity.mutation import MutantResult, Recall, Settings, Subject, UnmutatedResult, mutate, recall_of
+from parity.errors import NotAvailable, UsageError
+from parity.mutation import (
+    MutantResult,
+    Recall,
+    Settings,
+    Subject,
+    UnmutatedResult,
+    committed,
+    mutate,
+    read_recall,
+    recall_of,
+)
 from parity.platform.cache import digest
 from parity.platform.files import below
 from parity.platform.version import PACKAGE
 
-__all__ = ["JOURNAL", "Planted", "plant"]
+__all__ = ["JOURNAL", "Planted", "plant", "stored_recall"]
 
 JOURNAL = "mutants.jsonl"
 """The file of an output folder that has a line for each fault."""
@@ -106,6 +116,15 @@ def plant(
     )
     resumed = sum(one.mutant.key in known for one in tried)
     return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(problems), stopped)
+
+
+def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
+    """Return the recall stored in the project of a run, and a warning if the file is invalid."""
+    path = committed(run.suite.cases.absolute().parent)
+    try:
+        return (read_recall(path), []) if path else (None, [])
+    except UsageError as error:
+        return None, [f"recall is not shown: {error}"]
 
 
 def _subjects(prepared: Prepared) -> Iterator[Subject]:

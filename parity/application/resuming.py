@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from parity.application.results import RECORD
 from parity.application.run import Prepared
+from parity.application.stored_results import RECORD
 from parity.engine import CaseRecord, Task, differing, read_record
 from parity.errors import UsageError
 from parity.platform.serialization import plain

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import Run, Settings
+from parity.application import Run, Settings, record
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
 from parity.cli.shards import add_shard, shard_of
@@ -55,7 +55,8 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
     prepared = built(shard_of(arguments, run))
     with reporting() as (report, _):
-        found = prepared.record(
+        found = record(
+            prepared,
             arguments.output,
             measured=arguments.time,
             progress=report,

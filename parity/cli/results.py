@@ -17,9 +17,9 @@ from parity.platform.files import text_of
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report import (
+    CellState,
     Matrix,
     Reproduction,
-    State,
     document,
     failure_text,
     kernel_file,
@@ -148,7 +148,7 @@ def _guesses(declared: str) -> list[str]:
 
 def _missing(matrix: Matrix, kernels: Path) -> str:
     """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
-    names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
+    names = [row.kernel for row in matrix.rows if any(cell.state is CellState.MISSING for cell in row.cells)]
     return f"missing in {shown(kernels)}: {some_of(names, NAMED)}" if names else ""
 
 

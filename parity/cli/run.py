@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
 from parity.application.loading import written_at
-from parity.application.results import RECORD, first_measured, recorded_measurements, recorded_recall
+from parity.application.measuring import first_valid, recorded_measurements
+from parity.application.mutating import stored_recall
 from parity.application.resuming import resumed
+from parity.application.stored_results import RECORD
 from parity.build.builder import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
@@ -116,7 +118,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) ->
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
-    recall, unread = recorded_recall(run)
+    recall, unread = stored_recall(run)
     warn(unread)
     results = replace(results, records=records, measured=costs, recall=recall)
     matrix = results.matrix
@@ -196,7 +198,7 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
             warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
         live = {(column.runner, column.target): column for column in run.columns.live}
         found += [(live[m.runner, m.target], m) for m in result.measurements]
-    return first_measured(found)
+    return first_valid(found)
 
 
 def reproduction_of(arguments: argparse.Namespace) -> Reproduction:

@@ -140,5 +140,7 @@ def built(run: Run, console: Console | None = None) -> Prepared:
 
 def measured(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
     """Measure the kernels of a run, and show how far that is."""
+    from parity.application import measure
+
     with reporting() as (report, note):
-        return prepared.measure(hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))
+        return measure(prepared, hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))

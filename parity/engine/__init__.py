@@ -4,9 +4,9 @@ from parity.engine.calls import Progress, quiet
 from parity.engine.execution import run
 from parity.engine.journal import Journal, differing
 from parity.engine.known_issues import Issue, Known, Reviewed, known_issues
+from parity.engine.outcomes import outcome_journal, record_outcomes
 from parity.engine.plan import Plan, columns_of, runnable, tasks_of
 from parity.engine.record_file import Record, RecordWriter, environment, read_record, without_code
-from parity.engine.recording import outcomes, recording_journal
 from parity.engine.records import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
 from parity.engine.shards import Shard, Share
 
@@ -32,10 +32,10 @@ __all__ = [
     "differing",
     "environment",
     "known_issues",
-    "outcomes",
+    "outcome_journal",
     "quiet",
     "read_record",
-    "recording_journal",
+    "record_outcomes",
     "run",
     "runnable",
     "tasks_of",

@@ -13,7 +13,7 @@ from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCra
 from parity.engine.cross_vendor import compared
 from parity.engine.judging import verdict_of
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.engine.records import CaseRecord, Column, Task
 from parity.suite.loading import Suite
 
@@ -29,7 +29,7 @@ def run(
     *,
     jobs: int | None = None,
     progress: Progress = quiet,
-    pools: Pools = worker_pool,
+    pools: PoolFactory = worker_pool,
 ) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel as they finish.
 

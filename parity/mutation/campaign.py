@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from parity.engine import Plan
 from parity.engine.calls import CallTimeout, NoWorker, Progress, T, WorkerCrashed, quiet
 from parity.engine.execution import prepare
-from parity.engine.pool import Pools, completed, worker_pool
+from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.errors import ResourceExhausted
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult
 from parity.mutation.trial import Subject, attempt, choose, usual
@@ -89,7 +89,7 @@ def mutate(
     progress: Progress = quiet,
     problem: Callable[[Subject, Exception], None] | None = None,
     measured: Callable[[Subject, UnmutatedResult], None] | None = None,
-    pools: Pools = worker_pool,
+    pools: PoolFactory = worker_pool,
 ) -> Iterator[MutantResult]:
     """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from parity.compilers.include import STUBS
+
 __all__ = ["LIBRARY_NAMES", "library_names"]
 
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` generates."""
-
-STUBS = Path(__file__).parents[1] / "include" / "stubs" / "parity"
 
 _HIP_NAME = re.compile(
     r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen"
@@ -81,5 +81,5 @@ def _declaration(name: str, place: int) -> str:
 @functools.cache
 def _declared_by_stubs() -> frozenset[str]:
     headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
-    texts = [STUBS.joinpath(name).read_text(encoding="utf-8") for name in headers]
+    texts = [STUBS.joinpath("parity", name).read_text(encoding="utf-8") for name in headers]
     return frozenset(name for text in texts for known in (_HIP_NAME, _CUDA_NAME) for name in known.findall(text))

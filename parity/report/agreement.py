@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from parity.compare import Conclusion
 from parity.engine import Column
 from parity.errors import count_of
-from parity.report.matrix import Agreement, Cell, Matrix, joined
+from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
 __all__ = [
     "AGREEMENT",
@@ -85,7 +85,7 @@ def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: boo
         return next(iter(texts.values()), "")
     wrong = {column: text for column, text in texts.items() if any(found[column].conclusions.get(f) for f in _WRONG)}
     if brief and not wrong:
-        return describe(joined(found.values()))
+        return describe(combine_agreements(found.values()))
     return ", ".join(f"{column.target} {text}" for column, text in (wrong if brief else texts).items())
 
 
@@ -94,7 +94,7 @@ def agreement_summary(matrix: Matrix) -> str:
     found = [cell.agreement for cell in matrix.cells() if cell.agreement]
     if not found:
         return ""
-    total = joined(found)
+    total = combine_agreements(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
     compared = f"{count_of(total.cases, 'result')} compared"

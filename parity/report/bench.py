@@ -13,6 +13,7 @@ from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
 from parity.platform.serialization import json_text
 from parity.platform.version import __version__
+from parity.report.frames import bench_frame
 from parity.report.tables import coloured, comma_separated, markdown
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ class BenchResults:
         Raises:
             MissingTool: pandas is not installed.
         """
-        from parity.report.frames import bench_frame
-
         return bench_frame(self.measurements, self.changes)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from parity.engine import CaseRecord
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
-from parity.report.matrix import FAILED
+from parity.report.model import FAILED_KEYS
 
 __all__ = ["KINDS", "Changed", "Comparison", "Difference", "compared", "differences"]
 
@@ -105,7 +105,7 @@ class Changed:
         """One of ``KINDS``: ``broken`` and ``mended`` are about failures, ``changed`` is any other difference in
         state, cases, used budget or distance.
         """
-        before, after = (each is not None and each.state in FAILED for each in (self.before, self.after))
+        before, after = (each is not None and each.state in FAILED_KEYS for each in (self.before, self.after))
         if before != after and (after or self.after):
             return "broken" if after else "mended"
         if self.before is None or self.after is None:

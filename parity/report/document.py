@@ -15,11 +15,12 @@ from parity.engine import Column
 from parity.model.coverage import COUNTS
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.platform.version import __version__
-from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
+from parity.report.matrix import EXCLUDED
+from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix, combine_agreements
 
 __all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
 
-WITHOUT_CASES = (State.NOT_PART.key, State.NOT_RUN.key)
+WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
 """The states of a kernel that has no record."""
 
 _AS_IN_THE_MATRIX = (
@@ -28,7 +29,7 @@ _AS_IN_THE_MATRIX = (
 )
 """The parts of a cell that are in the file as the matrix has them."""
 
-StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in State]})]
+StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in CellState]})]
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def document(matrix: Matrix) -> MatrixFile:
         if each.verdict.status is Status.ERROR
     )
     against = {
-        str(column): joined(found)
+        str(column): combine_agreements(found)
         for column, cells in matrix.by_column()
         if (found := [cell.agreement for cell in cells if cell.agreement])
     }
@@ -190,7 +191,7 @@ def document(matrix: Matrix) -> MatrixFile:
     )
 
 
-def _kernel(row: Row, columns: tuple[Column, ...]) -> KernelEntry:
+def _kernel(row: KernelRow, columns: tuple[Column, ...]) -> KernelEntry:
     cells = (_cell(column, cell) for column, cell in zip(columns, row.cells, strict=True))
     return KernelEntry(row.module, row.op, row.dtypes, row.kernel, tuple(cells))
 
@@ -216,13 +217,13 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
 
 def no_cases(column: Column) -> CellEntry:
     """The cell of a kernel that was no part of the run in this column."""
-    return _cell(column, Cell(State.NOT_PART, reason=NOT_IN_RUN))
+    return _cell(column, Cell(CellState.NOT_IN_RUN, reason=EXCLUDED))
 
 
 def counted(matrix: MatrixFile) -> MatrixFile:
     """The matrix with totals that are those of its cells."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
-    absent = sum(cell.state in (State.MISSING.key, State.COMPILE_ERROR.key) for cell in cells)
+    absent = sum(cell.state in (CellState.MISSING.key, CellState.COMPILE_ERROR.key) for cell in cells)
     return replace(
         matrix,
         kernels_total=len(matrix.kernels),

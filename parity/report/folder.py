@@ -14,7 +14,7 @@ from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html import Shown, Sources, badge, content, page, recall_content
 from parity.report.junit import junit
-from parity.report.matrix import Matrix
+from parity.report.model import Matrix
 from parity.report.render import as_csv, markdown, plain, summary
 
 __all__ = ["BADGE", "PAGE", "check_folder", "write_reports", "write_texts"]

@@ -19,8 +19,8 @@ from parity.platform.cache import digest
 from parity.platform.files import content_of, writing
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
-from parity.report.matrix import FAILED, State
-from parity.runners.recording import Environment
+from parity.report.model import FAILED_KEYS, CellState
+from parity.runners.recording_file import Environment
 
 __all__ = ["Flaky", "Summary", "add_summary", "flaky", "history_content", "read_history", "summary_of"]
 
@@ -150,14 +150,14 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
 
 def _outcome(state: str) -> str:
     """The state, as far as the code decides it: an issue that becomes known changes nothing."""
-    return "failed" if state in FAILED or state == State.KNOWN.key else state
+    return "failed" if state in FAILED_KEYS or state == CellState.KNOWN.key else state
 
 
 def history_content(runs: Sequence[Summary]) -> dict[str, Any]:
     """The part ``history`` of the page."""
     last = runs[-1] if runs else None
     return {
-        "states": [state.key for state in State],
+        "states": [state.key for state in CellState],
         "runs": [
             {
                 "commit": run.commit,

@@ -22,18 +22,22 @@ from parity.cluster.messages import Answer, Offer, Offered, Request
 from parity.cluster.worker_node import WorkerNode
 from parity.cluster.workers import starts
 from parity.compare import Status
-from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
+from parity.engine import Column, Plan, outcome_journal, record_outcomes, run, worker
 from parity.engine.calls import NoWorker
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
 from parity.platform.serialization import packed, unpacked
 from parity.runners import Evidence
+from parity.suite.loading import load_suite
 
 pytest.importorskip("distributed")
 
 PLUGIN = (
     NEGATING
     + '''
+from parity.model.coverage import Reached
+from parity.model.launch import Arithmetic, Shadows
+
 class Fragile(Negating):
     """Negates; dies of 3 elements, hangs on 4, needs time for 6, is wrong for 7."""
     name, wrong = "fragile", (7,)
@@ -49,17 +53,38 @@ class Leaving(Negating):
         from parity.errors import DeviceLost
         if os.path.exists(os.environ["LOST"]): raise DeviceLost("the device cannot be opened: it fell off the bus")
         return self
+
+class Rounding(Negating):
+    """Returns results that only runs with kept subnormal numbers explain, and reports coverage."""
+    name = "rounding"
+    def execute(self, code, launch, buffers): return self.outcome(buffers, 0.25)
+    def arithmetic(self, code, launch): return Arithmetic.ROUNDS
+    def shadows(self, code, launch, buffers):
+        plain, kept = self.outcome(buffers, 0.0), self.outcome(buffers, 0.5)
+        return Shadows(plain, (plain, plain), (plain,), (kept,))
+    def outcome(self, buffers, more):
+        out = -buffers["x"].data + buffers["x"].dtype.convert(more)
+        after = {**{n: b.data.copy() for n, b in buffers.items()}, "out": out}
+        return Outcome(after, instructions=12, printed="hello", reached=Reached(2, 2, "f"))
 '''
 )
 
 LEAVING = Column("leaving", "gfx1100", Evidence.NOT_RUN, "amd", "leaving")
+ROUNDING = Column("rounding", "gfx1100", Evidence.NOT_RUN, "amd", "rounding")
 SIZES = (1, 3, 7)
+
+UNREFERENCED = """
+from parity.op import Op
+neg = Op("unary.neg", kernel="uneg_{T}", types=("f32",), args="numel num_dims info x out", inputs={"x": "T"})
+"""
 
 
 @pytest.fixture
 def plugin(installed, tmp_path, monkeypatch):
     """The runners ``fragile`` and ``leaving``, and a cache of one's own."""
-    installed("elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle")
+    installed(
+        "elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle", rounding="Rounding"
+    )
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("LOST", str(tmp_path / "lost"))
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
@@ -173,6 +198,21 @@ def test_what_meets_in_the_client_is_what_one_machine_finds(suite):
 
 
 @pytest.mark.usefixtures("plugin")
+def test_columns_on_different_workers_without_reference_equal_local_records(tmp_path):
+    for name, text in (("kernels/unary.cu", ""), ("cases/unary.py", UNREFERENCED)):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    plan = plan_for(suite, 5, columns=(STEADY, ROUNDING))
+    here = by_case(run(plan, suite, jobs=1))
+    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"rounding gfx1100": 1})) as cluster:
+        there = by_case(executed(cluster, plan, suite))
+    assert [record.verdict.status for record in here] == [Status.PASS, Status.TAKEN]
+    assert here[0].verdict.budget > 0 and here[0].reached and here[0].printed
+    assert there == here
+
+
+@pytest.mark.usefixtures("plugin")
 def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "PATIENCE", 0.0)
     monkeypatch.setattr(pool, "WATCH", 0.2)
@@ -190,13 +230,13 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
     with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
-        with recording_journal(tmp_path / "partial", {}) as journal:
-            cases = list(outcomes(plan, suite, journal, pools=pools))
-        with recording_journal(tmp_path / "partial", {}) as journal:
+        with outcome_journal(tmp_path / "partial", {}) as journal:
+            cases = list(record_outcomes(plan, suite, journal, pools=pools))
+        with outcome_journal(tmp_path / "partial", {}) as journal:
             assert len(journal.entries) == 2
-            assert list(outcomes(plan, suite, journal, pools=pools)) == cases
-    with recording_journal(tmp_path / "other", {}) as journal:
-        assert list(outcomes(plan, suite, journal, jobs=1)) == cases
+            assert list(record_outcomes(plan, suite, journal, pools=pools)) == cases
+    with outcome_journal(tmp_path / "other", {}) as journal:
+        assert list(record_outcomes(plan, suite, journal, jobs=1)) == cases
 
 
 def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
@@ -209,14 +249,14 @@ def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
-    _, digest, contents = bundle.bundled(plan)
+    sent, digest, contents = bundle.bundled(plan)
     asked: list[str] = []
 
     def fetch(digest: str) -> bytes:
         asked.append(digest)
         return contents[digest]
 
-    needed = [digest, *bundle.contents("unary", (FRAGILE,))]
+    needed = [digest, *sent.contents("unary", (FRAGILE,))]
     for each in needed * 2:
         bundle.kept(each, fetch)
     assert asked == needed

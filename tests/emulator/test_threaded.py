@@ -7,6 +7,7 @@ import pytest
 
 from parity import emulator
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu import build
 from parity.emulator.amdgpu.instructions import END
 from parity.emulator.amdgpu.threaded import VECTOR, Threaded, thread
 from parity.emulator.image import image_of
@@ -54,9 +55,9 @@ def test_operands_are_those_of_the_instruction():
 def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
     device = emulator.Device(cache=Cache(tmp_path), traced=True)
-    original = emulator.build.CompiledFunctions.compile
+    original = build.CompiledFunctions.compile
     monkeypatch.setattr(
-        emulator.build.CompiledFunctions, "compile",
+        build.CompiledFunctions, "compile",
         lambda self, texts, *others: (compiled.append({*texts}), original(self, texts, *others)),
     )  # fmt: skip
     for kernel in ("add_f32", "div_f64", "collatz", "add_f32"):
@@ -72,7 +73,7 @@ def test_a_comment_in_the_source_has_nothing_translated_again(code):
     assert re.search(r"\.file.* md5 0x", code.listing)
     moved = re.sub(r"(\.file.* md5 0x)\w+", r"\g<1>1", code.listing)
     moved = re.sub(r"(\.loc\t\d+ )(\d+)", lambda match: f"{match[1]}{int(match[2]) + 1}", moved)
-    parts = emulator.build.Amdgpu().parts
+    parts = build.Amdgpu().parts
     assert all(parts(code.listing, kernel) == parts(moved, kernel) for kernel in code.kernels)
 
 
@@ -84,7 +85,9 @@ def test_it_does_what_compiled_code_does(code, cache, kernel):
         x, out = device.allocate(400, "x"), device.allocate(400, "out")
         device.write(x, np.arange(1, 101, dtype=np.int32))
         args = emulator.pack(code.kernels[kernel], [100, x, out])
-        stats = device.launch(code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, seed=7)
+        stats = device.launch(
+            code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, options=emulator.LaunchOptions(seed=7)
+        )
         results.append((stats.instructions, device.read(out).tobytes(), device.written(out).tobytes()))
     assert results[0] == results[1]
     assert results[0][0] > 0

@@ -11,10 +11,10 @@ from parity.engine import (
     Plan,
     RecordWriter,
     environment,
-    outcomes,
+    outcome_journal,
     pool,
     read_record,
-    recording_journal,
+    record_outcomes,
     run,
     tasks_of,
 )
@@ -71,9 +71,9 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
-    with recording_journal(tmp_path / "some.partial", {}) as journal:
-        cases = list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
-        assert list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
+    with outcome_journal(tmp_path / "some.partial", {}) as journal:
+        cases = list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
+        assert list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
     faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}
     assert list(faults) == [1, 3, 4, 5, 6]
     assert (faults[1], faults[6]) == (None, None)

@@ -13,7 +13,7 @@ from negating import NEGATING, plan_for
 
 from parity.cli import main
 from parity.compare import Status, Verdict
-from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_of
+from parity.engine import Column, Plan, outcome_journal, record_outcomes, run, tasks_of
 from parity.engine.judging import Checked, Subject
 from parity.engine.shrinking import Search, minimize
 from parity.engine.worker import Worker
@@ -34,7 +34,7 @@ class Lacking(Negating):
         if numel == 2: raise MemoryError(f"{numel} bytes")
         if numel == 3: raise OSError(errno.ENOSPC, "No space left on device", "/tmp/full")
         if numel == 4: os.kill(os.getpid(), signal.SIGKILL)
-        if numel == 5: raise SystemLacks("cannot write the cache folder")
+        if numel == 5: raise ResourceExhausted("cannot write the cache folder")
         if numel == 6: return Outcome({}, Fault("out of memory", "hipErrorOutOfMemory"))
 '''
 )
@@ -68,8 +68,8 @@ def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lac
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, lacking, tmp_path, size):
-    with recording_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(ResourceExhausted):
-        list(outcomes(lacking(size), suite, journal, jobs=1))
+    with outcome_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(ResourceExhausted):
+        list(record_outcomes(lacking(size), suite, journal, jobs=1))
 
 
 @pytest.fixture

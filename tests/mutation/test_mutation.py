@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.application import Run
+from parity.application import Run, measure
 from parity.application import Settings as Drawing
 from parity.application.coverage_search import found_by
 from parity.application.mutating import JOURNAL, plant
@@ -114,8 +114,8 @@ def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_pat
         barriers = replace(SETTINGS, levels=("source",), kinds=frozenset(("barrier",)))
         dropped = plant(there, barriers, tmp_path).tried
         assert found_by(there, 5) == found_by(prepared, 5)
-        counted = there.measure().measurements
-        assert counted == prepared.measure().measurements and all(each.instructions for each in counted)
+        counted = measure(there).measurements
+        assert counted == measure(prepared).measurements and all(each.instructions for each in counted)
     finally:
         cluster.close()
     assert by_key(every) == by_key(instructions[0])

@@ -922,28 +922,6 @@ extern "C" __global__ void k(int* x, size_t n) {
     assert has(built(source), "k")
 
 
-def test_spdlog_is_a_library_of_the_host(built):
-    one = built("""#include "spdlog/sinks/basic_file_sink.h"
-#include "spdlog/spdlog.h"
-#define SAY(...) Log::get()->warn(__VA_ARGS__)
-struct Log {
-  static void init(spdlog::level::level_enum level = spdlog::level::trace) {
-    std::vector<spdlog::sink_ptr> sinks{std::make_shared<spdlog::sinks::basic_file_sink_mt>("a.log", true)};
-    logger = std::make_shared<spdlog::logger>("mine", begin(sinks), end(sinks));
-    logger->set_level(level);
-    spdlog::register_logger(logger);
-    spdlog::set_default_logger(spdlog::basic_logger_mt("a", "b"));
-    SPDLOG_INFO("{} of {}", 1, 2);
-  }
-  static std::shared_ptr<spdlog::logger>& get() { return logger; }
-  inline static std::shared_ptr<spdlog::logger> logger;
-};
-struct Rows { int n; __host__ __device__ int of(int i) const { return n * i; } void say() const { SAY("{}", n); } };
-__global__ void fill(int* x, Rows rows) { x[threadIdx.x] = rows.of(1); }
-""")
-    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
-
-
 def test_a_handle_that_a_source_declares_itself(built):
     one = built("""typedef struct curandGenerator_st* curandGenerator_t;
 struct Numbers { curandGenerator_t* generator; };
@@ -953,21 +931,6 @@ void draw(Numbers numbers, float* x) { curandGenerateUniform(*numbers.generator,
 __global__ void fill(int* x) { x[threadIdx.x] = 1; }
 """)
     assert has(one, "fill") and not one.translation.left_out
-
-
-def test_mpi_is_a_library_of_the_host_even_as_one_of_c(built):
-    one = built("""extern "C" {
-#include <mpi.h>
-}
-struct Grid { MPI_Comm comm; int rows; };
-__global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
-void run(float* x, Grid grid) {
-  MPI_Status status;
-  MPI_Recv(x, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
-  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) fill<<<1, 4>>>(x, grid);
-}
-""")
-    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
 
 
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):

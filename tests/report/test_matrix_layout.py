@@ -10,9 +10,9 @@ from parity.compare import Conclusion
 from parity.engine import Column
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
-from parity.report import Cell, Matrix, Row, State, plain, terminal
-from parity.report.matrix import Agreement
-from parity.report.matrix_layout import LEAST, STEPS, sections
+from parity.report import Cell, CellState, KernelRow, Matrix, plain, terminal
+from parity.report.matrix_tables import LEAST, STEPS, sections
+from parity.report.model import Agreement
 from parity.runners.timing import Timing, Timings
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
@@ -28,20 +28,20 @@ MEASURED = Measurement(
 def cell(column, budget, fails):
     """120 cases that pass, and, where the kernel ``fails``, one that does not."""
     if column == CUDA:
-        return Cell(State.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
+        return Cell(CellState.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
     found = {Conclusion.SAME: 120, **({Conclusion.AMD: 1} if fails else {})}
     passing = Cell(
-        State.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found),
+        CellState.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found),
         reached=Reached.of(8, 2, 0b01_01111111),
     )  # fmt: skip
-    return replace(passing, state=State.FAIL, run=121, failures={"out-of-bounds read": 1}) if fails else passing
+    return replace(passing, state=CellState.FAIL, run=121, failures={"out-of-bounds read": 1}) if fails else passing
 
 
 def matrix_of(entries, *, unlike=False, failing=()):
     """Kernels that are ``failing`` fail on gfx90a; ``unlike``: on every target another share of the budget is used."""
     budgets = [0.25 + 0.1 * unlike * place for place in range(len(COLUMNS))]
     rows = [
-        Row(
+        KernelRow(
             entry.op.module,
             entry.op.name,
             entry.dtypes,
@@ -99,7 +99,7 @@ def test_what_the_cells_say_is_printed_whole(unary, width):
 
 def test_a_list_of_classes_goes_on_between_its_items_and_is_as_wide_as_there_is_room():
     failures = {"out-of-bounds write": 9, "never-written read": 4, "data race": 2}
-    row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.FAIL, 20, 5, failures=failures),) * 3)
+    row = KernelRow("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(CellState.FAIL, 20, 5, failures=failures),) * 3)
     lines = {
         width: [line.strip() for line in terminal(Matrix(AMD, (row,)), width=width).plain.split("\n\n")[0].splitlines()]
         for width in (50, 72)
@@ -127,7 +127,7 @@ def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(u
 
 def test_an_emulated_column_never_stands_together_with_one_of_hardware():
     columns = (AMD[0], replace(AMD[1], evidence="hardware"), AMD[2])
-    row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.PASS, 1200, 1200),) * 3)
+    row = KernelRow("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(CellState.PASS, 1200, 1200),) * 3)
     matrix = Matrix(columns, (row,))
     (section,) = sections(matrix, width=60)
     assert [words(head) for head in section.heads[2:]] == ["gfx1030 gfx90a emulated", "gfx1100 hardware"]

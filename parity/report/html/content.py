@@ -25,10 +25,11 @@ from parity.report.changes import Comparison
 from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
 from parity.report.html.excerpts import Sources
-from parity.report.matrix import State, failure_class, times
+from parity.report.matrix import class_counts, failure_class
+from parity.report.model import CellState
 
 if TYPE_CHECKING:  # with the emulator
-    from parity.footprint import Footprint
+    from parity.footprint.measure import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 
@@ -78,7 +79,7 @@ def content(shown: Shown) -> dict[str, Any]:
         "examples": matrix.examples,
         "seconds": matrix.seconds,
         "counts": {name: getattr(matrix, name) for name in ("cases", "passed", "failed", "known")},
-        "states": [{"name": state.key, "failed": state.failed} for state in State],
+        "states": [{"name": state.key, "failed": state.failed} for state in CellState],
         "columns": [{**asdict(each), "name": str(each), "known_as": each.known_as} for each in matrix.columns],
         "compilers": dict(matrix.compilers),
         "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],
@@ -134,8 +135,8 @@ _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "budget": lambda cell: rounded(cell.worst_budget),
     "vacuous": lambda cell: " ".join(cell.vacuous),
     "divergences": lambda cell: " ".join(cell.divergences),
-    "failures": lambda cell: ", ".join(times(cell.failures)),
-    "known": lambda cell: ", ".join(times(cell.known)),
+    "failures": lambda cell: ", ".join(class_counts(cell.failures)),
+    "known": lambda cell: ", ".join(class_counts(cell.known)),
     "against": lambda cell: describe(cell.against) if cell.against else "",
     "share": lambda cell: rounded(cell.share),
     "bound": lambda cell: cell.bound or "",

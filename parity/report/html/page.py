@@ -19,7 +19,7 @@ from parity.errors import count_of
 from parity.platform.files import rows_of
 from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
-from parity.report.matrix import FAILED
+from parity.report.model import FAILED_KEYS
 
 __all__ = ["LIBRARIES", "badge", "page"]
 
@@ -58,7 +58,7 @@ def page(content: Mapping[str, Any], title: str) -> str:
 
 def badge(matrix: MatrixFile) -> str:
     """The result of a run as a small picture (SVG) for a page such as a README."""
-    failing = sum(any(cell.state in FAILED for cell in kernel.cells) for kernel in matrix.kernels)
+    failing = sum(any(cell.state in FAILED_KEYS for cell in kernel.cells) for kernel in matrix.kernels)
     ran = sum(any(cell.run for cell in kernel.cells) for kernel in matrix.kernels)
     if failing:
         text, colour = f"{failing} of {len(matrix.kernels)} kernels failed", "#b94a00"
