@@ -64,10 +64,16 @@ class Stub:
 class Library:
     """A row of ``libraries.csv``: the real library that a stub replaces.
 
-    ``header`` shows that the library is there. It is looked for in ``place``: folders, ``rocm`` (an installed ROCm) or
-    ``torch`` (the torch of parity's environment); without a place, the stub is always used. ``folders`` are the
-    library's own folders in a place that others share. ``first`` is a header to include before the real ones,
-    ``defines`` are flags for the stub as well. ``nvcc`` is true if the stub also serves the CUDA side. ``stub_used`` tells users when the stub is used.
+    Attributes:
+        name: The library, as ``stubs.csv`` names it.
+        header: A header that shows that the library is there.
+        place: Where it is looked for: folders, ``rocm`` (an installed ROCm) or ``torch`` (the torch of parity's
+            environment). Without a place, the stub is always used.
+        folders: The library's own folders in a place that others share.
+        first: A header to include before the real ones.
+        defines: Flags for the real headers as well as the stub.
+        nvcc: The stub also serves the CUDA side.
+        stub_used: When the stub is used, for users.
     """
 
     name: str
