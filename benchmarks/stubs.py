@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from parity import emulator
-from parity.build.builder import Built, build
+from parity.build.modules import build
+from parity.build.result import Built
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
 from parity.porting.stubs import POLICY, Library, libraries

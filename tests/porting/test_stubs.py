@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.platform.files import rows_of
 from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
 
