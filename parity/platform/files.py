@@ -1,6 +1,6 @@
-"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end.
+"""Reads files that users name, and parity's own tables.
 
-And tables of parity's own.
+Only regular files are read, because reading a pipe may block and a device may never end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
-"""File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
+"""Suffixes of CUDA sources. The builds of TensorFlow and JAX use ``.cu.cc``."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -39,7 +39,7 @@ _KINDS = {
 
 
 def is_file(path: Path) -> bool:
-    """True if there is such a file; what only looks like a name, and is none that the system takes, is no file's."""
+    """Return whether the file exists; False if the system does not accept the name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """As ``is_file``."""
+    """Return whether the folder exists; False if the system does not accept the name."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -55,10 +55,10 @@ def is_folder(path: Path) -> bool:
 
 
 def require_file(path: Path) -> Path:
-    """The path, if it is that of a file that can be read to its end.
+    """Return the path of a regular file.
 
     Raises:
-        UsageError: it is something else, or cannot be looked at.
+        UsageError: the path names something else, or the system refuses access.
     """
     try:
         mode = path.stat().st_mode
@@ -70,10 +70,10 @@ def require_file(path: Path) -> Path:
 
 
 def read_content(path: Path) -> bytes:
-    """The bytes of a file.
+    """Read the bytes of a file.
 
     Raises:
-        UsageError: it cannot be read, or is no file.
+        UsageError: it cannot be read, or is not a regular file.
     """
     try:
         return require_file(path).read_bytes()
@@ -82,10 +82,10 @@ def read_content(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8.
+    """Read the text of a file in UTF-8.
 
     Raises:
-        UsageError: it cannot be read, is no file, or is not UTF-8.
+        UsageError: it cannot be read, is not a regular file, or is not UTF-8.
     """
     try:
         return read_content(path).decode()
@@ -95,10 +95,11 @@ def read_text(path: Path) -> str:
 
 @contextlib.contextmanager
 def naming_write_errors(path: Path, advice: str) -> Iterator[None]:
-    """Say of what cannot be written in the block where that is, why, and what to do: the ``advice``.
+    """Turn an ``OSError`` in the block into an error with path, cause and ``advice``.
 
     Raises:
-        UsageError, SystemLacks: it cannot be written.
+        UsageError: the path cannot be written.
+        ResourceExhausted: the system lacks space or other resources.
     """
     try:
         yield
@@ -108,13 +109,13 @@ def naming_write_errors(path: Path, advice: str) -> Iterator[None]:
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file of parity's own, each by the heads of its columns."""
+    """Read the rows of one of parity's CSV files, each as a mapping from column name to value."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:
-    """The files below a folder whose names end so, folder by folder; what cannot be looked into is left out."""
+    """Yield the files below a folder with one of the suffixes, folder by folder. Skips unreadable folders."""
     for place, folders, files in os.walk(folder):
         folders.sort()
         yield from (path for name in sorted(files) if name.endswith(suffixes) and (path := Path(place, name)).is_file())

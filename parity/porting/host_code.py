@@ -187,7 +187,7 @@ class HostCode:
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
     with what is left out. ``brought`` are lines for what these headers would have brought with them, ``pasted`` names
     of CUDA's that macros put together. ``stuck`` are errors, with their places, that were the user's own when it was
-    last added to.
+    last added to. ``stubbed`` are real libraries that do not compile, so that their stubs are used.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -197,6 +197,7 @@ class HostCode:
     brought: tuple[str, ...] = ()
     pasted: tuple[Finding, ...] = ()
     stuck: frozenset[tuple[str, Place]] = frozenset()
+    stubbed: tuple[Finding, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
