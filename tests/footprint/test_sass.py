@@ -83,5 +83,5 @@ def test_a_file_that_is_no_cubin_is_refused(tmp_path):
     except MissingTool as error:
         pytest.skip(str(error))
     (tmp_path / "no.cubin").write_text("text")
-    with pytest.raises(ParityError, match=r"does not accept .*no\.cubin"):
+    with pytest.raises(ParityError, match=r"rejects .*no\.cubin"):
         instruction_mixes(tmp_path / "no.cubin")
