@@ -14,24 +14,26 @@ from parity.compilers.clang import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
 from parity.emulator import (
-    MORE,
-    MOVED,
-    NARROWED,
-    UNFLUSHED,
+    BF16_SHADOW_RUNS,
+    EXTRA_SHADOW_RUNS,
+    SHADOW_RUNS,
+    UNFLUSHED_SHADOW_RUNS,
     Allocation,
+    AmdgpuDevice,
     ApproximateResults,
     Device,
     KernelFault,
+    LaunchOptions,
     LaunchStats,
     MemoryFault,
-    Refused,
     UnknownInstruction,
+    UnsupportedFeature,
+    merge_stats,
     pack,
-    place,
     shadow_seed,
-    together,
+    source_location,
 )
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.errors import ParityError, ResourceExhausted, UsageError
 from parity.model.code_object import CodeObject, name_of
 from parity.model.coverage import Point, Reached, joined
@@ -106,11 +108,11 @@ class DeviceSession:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except (UnknownInstruction, Refused):
+        except (UnknownInstruction, UnsupportedFeature):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except (UnknownInstruction, Refused):
+                except (UnknownInstruction, UnsupportedFeature):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
@@ -174,7 +176,7 @@ class DeviceSession:
         differ = [name for name in buffers if name not in other or other[name].tobytes() != usual[name].tobytes()]
         told = (
             f"what is left in {', '.join(differ)} depends on an undefined value: a thread has that of one which takes "
-            f"no part in the exchange, or which the block does not have, in {at.text} ({place(at)})"
+            f"no part in the exchange, or which the block does not have, in {at.text} ({source_location(at)})"
         )
         return Fault("undefined value", told) if differ else None
 
@@ -243,7 +245,7 @@ class DeviceSession:
                 for step, each in enumerate(launch.sequence):
                     for i, (name, first) in enumerate(self._device.registers(code, each.kernel).items()):
                         if result(inverted=(step, i)) != usual:
-                            met = f"first met in {first.text} ({place(first)})"
+                            met = f"first met in {first.text} ({source_location(first)})"
                             notes.append(f"never-written read: register {name}, {met}")
             if any(result(seed=other) != usual for other in range(ORDERS)):
                 notes.append("depends on the order in which wavefronts run")
@@ -330,15 +332,17 @@ class DeviceSession:
                     block=each.block,
                     args=pack(code.kernels[each.kernel], list(map(packed, each.args))),
                     shared_bytes=each.shared_bytes,
-                    seed=seed,
-                    register_fill=register_fill,
-                    inverted_register=inverted[1] if inverted and inverted[0] == step else None,
-                    results=results,
-                    draw=_seed(launch) if draw is None else draw,
+                    options=LaunchOptions(
+                        seed=seed,
+                        register_fill=register_fill,
+                        inverted_register=inverted[1] if inverted and inverted[0] == step else None,
+                        results=results,
+                        draw=_seed(launch) if draw is None else draw,
+                    ),
                 )
             )
         self._changed = tuple(name for name, content in device.variables(code).items() if content != before[name])
-        return ran[0] if len(ran) == 1 else together(ran)
+        return ran[0] if len(ran) == 1 else merge_stats(ran)
 
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """The content of all buffers; the device is empty afterwards."""
@@ -355,9 +359,11 @@ class DeviceSession:
 class EmulatedSession(DeviceSession):
     """An emulated AMD GPU, which can also count instructions and give the nearest numbers."""
 
+    _device: AmdgpuDevice
+
     def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
         super().__init__(
-            Device(
+            AmdgpuDevice(
                 checked=checked,
                 traced=checked,
                 counted=counted,
@@ -396,18 +402,20 @@ class EmulatedSession(DeviceSession):
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
         """The launch with approximate instructions that give the nearest numbers, and its shadow runs: see
-        ``parity.emulator.shadow``.
+        ``parity.emulator.amdgpu.shadow``.
         """
 
         def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
             return tuple(self._shadowed(code, launch, buffers, number) for number in numbers)
 
-        nearest, moved = self._execute(code, launch, buffers, ApproximateResults.NEAREST), runs(MOVED)
+        nearest, moved = self._execute(code, launch, buffers, ApproximateResults.NEAREST), runs(SHADOW_RUNS)
         if all(each.fault is None and _same(each, nearest) for each in moved):
-            moved += runs(MORE)
+            moved += runs(EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
         has_flush = any(self._device.flushes(code, each.kernel) for each in launch.sequence)
-        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else (), runs(UNFLUSHED) if has_flush else ())
+        return Shadows(
+            nearest, moved, runs(BF16_SHADOW_RUNS) if has_bf16 else (), runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ()
+        )
 
     def _shadowed(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], number: int) -> Outcome:
         """The outcome of the shadow run of that number."""

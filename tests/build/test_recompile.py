@@ -9,7 +9,7 @@ import pytest
 from parity.build.builder import build_suite, source_as_built
 from parity.build.recompile import recompiled, stage
 from parity.compilers.clang import CompileError
-from parity.emulator.parse import kernel_code
+from parity.emulator.amdgpu.listing import kernel_code
 from parity.op import Op
 from parity.suite.loading import Suite
 

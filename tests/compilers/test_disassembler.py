@@ -84,7 +84,7 @@ def binaries(compiled):
 
 
 def values(code, cache):
-    device = emulator.Device(cache=cache, traced=True)
+    device = emulator.AmdgpuDevice(cache=cache, traced=True)
     x, y = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
     args = emulator.pack(code.kernels["mixed"], [100, x, y])

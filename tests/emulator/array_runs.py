@@ -12,7 +12,7 @@ from parity.model import code_object
 class Run:
     """Runs a kernel (n, inputs..., output) over whole arrays."""
 
-    device: emulator.Device
+    device: emulator.AmdgpuDevice
     code: code_object.CodeObject
 
     def __call__(self, kernel, *inputs, out, n=None, block=64, **options):
@@ -24,5 +24,6 @@ class Run:
             self.device.write(buffers[-1], array)
         target = self.device.allocate(n * np.dtype(out).itemsize, "out")
         args = emulator.pack(self.code.kernels[kernel], [n, *buffers, target])
-        self.device.launch(self.code, kernel, grid=(-(-n // block), 1, 1), block=(block, 1, 1), args=args, **options)
+        grid, options = (-(-n // block), 1, 1), emulator.LaunchOptions(**options)
+        self.device.launch(self.code, kernel, grid=grid, block=(block, 1, 1), args=args, options=options)
         return self.device.read(target).view(out)

@@ -35,7 +35,7 @@ def compiled(tmp_path_factory, cache):
     def make(name: str, *flags: str) -> Run:
         (built,) = build(folder, ["modes"], [name], cache=cache, sides=Sides.both(CompileOptions(flags=flags)))
         assert built.error is None, built.error
-        return Run(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
+        return Run(emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
 
     return make
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from parity.engine import processes
-from parity.engine.processes import WorkerCrashed, CallTimeout, Processes
+from parity.engine.processes import CallTimeout, Processes, WorkerCrashed
 from parity.errors import NotAvailable
 
 PATIENCE = 60.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from parity.emulator.instruction import Unknown, Unsupported
 from parity.emulator.ptx.isa import COMPARES, UNORDERED, Row, row
 from parity.emulator.ptx.operation import ROUNDINGS, SPACES, Operation, cpp, integer, parts_of, types_in
 from parity.emulator.ptx.parse import size_of, split
-from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["COMPUTE", "compute", "value_of"]
 
@@ -166,7 +166,7 @@ def _packing(o: Operation, type_: str) -> None:
     target, source = o.item.operands
     size = size_of(type_)
     if size > 8:
-        raise Missing("registers of 128 bits")
+        raise Unsupported("registers of 128 bits")
     if target.startswith("{"):
         parts = split(target.strip("{}"))
         bits = 8 * size // len(parts)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.operation import Layout, address_parts
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.slots import accesses

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unknown, Unsupported
 from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.operation import END, Operation, call_of, integer, label, parts_of
-from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["CONTROL", "synchronised"]
 
@@ -109,7 +109,7 @@ def _return(o: Operation) -> None:
 def _call(o: Operation, words: list[str]) -> None:
     name, arguments, _ = call_of(o.whole, o.item)
     if o.item.modifiers:
-        raise Missing("calls under a guard")
+        raise Unsupported("calls under a guard")
     if name == "vprintf":
         form, given = list(arguments.values())[:2]
         value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
@@ -124,11 +124,11 @@ def _call(o: Operation, words: list[str]) -> None:
         )
         return
     if name in _EXTERN:
-        raise Missing(_EXTERN[name])
+        raise Unsupported(_EXTERN[name])
     if name in o.function.registers:
-        raise Missing("calls through pointers to functions")
+        raise Unsupported("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise Missing(f"the function {name}, which the module declares and does not have")
+        raise Unsupported(f"the function {name}, which the module declares and does not have")
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -145,11 +145,11 @@ def _bar(o: Operation, words: list[str]) -> None:
         synchronised(o, members, "ordered(c);")
         return
     if "cluster" in words:
-        raise Missing("clusters of blocks")
+        raise Unsupported("clusters of blocks")
     operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
-        raise Missing("barriers that not all threads wait at (bar.arrive)")
+        raise Unsupported("barriers that not all threads wait at (bar.arrive)")
     if votes:
         target, number, *rest = operands
         predicate = rest[-1]
@@ -158,9 +158,9 @@ def _bar(o: Operation, words: list[str]) -> None:
         number, *rest = operands or ["0"]
         count = rest[0] if rest else None
     if count is not None:
-        raise Missing("barriers of a number of threads")
+        raise Unsupported("barriers of a number of threads")
     if integer(number) != 0:
-        raise Missing("named barriers other than barrier 0")
+        raise Unsupported("named barriers other than barrier 0")
     _guard_before(o)
     here = o.n(o.whole.number)
     lines = [
@@ -203,7 +203,7 @@ def _guard_before(o: Operation) -> None:
 
 def _shfl(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Missing("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
+        raise Unsupported("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
@@ -228,7 +228,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
 
 def _vote(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Missing("votes of threads without a mask (vote), which GPUs since Volta do not have")
+        raise Unsupported("votes of threads without a mask (vote), which GPUs since Volta do not have")
     _guard_before(o)
     target, p, members = o.item.operands
     named = _members(o, members)

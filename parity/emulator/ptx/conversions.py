@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.operation import ROUNDINGS, Operation, cpp, types_in
-from parity.emulator.writer import Unknown
 
 __all__ = ["convert"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unsupported
 from parity.emulator.ptx.control import synchronised
 from parity.emulator.ptx.memory import place_of
 from parity.emulator.ptx.operation import SPACES, Operation
 from parity.emulator.ptx.parse import size_of, split
-from parity.emulator.writer import Missing
 
 __all__ = ["MATRIX"]
 
@@ -29,10 +29,10 @@ _ALL = "all(0xffffffffu)"
 
 def _wmma(o: Operation, words: list[str]) -> None:
     if o.item.modifiers:
-        raise Missing("matrix instructions with a guard")
+        raise Unsupported("matrix instructions with a guard")
     shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
     if not shapes:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     if words[0] == "mma":
         _multiply(o, words, "LINEAR", *shapes[0])
     else:
@@ -43,7 +43,7 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     """Elements between memory and the fragment of a, b, c or d."""
     loads, which, type_ = words[0] == "load", words[1], words[-1]
     if type_ not in (_TYPES if which in "ab" else _SUMS):
-        raise Missing(f"matrix instructions of {type_}")
+        raise Unsupported(f"matrix instructions of {type_}")
     operands = list(o.item.operands)
     registers = split(operands.pop(0 if loads else 1).strip("{}"))
     memory, *stride = operands
@@ -87,7 +87,7 @@ def _mma(o: Operation, words: list[str]) -> None:
     odd = {"sp", "block_scale", "kind", "xor", "and"} & set(words) or "sp::ordered_metadata" in words
     # That of Volta's f16 (m8n8k4) is another layout.
     if o.item.modifiers or not shapes or odd or (shapes[0] == (8, 8, 4) and "f64" not in factors):
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     _multiply(o, words, "MMA", *shapes[0])
 
 
@@ -95,10 +95,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
     types = [word for word in words if word in _TYPES or word in _SUMS]
     d, a, b, c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
     if a not in _TYPES or b not in _TYPES or c not in _SUMS or d not in _SUMS or {c, d} == {"f16", "f32"}:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     rounding = {"rz", "rm", "rp"} & set(words)
     if rounding:
-        raise Missing(f"matrix instructions that round otherwise than to nearest (.{rounding.pop()})")
+        raise Unsupported(f"matrix instructions that round otherwise than to nearest (.{rounding.pop()})")
     into, *sources = (split(each.strip("{}")) for each in o.item.operands)
     lines = []
     for name, registers in zip("abc", sources, strict=True):
@@ -135,7 +135,7 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
     """Matrices of 8 rows of 16 bytes: 8 threads have the addresses of rows; each gets a part of a row, or column."""
     count = next((int(word[1]) for word in words if word in ("x1", "x2", "x4")), 0)
     if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     into, memory = o.item.operands
     place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction, Unknown, Unsupported
 from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
 from parity.emulator.ptx.slots import Slots, accesses, allocated, unwritten
-from parity.emulator.writer import NOTE, Missing, Unknown
+from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
 __all__ = [
@@ -156,7 +156,7 @@ class Translation:
         at = len(numbers)
         numbers += [block.size, 0]
         self.notes.append((Point("block", block.first), len(self.steps), at + 1))
-        return f"left -= N({at}); {NOTE.format(f'N({at + 1})', 1)}"
+        return f"left -= N({at}); {REACHED.format(f'N({at + 1})', 1)}"
 
     def _constant(self, value: int) -> int:
         self.constants.append(value)
@@ -223,7 +223,7 @@ class Operation:
         """C++ that notes that a direction of the instruction, a branch, is gone."""
         at = self.n(0)
         self.whole.notes.append((Point(kind, self.whole.number), len(self.whole.steps), at))
-        return NOTE.format(f"N({at})", when)
+        return REACHED.format(f"N({at})", when)
 
     @property
     def here(self) -> str:
@@ -306,7 +306,7 @@ class Operation:
         if have == want:
             return self.register(name, c)
         if have == 16:
-            raise Missing("registers of 128 bits")
+            raise Unsupported("registers of 128 bits")
         whole = self.register(name, _UNSIGNED[have])
         if have > want:
             return f"as<{c}>(to<u{8 * want}>({whole}))"
@@ -324,7 +324,7 @@ class Operation:
         if name in layout.symbols:
             return f"all<u64>(c->image + N({self.n(layout.symbols[name] + add)}))"
         if name in self.whole.functions:
-            raise Missing("pointers to functions")
+            raise Unsupported("pointers to functions")
         raise Unknown(f"operand {name}")
 
     def result(self, operand: str, type_: str, value: str) -> str:
@@ -337,7 +337,7 @@ class Operation:
             raise Unknown(f"result {operand}")
         have, want = size_of(kind), _BYTES[c]
         if have == 16:
-            raise Missing("registers of 128 bits")
+            raise Unsupported("registers of 128 bits")
         if have != want:
             signed = c[0] == "i"
             wide = f"{'i' if signed else 'u'}{8 * have}"

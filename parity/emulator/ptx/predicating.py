@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.merging import branches
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.slots import accesses

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.constants import PURE, of_one_number
 from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import Function

@@ -10,9 +10,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from parity.emulator.amdgpu.threaded import CONSTANT, VECTOR, Threaded, in_order
-from parity.emulator.faults import Refused, UnknownInstruction
-from parity.emulator.parse import Instruction
+from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
+from parity.emulator.instruction import Instruction, Unknown, Unsupported
 from parity.emulator.ptx.blocks import Block, blocks_of, targets_of
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.constants import constants_of
@@ -24,11 +23,10 @@ from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translat
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.sharing import shared_registers
 from parity.emulator.ptx.video import VIDEO
-from parity.emulator.writer import Missing, Unknown
+from parity.emulator.threaded_code import CONSTANT, VECTOR, ThreadedCode, sorted_points
 
-__all__ = ["HEADER", "translated"]
+__all__ = ["translated"]
 
-HEADER = '#include "ptx.h"\n'
 _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
@@ -60,7 +58,7 @@ _BEGIN = (
 _FLOATS = "if (is_first(c, wave)) for (u64 k = N({0}); k < N({1}); k++) t->vector[k] = all(0x3f800000u);"
 
 
-def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
+def translated(functions: Sequence[Function], layout: Layout) -> ThreadedCode:
     """Threaded code of a kernel, the first of ``functions``, and of those that it calls.
 
     Raises:
@@ -90,7 +88,7 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
     return replace(_linked(whole), shared=len(shared))
 
 
-def _linked(whole: Translation) -> Threaded:
+def _linked(whole: Translation) -> ThreadedCode:
     steps: dict[str, int] = {}
     code, numbers, starts = [], [], [0]
     for each in whole.steps:
@@ -98,9 +96,9 @@ def _linked(whole: Translation) -> Threaded:
         code.append(steps.setdefault(each.text, len(steps)))
         numbers.append(tuple(whole.places[n] if isinstance(n, str) else n for n in each.numbers))
     registers = (*(VECTOR | i for i in whole.unwritten), *(CONSTANT | i for i in whole.unwritten_shared))
-    points, notes = in_order((point, starts[step] + at) for point, step, at in whole.notes)
-    return Threaded(
-        tuple(steps), tuple(code), tuple(numbers), registers, "", points, notes, whole.vectors, tuple(whole.constants)
+    points, notes = sorted_points((point, starts[step] + at) for point, step, at in whole.notes)
+    return ThreadedCode(
+        tuple(steps), tuple(code), tuple(numbers), registers, points, notes, whole.vectors, tuple(whole.constants)
     )
 
 
@@ -130,8 +128,8 @@ def _instruction(
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
-    except Missing as missing:
-        raise Refused(kernel, str(missing), item) from None
+    except Unsupported as missing:
+        raise UnsupportedFeature(kernel, str(missing), item) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel, item) from None
 
@@ -167,6 +165,6 @@ def _emit(o: Operation) -> None:
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
     elif refused := _REFUSED.get(base):
-        raise Missing(refused)
+        raise Unsupported(refused)
     else:
         compute(o, base, words)

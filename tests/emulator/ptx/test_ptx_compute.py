@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator.faults import Refused
+from parity.emulator.faults import UnsupportedFeature
 
 # Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
 # would have been rounded so with any exponent as well. By instruction, operands and result.
@@ -105,5 +105,5 @@ def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_
 
 
 def test_elements_that_are_chosen_are_refused_by_name(cache):
-    with pytest.raises(Refused, match=r"choose elements"):
+    with pytest.raises(UnsupportedFeature, match=r"choose elements"):
         run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))

@@ -6,7 +6,7 @@ from ptx_runs import HEAD, kernel, module, run, u32
 
 from parity.compilers.nvcc import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import DataRace, MemoryFault, pack
+from parity.emulator import DataRace, LaunchOptions, MemoryFault, pack
 from parity.emulator.ptx import PtxDevice
 from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.operation import Layout
@@ -48,7 +48,7 @@ def test_constants_are_those_of_the_block_and_of_the_launch(cache):
         device.write(buffer, u32(value))
     for buffer, value, block in ((added[0], 10, 96), (added[1], 2000, 96), (added[0], 10, 32)):
         args = pack(code.kernels["k"], [out, buffer])
-        device.launch(code, "k", grid=(3, 1, 1), block=(block, 1, 1), args=args, seed=3)
+        device.launch(code, "k", grid=(3, 1, 1), block=(block, 1, 1), args=args, options=LaunchOptions(seed=3))
         found = device.read(out, size=4 * 3 * block).view(np.uint32)
         assert found.tolist() == [value + i // block for i in range(3 * block)]
 
