@@ -218,7 +218,7 @@ def test_divisions_and_roots_are_correctly_rounded_whatever_is_drawn(run):
 
 def test_the_one_fraction_for_which_a_division_needs_the_nearest_reciprocal(run, monkeypatch):
     """All ones: AMD's GPUs give the nearest number there, and the table says why a draw has to."""
-    rows = approximate._documented(11)
+    rows = approximate.documented_errors(11)
     for kind, words, ones, other in (
         ("f32", np.uint32, 0x3FFFFFFF, 0x3FFFFFFE),
         ("f64", np.uint64, 0x3FFFFFFFFFFFFFFF, 0x3FFFFFFFFFFFFFFE),
