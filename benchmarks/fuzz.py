@@ -1,9 +1,10 @@
-"""What people can type: ``python -m benchmarks.fuzz [COUNT] [SEED]`` makes mistakes in cases, options, settings,
-declarations, known issues and files, and holds parity to its promise: a message and an exit code, and nothing else.
+"""Makes mistakes that users can type: ``python -m benchmarks.fuzz [COUNT] [SEED]``.
 
-A mistake is a valid input in which something was replaced, left out or repeated, often by what has broken a program
-before: numbers of 5,000 digits, digits of other scripts, NUL, names of 300 characters, pipes and devices. Exit code: 0
-every input was answered so, 1 one was not: it is printed with its number.
+The mistakes are in cases, options, settings, declarations, known issues and files. parity must answer each of them
+with a message and an exit code, and nothing else. A mistake is a valid input in which a part was replaced, removed or
+repeated, often by something that has broken a program before: numbers of 5,000 digits, digits of other scripts, NUL,
+names of 300 characters, pipes and devices. Exit code: 0 if every input was answered correctly, else 1; failing inputs
+are printed with their number.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from pathlib import Path
 
 from parity.cli import main as parity
 from parity.compilers import disassembler
-from parity.engine.known_issues import known_issues
-from parity.engine.records import Column
+from parity.engine.case_records import Column
+from parity.engine.known_issues import load_known_issues
 from parity.errors import ParityError
-from parity.runners.recording import RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import RecordedCase, read_recording, write_recording
 from parity.suite.loading import find_suite
 
 COUNT = 10_000
@@ -86,7 +87,7 @@ FIELDS = {
 }
 
 MORE = (
-    "outputs", "updates", "choices", "strides", "layouts", "shape", "misfit", "shared", "launch", "then", "threads",
+    "outputs", "updates", "choices", "strides", "layouts", "shape", "mismatch", "shared", "launch", "then", "threads",
     "info", "null_info", "writes", "in_place", "optional", "aliased", "indices", "data", "points", "values", "named",
     "scalars", "workspace", "structs", "symbols", "spelling", "bench", "operations", "elements", "source", "library",
     "nothing",
@@ -146,7 +147,7 @@ class Attempt:
 
 
 class Fuzz:
-    """Inputs with mistakes in them, in a folder of their own; the same seed makes the same ones."""
+    """Inputs with mistakes, in a separate folder; the same seed gives the same inputs."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.random = folder, random.Random(seed)
@@ -201,7 +202,7 @@ class Fuzz:
 
     def _options(self) -> Attempt:
         command = self.random.choice(list(OPTIONS))
-        # What would go on to compile and to execute is kept from it: that takes seconds, and is tested elsewhere.
+        # A selector without matches keeps commands from compiling and executing, which other tests cover.
         arguments = ["mine.nothing"] if command in ("run", "record", "bench", "static", "list") else []
         arguments += [CASES[0]] * (command == "show") + ["nothing"] * (command == "build")
         for _ in range(self.random.randint(1, 3)):
@@ -241,7 +242,7 @@ class Fuzz:
         (self.folder / "known.toml").write_bytes(content)
 
         def act() -> int:
-            known = known_issues(find_suite(), [Column("emulated", "gfx1100")])
+            known = load_known_issues(find_suite(), [Column("emulated", "gfx1100")])
             print("\n".join(known.mistakes), file=sys.stderr)
             return 2 if known.mistakes else 0
 
@@ -287,7 +288,7 @@ class Fuzz:
 
 
 def answer(attempt: Attempt) -> str:
-    """What is wrong with the way in which parity answers an input; empty if nothing is."""
+    """The defect of parity's answer to an input, or an empty string."""
     said, told = io.StringIO(), io.StringIO()
     before = signal.signal(signal.SIGALRM, _late)
     signal.alarm(SECONDS)

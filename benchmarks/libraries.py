@@ -1,8 +1,9 @@
-"""The kernels beside the same operations of PyTorch and CuPy: ``python -m benchmarks.libraries [-o FOLDER]``.
+"""Compares the kernels with the operations of PyTorch and CuPy: ``python -m benchmarks.libraries [-o FOLDER]``.
 
-Same memory, same run, same timer (cold, median): ours, then PyTorch's, then CuPy's. A ratio above 1 says that ours is
-faster by that much. Operations that a library does not have in one call are left out; each result is compared with
-ours first. ``libraries.md`` and ``libraries.csv`` go to the folder. Needs CuPy and PyTorch; either may be missing.
+All use the same memory, run and timer (cold, median): first our kernel, then PyTorch's, then CuPy's. A ratio above 1
+means that our kernel is faster by that factor. Operations that a library does not have in one call are left out. Each
+result is first compared with ours. ``libraries.md`` and ``libraries.csv`` are written to the folder. Needs CuPy and
+PyTorch; one of them may be missing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks.gpu import Gpu, open_gpu
 from benchmarks.tables import store
 from parity.report.bench import si
 from parity.report.tables import markdown
-from parity.runners.gpu import Placed
+from parity.runners.gpu import PlacedLaunch
 from parity.runners.timing import Timings
 
 Call = Callable[..., Any]
@@ -239,7 +240,7 @@ def _time(gpu: Gpu, library: Any, call: Call, arrays: dict[str, Any], sorts: boo
         if not bool(cupy.allclose(ours, theirs, rtol=1e-2, atol=1e-2, equal_nan=True)):
             return "computes something else"
         del result, ours, theirs
-        return gpu.time(Placed(lambda: call(library, **used), lambda: None, {}))
+        return gpu.time(PlacedLaunch(lambda: call(library, **used), lambda: None, {}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -291,7 +292,7 @@ def _memcpy(gpu: Gpu) -> float:
     with gpu.stream:
         source, destination = gpu.cupy.cuda.alloc(size), gpu.cupy.cuda.alloc(size)
         source.memset_async(1, size)
-        copy = Placed(lambda: destination.copy_from_device_async(source, size), lambda: None, {})
+        copy = PlacedLaunch(lambda: destination.copy_from_device_async(source, size), lambda: None, {})
         return 2 * size / gpu.time(copy).cold.median
 
 

@@ -1,9 +1,9 @@
-"""How many planted faults are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
+"""Counts planted faults that are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
 
-Each fault of ``tests/planted_faults/`` is planted in AMD's side, as a mistake of a port is. The kernel then runs the
-cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once, with
-the references taken away, by what was recorded. A fault is found if a case fails. ``NAME`` takes faults whose name has
-it, ``1/3`` every third one, from the first on.
+Each fault of ``tests/planted_faults/`` is planted in AMD's side, like a mistake of a port. The kernel then runs the
+cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once,
+without references, by the recording. A fault is found if a case fails. ``NAME`` selects faults whose name contains
+it, ``1/3`` every third fault, starting with the first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.engine import CaseRecord, Column, Plan, Task, columns_of
+from parity.engine import CaseRecord, Column, Plan, Task, runner_columns
 from parity.engine.worker import Worker
 from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.report.tables import markdown
-from parity.runners import replayed, runner
+from parity.runners import replayed_recording, runner
 from parity.suite.loading import Suite, find_suite
 from tests.test_planted_faults import FAULTS, Fault, built_for
 
@@ -48,9 +48,9 @@ def recorded_of(path: Path) -> Recorded:
     """CUDA's side from a recording."""
     spec = f"recorded={path}"
     replaying = runner(spec)
-    recording = replayed(replaying)
+    recording = replayed_recording(replaying)
     assert recording is not None
-    (column,) = columns_of(replaying, replaying.targets(), spec)
+    (column,) = runner_columns(replaying, replaying.targets(), spec)
     cases: dict[str, list[tuple[str, str]]] = {}
     for case in recording.cases:
         cases.setdefault(case.kernel, []).append((case.title, case.case))
@@ -59,7 +59,7 @@ def recorded_of(path: Path) -> Recorded:
 
 def found(suite: Suite, entry: Entry, theirs: Recorded, target: str, code: CodeObject) -> list[CaseRecord]:
     """The records of AMD's side in the recorded cases of a kernel, of which ``code`` is the code."""
-    (mine,) = columns_of(runner("emulated"), [target])
+    (mine,) = runner_columns(runner("emulated"), [target])
     task = Task(entry.op.name, entry.dtypes, (theirs.column, mine), theirs.cases[entry.kernel], shrink=False)
     module = entry.op.module
     objects = {(module, mine): code, (module, theirs.column): theirs.code[module, theirs.column.target]}

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import parity
-from parity.report import Reproduction, State, failure_text
+from parity.report import CellState, Reproduction, failure_text
 
 HERE = Path(__file__).parent
-JUDGES = frozenset({State.TAKEN, State.NOT_JUDGED})
+JUDGES = frozenset({CellState.TAKEN, CellState.NOT_JUDGED})
 """The states of CUDA's side, which judges the other one. It is not judged where AMD's had no result to be judged."""
 
 
@@ -43,7 +43,7 @@ class Bug:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The states and failures of each target, as the matrix calls them, and what is said of the failures."""
+    """The states and failures of each target, as in the matrix, and the texts of the failures."""
 
     cells: Mapping[str, frozenset[str]]
     said: str = ""
@@ -75,11 +75,11 @@ def mistake(bug: Bug, state: str, outcome: Outcome) -> str:
     """What is otherwise than the table says of that state, or an empty string."""
     found = bug.failure and state == "before"
     expected = {
-        target: bug.failure if found and target in bug.fails else State.PASS for target in bug.fails + bug.passes
+        target: bug.failure if found and target in bug.fails else CellState.PASS for target in bug.fails + bug.passes
     }
     for target in dict.fromkeys((*expected, *outcome.cells)):
-        cell, word = outcome.cells.get(target, frozenset()), expected.get(target, State.TAKEN)
-        right = cell <= JUDGES if target not in expected else cell == {word} if word == State.PASS else word in cell
+        cell, word = outcome.cells.get(target, frozenset()), expected.get(target, CellState.TAKEN)
+        right = cell <= JUDGES if target not in expected else cell == {word} if word == CellState.PASS else word in cell
         if not right:
             return f"{target} {_words(cell)}, expected: {word}"
     if found and bug.says not in outcome.said:
@@ -88,7 +88,7 @@ def mistake(bug: Bug, state: str, outcome: Outcome) -> str:
 
 
 def _words(cell: frozenset[str]) -> str:
-    return " ".join(sorted(cell - {State.FAIL})) or "nothing"
+    return " ".join(sorted(cell - {CellState.FAIL})) or "nothing"
 
 
 def main() -> int:

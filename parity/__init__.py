@@ -1,15 +1,16 @@
 """parity: does a HIP port compute what the CUDA kernels compute, value by value?
 
-The Python interface, for notebooks and other programs; what is not named here may change::
+The Python interface for notebooks and other programs. Only the names in this module are stable::
 
     results = parity.Run.of("unary.*", targets=["gfx90a"]).build().execute()
     results.matrix, results.failures, results.frame()
     parity.load("parity-out").frame()
 
 ``Run`` is a selection of kernels and targets, ``Settings`` are the settings of its execution, ``find_suite`` finds the
-suite of a project. A built run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load``
-reads the results of ``parity run`` back, ``differences`` lists the changes between two results, and ``explain``
-describes a case. ``Inspection`` says what kernels take on each target. Each is imported when it is first used.
+suite of a project. ``Run.build`` compiles; ``execute`` runs the cases, ``measure`` and ``record`` take the built run.
+``replay`` judges a recording, ``load`` reads the results of ``parity run``, ``differences`` lists the changes between
+two results, and ``explain`` describes a case. ``Inspection`` reports the resources that kernels use on each target.
+Each name is imported on first use.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         differences,
         explain,
         load,
+        measure,
+        record,
         replay,
     )
     from parity.application.footprints import Inspected, Inspection
@@ -54,6 +57,8 @@ __all__ = [
     "explain",
     "find_suite",
     "load",
+    "measure",
+    "record",
     "replay",
 ]
 
@@ -61,8 +66,10 @@ __getattr__ = lazy_getattr(
     __name__,
     {
         "parity.application": "Difference Measured Prepared Recorded Results Run Settings Stored",
-        "parity.application.results": "load",
+        "parity.application.stored_results": "load",
         "parity.application.run": "replay",
+        "parity.application.measuring": "measure",
+        "parity.application.recording": "record",
         "parity.application.explanation": "explain",
         "parity.report.changes": "differences",
         "parity.application.footprints": "Inspected Inspection",

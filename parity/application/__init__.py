@@ -1,23 +1,24 @@
-"""A run as data: its scope, its steps (build, execute) and its results; for commands, pytest and notebooks.
+"""Runs as data, and the functions that execute, record, measure, merge and explain them.
 
-Nothing here prints, parses options or knows a terminal. What a name needs is imported when it is first used.
+Commands, the pytest plugin and notebooks use this package. It does not print and does not parse options.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parity.application.columns import Columns, columns, default_runners  # now, as a module has the name of a function
+# Imported eagerly, because the module "columns" would shadow the function of the same name.
+from parity.application.columns import Columns, default_runners, select_columns
 from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from parity.application.explanation import explain
-    from parity.application.loading import LoadedRun
-    from parity.application.measuring import Measured
-    from parity.application.merging import Merged, costs_of, merge, merge_recordings, write_part
-    from parity.application.recording import Recorded
-    from parity.application.results import RECORD, Results, Stored, load
-    from parity.application.run import Prepared, Run, Settings, replay
+    from parity.application.loaded_run import LoadedRun
+    from parity.application.measuring import Measured, measure
+    from parity.application.merging import Merged, measured_costs, merge, merge_recordings, write_shard_file
+    from parity.application.recording import Recorded, record
+    from parity.application.run import Prepared, Results, Run, Settings, replay
+    from parity.application.stored_results import RECORD, Stored, load
     from parity.report.changes import Difference, differences
 
 __all__ = [
@@ -33,28 +34,30 @@ __all__ = [
     "Run",
     "Settings",
     "Stored",
-    "columns",
-    "costs_of",
     "default_runners",
     "differences",
     "explain",
     "load",
+    "measure",
+    "measured_costs",
     "merge",
     "merge_recordings",
+    "record",
     "replay",
-    "write_part",
+    "select_columns",
+    "write_shard_file",
 ]
 
 __getattr__ = lazy_getattr(
     __name__,
     {
         "explanation": "explain",
-        "measuring": "Measured",
-        "recording": "Recorded",
-        "loading": "LoadedRun",
-        "results": "RECORD Results Stored load",
-        "run": "Prepared Run Settings replay",
-        "merging": "Merged costs_of merge merge_recordings write_part",
+        "measuring": "Measured measure",
+        "recording": "Recorded record",
+        "loaded_run": "LoadedRun",
+        "run": "Prepared Results Run Settings replay",
+        "stored_results": "RECORD Stored load",
+        "merging": "Merged measured_costs merge merge_recordings write_shard_file",
         "parity.report.changes": "Difference differences",
     },
 )

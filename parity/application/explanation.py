@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parity.build.builder import build_suite
-from parity.compare import show
+from parity.build.modules import build_suite
+from parity.compare import format_value
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.model.case import Case
 from parity.model.divergences import divergences
@@ -23,7 +23,7 @@ from parity.reference.accuracy import Accuracy
 from parity.reference.expected import Bounds, Expected
 from parity.report.tables import plain
 from parity.runners import Runner, runner
-from parity.runners.emulated import results_of
+from parity.runners.device_session import chosen_results
 from parity.suite.loading import Suite, find_suite
 
 __all__ = ["ELEMENTS", "explain", "explanation"]
@@ -99,7 +99,7 @@ def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _too_large(op: Op, case: Case) -> str:
     """The reason why the values of a case are not computed to show some of them, or an empty string."""
-    given = op.given(case)
+    given = op.view(case)
     elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
     if elements > MOST_ELEMENTS:
         return f"the tensors have {elements} elements, and the values of up to {MOST_ELEMENTS} are computed here"
@@ -125,7 +125,7 @@ def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
     yield "arguments", args
     yield "launch", str(launch)
     yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
-    yield "emulated", f"with {results_of(launch)}, where an instruction is approximate"
+    yield "emulated", f"with {chosen_results(launch)}, where an instruction is approximate"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:
@@ -143,7 +143,7 @@ def _buffer(buffer: Buffer, limit: int) -> str:
     """The content of the device's memory before the launch; ``-`` for elements that the kernel must not read."""
     defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
     pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
-    values = " ".join(show(value) if known else "-" for value, known in pairs)
+    values = " ".join(format_value(value) if known else "-" for value, known in pairs)
     more = " ..." if len(buffer.data) > limit else ""
     access = "read and written" if buffer.writable and defined.any() else "written" if buffer.writable else "read"
     return f"{buffer.dtype} x {len(buffer.data)}, {access}: {values}{more}"
@@ -213,7 +213,7 @@ def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]
     yield heads
     for index in itertools.islice(np.ndindex(expected.value.shape), limit):
         at: Any = index
-        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
-        line.append(show(expected.value[at]))
+        line = [",".join(map(str, at)) or "()", *(format_value(array[at]) for array in inputs.values())]
+        line.append(format_value(expected.value[at]))
         line += [f"{array[at]:.9g}" for array in intervals.values()]
-        yield line + [show(values[at]) for values in others.values()]
+        yield line + [format_value(values[at]) for values in others.values()]

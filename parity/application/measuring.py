@@ -1,4 +1,4 @@
-"""The cost of kernels: timed on a device, counted by the emulator."""
+"""Measures kernels: times them on a device, or counts instructions in the emulator."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from parity.engine import Plan, Progress, quiet
+from parity.application.run import Prepared, Run
+from parity.engine import Column, Plan, Progress, quiet
 from parity.engine.bench import Ceilings, Measurement, bench
-from parity.errors import NotAvailable
+from parity.engine.bench_baseline import parse_baseline
+from parity.errors import NotAvailable, UsageError
 from parity.report import bench_frame
 from parity.report.bench import BenchResults
+from parity.runners.recording_file import MEASUREMENTS
 
 if TYPE_CHECKING:
     import pandas
 
-    from parity.application.run import Prepared, Run
-
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "first_valid", "measure", "recorded_measurements"]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements of a plan, also of a run that ended early: ``stopped`` is the exception that ended it.
+    """The measurements of a plan. ``ceilings`` maps a target to the limits of its device.
 
-    ``ceilings`` are by target what its device can do at most.
+    ``stopped`` is the exception that ended the measuring early.
     """
 
     run: Run
@@ -35,7 +36,7 @@ class Measured:
     stopped: KeyboardInterrupt | NotAvailable | None = None
 
     def frame(self) -> pandas.DataFrame:
-        """One row per measurement; see ``bench_frame``.
+        """Return one row per measurement; see ``bench_frame``.
 
         Raises:
             MissingTool: pandas is not installed.
@@ -43,7 +44,7 @@ class Measured:
         return bench_frame(self.measurements)
 
     def results(self, arguments: Iterable[str] = ()) -> BenchResults:
-        """The measurements with where they were made; ``arguments`` are those of the command."""
+        """Return the measurements with their environment, which includes the command-line ``arguments``."""
         return BenchResults(
             self.measurements,
             {column.target: column.device or column.runner for column in self.plan.columns},
@@ -61,10 +62,14 @@ def measure(
     progress: Progress = quiet,
     each: Callable[[Measurement], None] | None = None,
 ) -> Measured:
-    """Measure the kernels of a run where they execute, in the order of declaration, to the end or to Ctrl-C.
+    """Measure the kernels of a run in the order of declaration, until the end or an interrupt.
 
-    ``hot`` measures with warm caches as well; a measurement takes about ``seconds`` at most. ``each`` is called with
-    every measurement as it arrives.
+    Args:
+        prepared: The run, as ``Run.build`` returns it.
+        hot: Also measure with warm caches.
+        seconds: The approximate maximum duration of one measurement.
+        progress: Receives the progress.
+        each: Called with each measurement when it arrives.
     """
     run, plan = prepared.run, prepared.plan
     order = {op: i for i, op in enumerate(run.suite.ops)}
@@ -75,7 +80,7 @@ def measure(
     stopped: KeyboardInterrupt | NotAvailable | None = None
     try:
         with closing(  # type: ignore[type-var]
-            bench(found.plan, run.suite, hot=hot, seconds=seconds, progress=progress, pools=run.measuring)
+            bench(found.plan, run.suite, hot=hot, seconds=seconds, progress=progress, pools=run.exclusive_pools)
         ) as results:
             for one in results:
                 if isinstance(one, Measurement):
@@ -87,3 +92,27 @@ def measure(
     except (KeyboardInterrupt, NotAvailable) as problem:
         stopped = problem
     return replace(found, ceilings=ceilings, stopped=stopped)
+
+
+def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], list[str]]:
+    """Return the measurements in the recordings of a run, and a warning for each invalid file in a recording."""
+    found: list[tuple[Column, Measurement]] = []
+    problems = []
+    for column, recording in run.columns.recordings.items():
+        if MEASUREMENTS in recording.attached:
+            try:
+                stored = parse_baseline(recording.attached[MEASUREMENTS], f"{MEASUREMENTS} of {column.spec}")
+            except UsageError as error:  # verdicts do not depend on measurements, so the run continues
+                problems.append(f"the recorded measurements are not shown: {error}")
+                continue
+            found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
+    return found, problems
+
+
+def first_valid(found: Iterable[tuple[Column, Measurement]]) -> dict[tuple[str, Column], Measurement]:
+    """Return the first measurement without a problem for each (kernel, column)."""
+    first: dict[tuple[str, Column], Measurement] = {}
+    for column, each in found:
+        if not each.problem:
+            first.setdefault((each.kernel, column), each)
+    return first

@@ -11,30 +11,38 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from parity.application.columns import changed_sources
-from parity.application.results import RECORD, Cases, Results
+from parity.application.run import Results
+from parity.application.stored_results import RECORD, CaseQueries
 from parity.engine import (
     CaseRecord,
     Column,
-    Known,
+    KnownIssues,
     Provenance,
     RecordWriter,
     Shard,
-    differing,
-    known_issues,
+    describe_differences,
+    load_known_issues,
     read_record,
 )
-from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import parse_baseline
 from parity.errors import UsageError
 from parity.op import Entry
 from parity.platform.files import content_of, writing
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
-from parity.runners.recording import MEASUREMENTS, Environment, Origin, RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import (
+    MEASUREMENTS,
+    Environment,
+    Origin,
+    RecordedCase,
+    read_recording,
+    write_recording,
+)
 from parity.suite.loading import Suite
 
-__all__ = ["PART", "Merged", "costs_of", "merge", "merge_recordings", "write_part"]
+__all__ = ["PART", "Merged", "measured_costs", "merge", "merge_recordings", "write_shard_file"]
 
 PART = "shard.json"
 """The file of a shard's results that has what its record has not."""
@@ -51,7 +59,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ShardFile:
     """The file that a shard leaves beside its record.
 
     ``record`` is the SHA-256 of that. ``columns`` are those of the matrix, ``without`` the records of kernels that have
@@ -76,11 +84,11 @@ class _Shard:
 
     environment: Environment
     records: tuple[CaseRecord, ...]
-    part: _Part
+    part: _ShardFile
 
 
 @dataclass(frozen=True)
-class Merged(Cases):
+class Merged(CaseQueries):
     """The results of all shards of a run. ``problems`` are the runners that were asked for and could not work."""
 
     suite: Suite
@@ -97,9 +105,9 @@ class Merged(Cases):
     _seconds: float = 0.0
 
     @functools.cached_property
-    def known(self) -> Known:
+    def known(self) -> KnownIssues:
         """The failures to expect."""
-        return known_issues(self.suite, self.columns)
+        return load_known_issues(self.suite, self.columns)
 
     @functools.cached_property
     def matrix(self) -> Matrix:
@@ -122,7 +130,7 @@ class Merged(Cases):
                 writer.add(record)
 
 
-def write_part(folder: Path, results: Results, reproduction: Reproduction) -> None:
+def write_shard_file(folder: Path, results: Results, reproduction: Reproduction) -> None:
     """Write what ``merge`` needs of a shard beside its record; of a run that is no shard, remove it.
 
     Raises:
@@ -134,7 +142,7 @@ def write_part(folder: Path, results: Results, reproduction: Reproduction) -> No
             path.unlink(missing_ok=True)
             return
         run = results.run
-        part = _Part(
+        part = _ShardFile(
             hashlib.sha256((folder / RECORD).read_bytes()).hexdigest(),
             run.columns.every,
             tuple(results.without_cases),
@@ -224,7 +232,7 @@ def _read(folder: Path) -> _Shard:
     shard = environment["part"]["shard"]
     if not record.complete:
         raise UsageError(f"{folder}: shard {shard} did not come to its end; run it again")
-    part = read_json(content_of(folder / PART), _Part, str(folder / PART))
+    part = read_json(content_of(folder / PART), _ShardFile, str(folder / PART))
     if part.record != hashlib.sha256(content_of(folder / RECORD)).hexdigest():
         raise UsageError(f"{folder / PART} is not of the same run as {RECORD} beside it; run shard {shard} again")
     return _Shard(environment, record.records, part)
@@ -268,7 +276,7 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
         UsageError: they are not.
     """
     for place, each in zip(places, settings, strict=True):
-        if told := differing(settings[0], each, f"in {places[0]}", f"in {place}"):
+        if told := describe_differences(settings[0], each, f"in {places[0]}", f"in {place}"):
             raise UsageError(f"{places[0]} and {place} are no shards of one run: they differ in {told}")
 
 
@@ -295,7 +303,7 @@ def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {name: "; ".join(texts) for name, texts in found.items()}
 
 
-def costs_of(path: Path) -> dict[str, float]:
+def measured_costs(path: Path) -> dict[str, float]:
     """The costs of kernel entries, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
 
     Raises:

@@ -1,33 +1,30 @@
-"""A recording: what a device computes, kept in a file that is replayed on any machine."""
+"""Records what a device computes, in a file that any machine can replay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from parity.application.measuring import measure
-from parity.engine import Journal, Plan, Progress, outcomes, quiet, recording_journal
-from parity.engine.recording import Finished
+from parity.application.run import Prepared
+from parity.engine import Journal, Plan, Progress, quiet
+from parity.engine.outcomes import FinishedTask, outcome_journal, record_outcomes
 from parity.errors import NotAvailable, ResourceExhausted, UsageError
 from parity.platform.cache import digest
 from parity.report.bench import bench_json
-from parity.runners import described, runner
-from parity.runners.recording import MEASUREMENTS, Origin, RecordedCase, write_recording
-
-if TYPE_CHECKING:
-    from parity.application.run import Prepared
+from parity.runners import device_description, runner
+from parity.runners.recording_file import MEASUREMENTS, Origin, RecordedCase, write_recording
 
 __all__ = ["Recorded", "record"]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording in ``file`` with these cases; without any if it ended early, by the exception ``stopped``.
+    """A recording in ``file`` with its cases.
 
-    Then ``kept`` says how much of it has been kept, and where, and recording the same run to the same file continues
-    there.
+    If the recording ended early, ``stopped`` is the exception that ended it, there are no cases, and ``kept`` describes
+    the partial file. Recording the same run to the same file resumes from it.
     """
 
     file: Path
@@ -45,28 +42,33 @@ def record(
     note: Callable[[str], None] | None = None,
     arguments: Iterable[str] = (),
 ) -> Recorded:
-    """Execute the cases of a run on its one runner, and store what they leave behind; nothing is compared.
+    """Execute the cases of a run on its only runner, and store the outputs without comparing them.
 
-    ``measured`` stores what the kernels cost as well, with the ``arguments`` of the command. ``note`` is called with
-    what became of an earlier attempt.
+    Args:
+        prepared: The run, as ``Run.build`` returns it.
+        file: The file to write.
+        measured: Also measure the kernels, and store the measurements.
+        progress: Receives the progress.
+        note: Called with a message about an earlier, interrupted attempt.
+        arguments: The command-line arguments to store with the measurements.
 
     Raises:
-        UsageError: the file cannot be written.
-        NotAvailable: nothing could be executed, or the device cannot be opened.
+        UsageError: The file is not writable.
+        NotAvailable: No case could be executed, or the device cannot be opened.
     """
     if file.is_dir():
-        raise UsageError(f"{file} is a folder, and a recording is a file")
+        raise UsageError(f"{file} is a folder; a recording is a file")
     run, plan = prepared.run, prepared.plan
     if not plan.tasks:
         raise NotAvailable("nothing was recorded: no case could be executed")
-    head = _head(prepared)
+    head = _origin(prepared)
     partial = file.with_name(f"{file.name}.partial")
-    with recording_journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
+    with outcome_journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
         if note:
-            _tell(journal, plan, note)
+            _report_resumption(journal, plan, note)
         try:
             cases = tuple(
-                outcomes(plan, run.suite, journal, jobs=run.settings.jobs, progress=progress, pools=run.pools)
+                record_outcomes(plan, run.suite, journal, jobs=run.settings.jobs, progress=progress, pools=run.pools)
             )
             attached = {MEASUREMENTS: _measurements(prepared, progress, arguments)} if measured else {}
             write_recording(file, head, plan.code.values(), cases, attached)
@@ -77,38 +79,38 @@ def record(
     return Recorded(file, cases)
 
 
-def _head(prepared: Prepared) -> Origin:
-    """The origin of the values: everything that decides them."""
+def _origin(prepared: Prepared) -> Origin:
+    """Return everything that decides the recorded values."""
     run, plan = prepared.run, prepared.plan
     column = plan.columns[0]
-    assert column.vendor != "host"  # which computes ops and launches nothing
+    assert column.vendor != "host"  # a library launches nothing
     return {
         "runner": column.runner,
         "vendor": column.vendor,
         "evidence": column.evidence,
-        "device": run.cluster.describe(column.spec) if run.cluster else described(runner(column.spec)),
+        "device": run.cluster.describe(column.spec) if run.cluster else device_description(runner(column.spec)),
         "seed": plan.seed,
         "examples": plan.examples,
         "environment": run.environment(plan),
     }
 
 
-def _tell(journal: Journal[Finished], plan: Plan, note: Callable[[str], None]) -> None:
+def _report_resumption(journal: Journal[FinishedTask], plan: Plan, note: Callable[[str], None]) -> None:
     if journal.other:
-        note(f"{journal.path} is of another recording, which differs in {journal.other}: starting anew")
+        note(f"{journal.path} belongs to another recording, which differs in {journal.other}: starting over")
     elif journal.entries:
-        note(f"resuming: {_share(journal, plan)} are there")
+        note(f"resuming: {_share(journal, plan)} are done")
 
 
-def _share(journal: Journal[Finished], plan: Plan) -> str:
+def _share(journal: Journal[FinishedTask], plan: Plan) -> str:
     return f"{len(journal.entries)} of {len(plan.tasks)} kernels"
 
 
 def _measurements(prepared: Prepared, progress: Progress, arguments: Iterable[str]) -> bytes:
-    """The measurements of the kernels, as ``parity bench`` stores them.
+    """Measure the kernels, and return the file that ``parity bench`` would write.
 
     Raises:
-        KeyboardInterrupt, NotAvailable: what ended it.
+        KeyboardInterrupt, NotAvailable: The measuring ended early.
     """
     found = measure(prepared, progress=progress)
     if found.stopped:

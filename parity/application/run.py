@@ -1,4 +1,4 @@
-"""A run as data, and its steps: build, execute."""
+"""A run as data: its scope (``Run``), its built kernels (``Prepared``) and its outcome (``Results``)."""
 
 from __future__ import annotations
 
@@ -8,57 +8,62 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from parity.application.columns import Columns, columns, default_runners, targets_of
-from parity.application.measuring import measure
-from parity.application.recording import record
-from parity.application.results import Results
-from parity.build.builder import Built, build_suite
+from parity.application.columns import Columns, default_runners, runner_targets, select_columns
+from parity.application.stored_results import CaseQueries
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildProgress
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
     Column,
-    Known,
+    KnownIssues,
     Plan,
     Progress,
+    Provenance,
     RecordWriter,
     Shard,
     Share,
     Task,
-    columns_of,
     environment,
-    known_issues,
+    load_known_issues,
+    make_tasks,
     quiet,
-    runnable,
-    tasks_of,
-    without_code,
+    records_without_code,
+    runnable_tasks,
+    runner_columns,
 )
-from parity.engine import run as stream
-from parity.engine.pool import Pools, worker_pool
+from parity.engine import execute_plan as stream
+from parity.engine.bench import Measurement
+from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, refusal
+from parity.mutation import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
 from parity.platform.files import below
 from parity.platform.serialization import json_text
-from parity.runners import available, gpu_runner, kernel_runner, replayed
-from parity.runners.recording import Environment
-from parity.suite.loading import Selection, Suite, find_suite
+from parity.report import PrintableMatrix, make_matrix, not_judged
+from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
+from parity.runners.recording_file import Environment
+from parity.suite.loading import Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
+from parity.suite.selection import Selection
 
-if TYPE_CHECKING:
-    from parity.cluster import Cluster
-
-__all__ = ["Prepared", "Run", "Settings", "replay"]
+__all__ = ["Prepared", "Results", "Run", "Settings", "replay"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings with which a run draws and executes cases.
+    """Settings for drawing and executing cases.
 
-    ``examples`` cases are drawn per kernel from ``seed`` (default: 20, from 0, or those of a recording that is replayed
-    alone). ``checked``: every memory access is. ``jobs`` limits the processes (default: one per processor).
-    ``as_usual`` says that cases are drawn as they are without options: a known issue that none of them meets is mended.
+    Args:
+        examples: Cases to draw per kernel. Default: 20, or the number in the recording if nothing else executes.
+        seed: Seed of the drawn cases. Default: 0, or the seed of the recording if nothing else executes.
+        checked: Check every memory access.
+        jobs: Maximum number of worker processes. Default: one per processor.
+        as_usual: Cases are drawn as without options, so a known issue that no case shows any more is stale.
     """
 
     examples: int | None = None
@@ -70,10 +75,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """The scope of a run: kernels of a suite, on columns. Nothing is built or executed yet.
+    """The scope of a run: kernels of a suite, and the columns that execute them. Nothing is built or executed yet.
 
-    ``picked`` are the kernels, each with its columns, where not every kernel runs on every column. ``share`` says of
-    what run it is a shard, if it is one. ``cluster`` executes it, if there is one, and not this machine.
+    ``picked`` restricts the run to these tasks, if given. ``share`` describes the shard, if the run is a shard of a
+    larger one. ``cluster`` executes the run instead of this machine, if given.
     """
 
     suite: Suite
@@ -82,7 +87,7 @@ class Run:
     settings: Settings = field(default_factory=Settings)
     picked: tuple[Task, ...] | None = None
     share: Share | None = None
-    cluster: Cluster | None = None
+    cluster: RemoteWorkers | None = None
 
     @classmethod
     def of(
@@ -93,23 +98,28 @@ class Run:
         targets: Sequence[str] = (),
         suite: Suite | None = None,
         settings: Settings | None = None,
-        cluster: Cluster | None = None,
+        cluster: RemoteWorkers | None = None,
     ) -> Run:
-        """A run of what the selectors name (modules, ops, kernels, patterns, printed cases), all by default.
+        """Return a run of the selected kernels.
 
-        ``runners`` are by default the emulator and, if an op has no reference, CUDA's side on the CPU. ``suite`` is by
-        default that of the project around the working folder, else the one shipped with parity. ``cluster`` executes
-        instead of this machine (``parity.connected``).
+        Args:
+            selectors: Modules, ops, kernels, patterns or case texts. Default: every kernel.
+            dtypes: Run only kernels of these dtypes.
+            runners: Runner names. Default: the emulator; also CUDA's kernels on the CPU if an op has no reference.
+            targets: Target names. Default: the usual targets of each runner.
+            suite: Default: the suite of the project around the working directory, or the suite shipped with parity.
+            settings: Settings for drawing and executing cases.
+            cluster: A cluster that executes the run instead of this machine.
 
         Raises:
-            UsageError: a name is unknown, or the project cannot be used.
-            NotAvailable: no runner can work here.
+            UsageError: A name is unknown, or the project is invalid.
+            NotAvailable: No runner works here.
         """
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
-        chosen = runners or default_runners(suite.entries_of(selection), targets, find)
-        return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
+        chosen = runners or default_runners(suite.entries_in(selection), targets, find)
+        return cls(suite, selection, select_columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod
     def on_one(
@@ -120,15 +130,16 @@ class Run:
         targets: Sequence[str],
         settings: Settings,
         purpose: str,
-        cluster: Cluster | None = None,
+        cluster: RemoteWorkers | None = None,
     ) -> Run:
-        """A run whose cases are executed by one runner (default: a GPU if there is one, else the emulator), on these
-        targets (default: its usual ones), and not judged by what is known to fail. ``purpose`` is what needs such a
-        run, for messages.
+        """Return a run on a single runner that ignores known issues.
+
+        ``runner`` defaults to a GPU if there is one, else the emulator; ``targets`` to the usual targets of the runner.
+        ``purpose`` names the command in error messages.
 
         Raises:
-            UsageError: the runner executes no kernels.
-            NotAvailable: it cannot work here, or cannot run one of the targets.
+            UsageError: The runner does not execute kernels.
+            NotAvailable: The runner does not work here, or does not support a target.
         """
         find = cluster.available if cluster else available
         found = (
@@ -136,19 +147,19 @@ class Run:
             if runner
             else gpu_runner(purpose, find) or kernel_runner(DEFAULT_RUNNER, purpose, find)
         )
-        if replayed(found) is not None:
-            raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
-        chosen = Columns(columns_of(found, targets_of(found, targets), runner or found.name), {}, ())
+        if replayed_recording(found) is not None:
+            raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
+        chosen = Columns(runner_columns(found, runner_targets(found, targets), runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)
 
     def shard(self, shard: Shard | None, costs: Mapping[str, float] | None = None) -> Run:
-        """One shard of the run; all of it, if None.
+        """Return one shard of the run, or the run itself for None.
 
-        ``costs`` are what entries cost, by their name, in any unit; without them every kernel counts the same. The same
-        run and costs have the same shards on every machine.
+        ``costs`` maps names of kernel entries to their cost in any unit; without it, all kernels cost the same. The
+        same run and costs give the same shards on every machine.
 
         Raises:
-            UsageError: the run has fewer kernels than there are shards.
+            UsageError: There are more shards than kernels.
         """
         if shard is None:
             return self
@@ -161,9 +172,9 @@ class Run:
         if not self.columns.live and (self.settings.seed, self.settings.examples) != (None, None):
             head = self._recorded_head
             raise UsageError(
-                "--seed and --examples draw cases, and a recording has only its own "
+                "--seed and --examples draw cases, but a recording has a fixed set of cases "
                 f"(seed {head['seed']}, {head['examples']} examples per kernel); leave them out, or add "
-                f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
+                f"--runner {DEFAULT_RUNNER}, which also runs drawn cases"
             )
 
     @property
@@ -171,83 +182,89 @@ class Run:
         return next(iter(self.columns.recordings.values())).head
 
     def environment(self, plan: Plan, arguments: Iterable[str] = ()) -> Environment:
-        """Versions and digests of everything that decides the outcome of a plan of this run."""
+        """Return versions and digests of everything that decides the outcome of ``plan``."""
         if self.cluster:
             return environment(plan, arguments, self.share, self.cluster.describe)
         return environment(plan, arguments, self.share)
 
     @property
-    def pools(self) -> Pools:
-        """A function that makes the pool for a plan of this run."""
+    def pools(self) -> PoolFactory:
+        """The factory of the pool that executes a plan of this run."""
         if (cluster := self.cluster) is None:
             return worker_pool
         return lambda plan, jobs: cluster.pool(self.suite, plan)
 
     @property
-    def measuring(self) -> Pools | None:
-        """The function that makes a pool in which a measurement has a device to itself; None for this process."""
+    def exclusive_pools(self) -> PoolFactory | None:
+        """The factory of a pool that gives each measurement a device to itself; None: measure in this process."""
         if (cluster := self.cluster) is None:
             return None
         return lambda plan, jobs: cluster.pool(self.suite, plan, alone=True)
 
     @property
     def seed(self) -> int:
-        """From where cases are drawn."""
+        """The seed of the drawn cases."""
         return (self.settings.seed or 0) if self.columns.live else int(self._recorded_head["seed"])
 
     @property
     def examples(self) -> int:
-        """Cases that are drawn per kernel."""
+        """The number of cases drawn per kernel."""
         return (self.settings.examples or EXAMPLES) if self.columns.live else int(self._recorded_head["examples"])
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """The kernels."""
-        return self.suite.entries_of(self.selection)
+        """The selected kernel entries."""
+        return self.suite.entries_in(self.selection)
 
     @functools.cached_property
-    def known(self) -> Known:
-        """The failures to expect."""
-        return known_issues(self.suite, self.columns.every)
+    def known(self) -> KnownIssues:
+        """The known issues of the suite on these columns."""
+        return load_known_issues(self.suite, self.columns.every)
 
     @property
     def notes(self) -> Iterator[str]:
-        """Notes for before the run: runners that cannot work, mistakes in known issues, sources that changed."""
+        """Warnings to show before the run: unavailable runners, invalid known issues, changed sources."""
         yield from self.columns.problems
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
 
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The kernels, each with the columns that it is to run on."""
-        return tasks_of(self.selection, self.columns.runnable) if self.picked is None else self.picked
+        """One task per kernel, with the columns to run it on."""
+        return make_tasks(self.selection, self.columns.runnable) if self.picked is None else self.picked
 
     @property
     def modules(self) -> list[str]:
-        """The modules with the kernels."""
-        return self.suite.modules_of(self.entries if self.picked is None else map(self.suite.entry, self.picked))
+        """The modules that contain the kernels."""
+        return self.suite.modules_with(self.entries if self.picked is None else map(self.suite.entry, self.picked))
 
     @property
     def targets(self) -> list[str]:
-        """The targets to compile for: those that execute, and those that are only compiled. Recorded ones need none."""
+        """The targets to compile for, including targets that are only compiled. Recorded columns need no code."""
         built = self.columns.built
         if self.picked is not None:
             built = tuple(column for task in self.picked for column in task.columns if column in built)
         return list(dict.fromkeys([*(column.target for column in built), *self.columns.compiled]))
 
     def build(self, done: Callable[[Built], None] | None = None) -> Prepared:
-        """Compile the modules for the targets. A module that does not compile is no error.
+        """Compile the modules for all targets. A compile error becomes part of the results.
+
+        ``done`` is called with each finished module.
 
         Raises:
-            UsageError, MissingTool: as ``toolchain.build``.
+            UsageError, MissingTool: As ``parity.build.modules.build``.
         """
         targets, settings = self.targets, self.settings
-        built = build_suite(self.suite, self.modules, targets, jobs=settings.jobs, done=done) if targets else []
+        built = (
+            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildProgress(done))
+            if targets
+            else []
+        )
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         plan = Plan.of(
             self.suite,
-            runnable(self.known.with_cases(tasks, self.suite), self.suite, code),
+            runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code),
             code,
             examples=self.examples,
             seed=self.seed,
@@ -258,11 +275,11 @@ class Run:
 
     @property
     def draws_all(self) -> bool:
-        """True if the run draws every case that a run with default options draws."""
+        """True if the run draws at least the cases that a run with default options draws."""
         return not self.columns.live or (self.examples >= EXAMPLES and self.settings.as_usual)
 
     def drawn(self, plan: Plan) -> set[str]:
-        """The kernels of which the run draws every case that a run with default options draws."""
+        """Return the kernels for which the run draws at least the cases of a run with default options."""
         if not self.draws_all:
             return set()
         picked = {(case.op, case.dtypes) for case in self.selection.cases}
@@ -271,25 +288,26 @@ class Run:
     def without_code(
         self, entries: Iterable[Entry], columns: Sequence[Column], errors: Mapping[tuple[str, str], str]
     ) -> list[CaseRecord]:
-        """A record for every kernel that has no code on a column; ``errors`` are what the compiler said, by module and
-        target.
+        """Return a record for every kernel that has no code on a column.
+
+        ``errors`` maps (module, target) to the compiler's message.
         """
-        return list(map(self.known.mark, without_code(entries, columns, errors, self.suite.missing)))
+        return list(map(self.known.mark, records_without_code(entries, columns, errors, self.suite.missing)))
 
     def not_recorded(self, plan: Plan) -> list[CaseRecord]:
-        """A record for every kernel of which a recording has no case that the plan asks for."""
+        """Return a record for every kernel for which a recording has no case of the plan."""
         ran = {(kernel, column) for task, kernel in self.kernels(plan) for column in task.columns}
         pairs = ((entry, column) for entry in self.entries for column in self.columns.recordings)
         return [CaseRecord.of(e, column, "", NOT_RECORDED) for e, column in pairs if (e.kernel, column) not in ran]
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
-        """The tasks of the plan, each with its kernel."""
+        """Yield the tasks of the plan, each with the name of its kernel."""
         return ((task, self.suite.entry(task).kernel) for task in plan.tasks)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run whose kernels are built. ``problems`` are recorded cases that are no longer valid."""
+    """A run with its built kernels. ``problems`` are warnings about recorded cases that are no longer valid."""
 
     run: Run
     built: tuple[Built, ...]
@@ -297,7 +315,7 @@ class Prepared:
     problems: tuple[str, ...] = ()
 
     def head(self, arguments: Iterable[str] = ()) -> Environment:
-        """The environment of the run, with what else decides whether another run can go on with it."""
+        """Return the environment of the run, and digests that decide whether another run can resume it."""
         run, plan = self.run, self.plan
         known = run.suite.known
         valid = (issue.location for issue in run.known.issues if not issue.expired)
@@ -311,11 +329,12 @@ class Prepared:
         return {**run.environment(plan, arguments), "settings": settings}
 
     def stream(self, progress: Progress = quiet, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
-        """Execute the kernels of which nothing is ``kept``, and yield each case as it arrives; closing the generator
-        ends the processes.
+        """Execute the kernels that have no record in ``kept``, and yield each record when it arrives.
+
+        Closing the generator ends the worker processes.
 
         Raises:
-            NotAvailable: a device was lost for good.
+            NotAvailable: A device was lost and did not come back.
         """
         run, done = self.run, {(record.op, record.kernel) for record in kept}
         left = tuple(task for task, kernel in run.kernels(self.plan) if (task.op, kernel) not in done)
@@ -331,14 +350,17 @@ class Prepared:
         arguments: Iterable[str] = (),
         kept: Sequence[CaseRecord] = (),
     ) -> Results:
-        """Execute to the end, or to Ctrl-C: then the results are those that there are, and say what ended it.
+        """Execute the run until it ends or is interrupted, and return the results so far.
 
-        ``each`` is called with every case as it arrives; ``record`` is a file that gets a line for each, with the
-        ``arguments`` of the command in its head. The kernels in ``kept`` (of ``parity.application.resuming``) are not
-        executed again.
+        Args:
+            progress: Receives the progress.
+            each: Called with each record when it arrives.
+            record: A file that receives one line per record.
+            arguments: The command-line arguments to store in the file.
+            kept: Records of an interrupted run (see ``parity.application.resuming``); their kernels do not run again.
 
         Raises:
-            UsageError: the file cannot be written.
+            UsageError: The file is not writable.
         """
         records = list(kept)
         stopped: KeyboardInterrupt | NotAvailable | None = None
@@ -364,14 +386,60 @@ class Prepared:
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
 
-    measure = measure  # methods: both take what is prepared first
-    record = record
+
+@dataclass(frozen=True)
+class Results(CaseQueries):
+    """The results of a run.
+
+    ``records`` holds one record per case, and ``seconds`` the execution time. ``stopped`` is the exception that ended
+    the run early. ``measured`` maps (kernel, column) to a measurement, and ``recall`` is the stored recall of planted
+    faults; both are optional.
+    """
+
+    run: Run
+    plan: Plan
+    built: tuple[Built, ...]
+    records: Sequence[CaseRecord]
+    seconds: float
+    stopped: KeyboardInterrupt | NotAvailable | None = None
+    measured: Mapping[tuple[str, Column], Measurement] = field(default_factory=dict)
+    recall: Recall | None = None
+
+    @property
+    def complete(self) -> bool:
+        """True unless the run ended early."""
+        return self.stopped is None
+
+    @property
+    def without_cases(self) -> list[CaseRecord]:
+        """A record for every kernel without cases on a column, because it did not compile or was not recorded."""
+        run = self.run
+        errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
+        return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
+
+    @functools.cached_property
+    def matrix(self) -> PrintableMatrix:
+        """The matrix, with one row per kernel and one column per runner and target."""
+        run, plan = self.run, self.plan
+        records = [*self.records, *self.without_cases]
+        issues = run.known.review(records, run.drawn(plan) if self.complete else ())
+        machines = tuple(sorted(run.cluster.machines)) if run.cluster else ()
+        provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
+        matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
+        matrix = matrix.with_measurements(self.measured)
+        return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """Warnings about stale recorded cases, and about cases that were not judged."""
+        yield from self.run.columns.stale(self.records, self.run.suite)
+        yield from not_judged(self.records)
 
 
 def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:
-    """Judge what was recorded on another machine (all of it, or of the kernels that are named); nothing is executed.
+    """Judge the cases of a recording, or only those of the selected kernels. Nothing executes.
 
     Raises:
-        UsageError: the file is no recording, or a name is unknown.
+        UsageError: The file is not a recording, or a name is unknown.
     """
     return Run.of(*selectors, runners=[f"recorded={recording}"], suite=suite).build().execute()

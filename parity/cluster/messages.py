@@ -19,17 +19,27 @@ from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError
 from parity.platform.serialization import unpacked
 from parity.platform.version import __version__
-from parity.runners import Evidence, Shared, Vendor, described, probed, replayed, runner, runners, usual_targets
+from parity.runners import (
+    Evidence,
+    SupportsWorkerLimit,
+    Vendor,
+    default_targets,
+    device_description,
+    probe_runner,
+    replayed_recording,
+    runner,
+    runners,
+)
 
 __all__ = [
     "Answer",
-    "Offer",
-    "Offered",
     "Request",
+    "RunnerOffer",
+    "WorkerOffer",
+    "column_resource",
+    "local_offer",
     "machine_name",
-    "offer",
-    "other_versions",
-    "resource",
+    "version_differences",
     "versions",
 ]
 
@@ -71,7 +81,7 @@ class Answer:
         """The value that the function returned.
 
         Raises:
-            Misfit: that is not of its type.
+            SchemaError: that is not of its type.
             Died, Late, Absent, ParityError: it did not return.
         """
         if self.how == "returned":
@@ -87,7 +97,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Offered:
+class RunnerOffer:
     """A runner as a worker describes it; ``usual`` are the targets of a run that names none."""
 
     name: str
@@ -99,13 +109,13 @@ class Offered:
 
 
 @dataclass(frozen=True)
-class Offer:
+class WorkerOffer:
     """The equipment of a machine: versions, processors, runners, and for each resource the calls that may share it."""
 
     machine: str
     versions: dict[str, str]
     processors: int
-    runners: tuple[Offered, ...]
+    runners: tuple[RunnerOffer, ...]
     resources: dict[str, int]
 
 
@@ -115,7 +125,7 @@ def versions() -> dict[str, str]:
     return {"parity": __version__, "python": python, **package_versions()}
 
 
-def other_versions(theirs: Mapping[str, str], where: str) -> str:
+def version_differences(theirs: Mapping[str, str], where: str) -> str:
     """The versions here that differ from theirs, which are those of ``where``; empty if none does."""
     mine = versions()
     differ = [name for name, value in theirs.items() if mine.get(name, value) != value]
@@ -127,27 +137,27 @@ def machine_name() -> str:
     return socket.gethostname()
 
 
-def resource(column: Column) -> str:
+def column_resource(column: Column) -> str:
     """The resource that a call on a column needs: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
     return "" if not column.live else column.runner if column.emulated else f"{column.runner} {column.target}"
 
 
 @functools.cache
-def offer(slots: int) -> Offer:
+def local_offer(slots: int) -> WorkerOffer:
     """The equipment of this machine, as ``parity doctor`` finds it, for so many calls at a time."""
-    found: list[Offered] = []
+    found: list[RunnerOffer] = []
     resources: dict[str, int] = {}
     for name in runners():
         try:
             each = runner(name)
-            if not probed(each).available or replayed(each) is not None:
+            if not probe_runner(each).available or replayed_recording(each) is not None:
                 continue
             targets = tuple(each.targets())
             columns = [Column(name, target, str(each.evidence)) for target in targets]
-            device = described(each) if any(column.on_device for column in columns) else {}
-            most = min(slots, each.most_workers(targets)) if isinstance(each, Shared) and targets else slots
+            device = device_description(each) if any(column.on_device for column in columns) else {}
+            most = min(slots, each.max_workers(targets)) if isinstance(each, SupportsWorkerLimit) and targets else slots
         except ParityError:
             continue
-        found.append(Offered(name, each.evidence, each.vendor, targets, usual_targets(each), device))
-        resources |= {resource(column): most for column in columns}
-    return Offer(machine_name(), versions(), processors(), tuple(found), resources)
+        found.append(RunnerOffer(name, each.evidence, each.vendor, targets, default_targets(each), device))
+        resources |= {column_resource(column): most for column in columns}
+    return WorkerOffer(machine_name(), versions(), processors(), tuple(found), resources)

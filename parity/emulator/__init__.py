@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         shadow_seed,
     )
     from parity.emulator.approximate import ApproximateResults
-    from parity.emulator.device import Device, LaunchOptions
+    from parity.emulator.device import Device
     from parity.emulator.faults import (
         BadCall,
         DataRace,
@@ -38,15 +38,44 @@ if TYPE_CHECKING:
         WarpRace,
         source_location,
     )
+    from parity.emulator.launch_options import REGISTER_FILL, LaunchOptions
     from parity.emulator.memory import Allocation
     from parity.emulator.stats import LaunchStats, merge_stats
 
 __all__ = [
-    "BF16_SHADOW_RUNS", "CLASSES", "EXTRA_SHADOW_RUNS", "SHADOW_RUNS", "UNFLUSHED_SHADOW_RUNS", "Allocation",
-    "AmdgpuDevice", "ApproximateResults", "BadCall", "DataRace", "Device", "DivergentBarrier", "FailedAssertion",
-    "InstructionBudgetExceeded", "KernelFault", "LaunchOptions", "LaunchStats", "LdsExceeded", "MemoryFault",
-    "MisalignedAccess", "NoProgress", "Thread", "Trapped", "UnknownInstruction", "UnsupportedFeature", "WarpMask",
-    "WarpRace", "class_of", "merge_stats", "pack", "shadow_seed", "source_location",
+    "BF16_SHADOW_RUNS",
+    "CLASSES",
+    "EXTRA_SHADOW_RUNS",
+    "REGISTER_FILL",
+    "SHADOW_RUNS",
+    "UNFLUSHED_SHADOW_RUNS",
+    "Allocation",
+    "AmdgpuDevice",
+    "ApproximateResults",
+    "BadCall",
+    "DataRace",
+    "Device",
+    "DivergentBarrier",
+    "FailedAssertion",
+    "InstructionBudgetExceeded",
+    "KernelFault",
+    "LaunchOptions",
+    "LaunchStats",
+    "LdsExceeded",
+    "MemoryFault",
+    "MisalignedAccess",
+    "NoProgress",
+    "Thread",
+    "Trapped",
+    "UnknownInstruction",
+    "UnsupportedFeature",
+    "WarpMask",
+    "WarpRace",
+    "class_of",
+    "merge_stats",
+    "pack",
+    "shadow_seed",
+    "source_location",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(
@@ -58,10 +87,11 @@ __getattr__ = lazy_getattr(
         "parity.emulator.amdgpu.shadow": "BF16_SHADOW_RUNS EXTRA_SHADOW_RUNS SHADOW_RUNS UNFLUSHED_SHADOW_RUNS "
         "shadow_seed",
         "approximate": "ApproximateResults",
-        "device": "Device LaunchOptions",
+        "device": "Device",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
         "MemoryFault MisalignedAccess NoProgress Thread Trapped UnknownInstruction UnsupportedFeature WarpMask "
         "WarpRace source_location",
+        "launch_options": "REGISTER_FILL LaunchOptions",
         "memory": "Allocation",
         "stats": "LaunchStats merge_stats",
     },

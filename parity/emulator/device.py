@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
-from parity.emulator.approximate import ApproximateResults, Drawing
+from parity.emulator.approximate import Drawing
 from parity.emulator.fault_report import ASSERTION, FaultSite, fault_error
 from parity.emulator.faults import BoundsExceeded, LdsExceeded
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import COUNTERS
 from parity.emulator.language import Dim3, Language, LaunchShape
+from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import BASE, Allocation, Bytes, DeviceMemory, zeroed_pages
 from parity.emulator.printing import RECORD, messages
 from parity.emulator.programs import Executable, Kind, Programs
@@ -32,7 +33,7 @@ from parity.model.coverage import Point, Reached
 from parity.model.launch import BLOCK
 from parity.platform.cache import Cache, default_root
 
-__all__ = ["Device", "LaunchOptions", "wavefront_target"]
+__all__ = ["Device", "wavefront_target"]
 
 _PACKET_AT, _KERNARG_AT = 256, 1024
 """The places of a launch's dispatch packet and arguments in the first bytes of device memory."""
@@ -56,25 +57,6 @@ _WRITABLE: int = constants("memory.h")["WRITABLE"]
 _READABLE: int = constants("memory.h")["READABLE"]
 _Context = structure("memory.h", "Context")
 _FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class LaunchOptions:
-    """The choices of a launch that a kernel's result must not depend on.
-
-    Attributes:
-        seed: permutes the order of workgroups and, between barriers, of wavefronts; 0 is the natural order.
-        register_fill: the 32 bits of registers that nothing has written.
-        inverted_register: the number, in ``AmdgpuDevice.registers``, of a register that holds the complement.
-        results: the results of approximate instructions.
-        draw: chooses among the allowed results of approximate instructions; 32 bits.
-    """
-
-    seed: int = 0
-    register_fill: int = 0xBAADF00D
-    inverted_register: int | None = None
-    results: ApproximateResults = ApproximateResults.NEAREST
-    draw: int = 0
 
 
 @dataclass(frozen=True)
@@ -321,7 +303,7 @@ class Device:
         block: Dim3,
         args: bytes,
         shared_bytes: int = 0,
-        options: LaunchOptions = LaunchOptions(),
+        options: LaunchOptions = LaunchOptions(),  # noqa: B008 - immutable
     ) -> LaunchStats:
         """Execute a kernel. ``args`` are the explicit arguments, from ``pack``; ``shared_bytes`` is the dynamic LDS.
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.case_records import Column, Task
 from parity.engine.execution import task_limit
-from parity.engine.judging import Subject, check, unjudged
+from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools
-from parity.engine.records import Column, Task
+from parity.engine.pool import PoolFactory
 from parity.engine.worker import Worker
 from parity.errors import NotAvailable, ResourceExhausted, Unreferenced
 from parity.model.case import Case
@@ -32,8 +32,8 @@ from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.ops.lowering import spelled
-from parity.runners import Counting, Session, Timed
+from parity.ops.lowering import with_symbols
+from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
 
@@ -76,7 +76,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True)
-class Measured:
+class KernelMeasurements:
     """The measurements of a kernel on a device, and the limits of that, if it can be timed."""
 
     ceilings: Ceilings | None
@@ -165,7 +165,7 @@ def bench(
     hot: bool = False,
     seconds: float = 1.0,
     progress: Progress = quiet,
-    pools: Pools | None = None,
+    pools: PoolFactory | None = None,
 ) -> Iterator[Ceilings | Measurement]:
     """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
 
@@ -200,7 +200,9 @@ def bench(
                 yield from _measurements(plan, suite, task, column, session, meter)
 
 
-def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+def _elsewhere(
+    pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float
+) -> KernelMeasurements:
     """The measurements of a kernel that a pool makes.
 
     Raises:
@@ -208,10 +210,12 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
     """
     limit = task_limit(plan, task)
     try:
-        return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
+        return pool.schedule(measure_task, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
-        return Measured(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
+        return KernelMeasurements(
+            None, [_blank(entry, column)("", entry.name, problem=call_fault(error, limit).message)]
+        )
     except NoWorker as reason:
         raise ResourceExhausted(str(reason)) from None
 
@@ -220,7 +224,7 @@ _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
 """The meters of a worker process."""
 
 
-def _measured(task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+def measure_task(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
     """The measurements of a kernel, by a worker."""
     here = worker.current()
     session, key = here.kernels(column), (column, hot, seconds)
@@ -228,7 +232,7 @@ def _measured(task: Task, column: Column, hot: bool, seconds: float) -> Measured
         _meters[key] = _meter(session, column.target, hot, seconds)
     meter = _meters[key]
     found = list(_measurements(here.plan, here.suite, task, column, session, meter))
-    return Measured(meter.ceilings if isinstance(meter, Timer) else None, found)
+    return KernelMeasurements(meter.ceilings if isinstance(meter, Timer) else None, found)
 
 
 def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:
@@ -255,14 +259,14 @@ def _measurements(
     try:
         checks = [case for _, case in cases if op.work(case).most <= CHECKED_WORK]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
-            checked = check(op, case, Subject(session, column.vendor, code))
+            checked = run_and_judge(op, case, Implementation(session, column.vendor, code))
             verdict = checked.verdict
             if not verdict.passed and not checked.unreferenced:
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
                 return
         for title, case in cases:
             text, work = str(case), op.work(case)
-            shape = op.given(case).shape
+            shape = op.view(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
             found = meter.measure(entry, case, code)
@@ -274,7 +278,7 @@ def _measurements(
     except Unreferenced as error:
         yield blank("", text, problem=f"{NOT_JUDGED}: {error}")
     except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
-        if lacking := unjudged(error):
+        if lacking := not_judged_verdict(error):
             raise ResourceExhausted(lacking.detail) from error
         yield blank("", text, problem=f"{type(error).__name__}: {error}")
 
@@ -287,9 +291,9 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
-    if isinstance(session, Timed):
+    if isinstance(session, SupportsTiming):
         return Timer(session, target, hot, seconds)
-    if isinstance(session, Counting):
+    if isinstance(session, SupportsCounting):
         return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
@@ -299,7 +303,7 @@ class Counter:
 
     small = True
 
-    def __init__(self, session: Counting) -> None:
+    def __init__(self, session: SupportsCounting) -> None:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -312,7 +316,7 @@ class Timer:
 
     small = False
 
-    def __init__(self, session: Timed, target: str, hot: bool, seconds: float) -> None:
+    def __init__(self, session: SupportsTiming, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
         self._before = self.copy()
@@ -324,7 +328,7 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            placed = spelled(launch, code)
+            placed = with_symbols(launch, code)
             found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(found, Fault):
                 return {"problem": f"{found.kind}: {found.message}"}

@@ -6,23 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from parity.cases.neighbours import variant
+from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
+from parity.engine.case_records import Task
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
-from parity.engine.pool import Pools, completed, worker_pool
-from parity.engine.records import Task
+from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.errors import ResourceExhausted
-from parity.footprint import constants_of, places_of
+from parity.footprint.basic_blocks import point_places
+from parity.footprint.compared_constants import kernel_constants
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.op import Entry
-from parity.runners import Covering, Session
+from parity.runners import Session, SupportsCoverage
 from parity.suite.loading import Suite
 
-__all__ = ["Found", "lead"]
+__all__ = ["FoundCase", "search_coverage"]
 
 RECENT = 12
 """The number of cases that others are changes of: those that reached something new last."""
@@ -32,7 +33,7 @@ ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCase:
     """A case that reaches what no other does of its kernel: its text, and the lines where that is."""
 
     op: str
@@ -46,15 +47,15 @@ class Found:
         return f"reaches {self.places[0]}" if self.places else "reaches more"
 
 
-def lead(
+def search_coverage(
     plan: Plan,
     suite: Suite,
     tries: int,
     *,
     jobs: int | None = None,
     progress: Progress = quiet,
-    pools: Pools = worker_pool,
-) -> Iterator[Found]:
+    pools: PoolFactory = worker_pool,
+) -> Iterator[FoundCase]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
 
     They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
@@ -69,10 +70,10 @@ def lead(
             prepare(plan, suite, pool, progress)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
         futures = {
-            pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
+            pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns): number
             for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
         }
-        found: dict[int, list[Found]] = {}
+        found: dict[int, list[FoundCase]] = {}
         for done, future in enumerate(completed(futures), 1):
             try:
                 found[futures[future]] = future.result()
@@ -85,14 +86,14 @@ def lead(
         yield from found[number]
 
 
-def _lead(task: Task, tries: int) -> list[Found]:
+def search_task(task: Task, tries: int) -> list[FoundCase]:
     """The search in one kernel, by a worker."""
     here = worker.current()
     entry = here.suite.entry(task)
     for column in task.columns:
         if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)
-            if isinstance(session, Covering):
+            if isinstance(session, SupportsCoverage):
                 search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))
                 return search.run([entry.op.parse(text) for _, text in here.plan.draw(here.suite, task)], tries)
     return []
@@ -109,18 +110,18 @@ class _Search:
     corpus: list[Case] = field(default_factory=list)
     mask: int = 0
 
-    def run(self, cases: Sequence[Case], tries: int) -> list[Found]:
+    def run(self, cases: Sequence[Case], tries: int) -> list[FoundCase]:
         """The cases found beside those that there are."""
         reached = [each for each in map(self._tried, cases) if each]
         before, size = self.mask, reached[0].blocks + reached[0].directions if reached else 0
         symbols = [*dict.fromkeys(map(self.code.symbol, self.entry.kernels))]
-        constants = constants_of(self.code, symbols)
+        constants = kernel_constants(self.code, symbols)
         found: dict[Case, int] = {}
         met = {*cases}
         attempts = ATTEMPTS * tries
         while self.corpus and tries and attempts and self.mask.bit_count() < size:
             attempts -= 1
-            case = variant(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
+            case = draw_neighbour(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
             if case is None or case in met:
                 continue
             met.add(case)
@@ -129,9 +130,9 @@ class _Search:
                 found[case] = each.mask
         if not found:
             return []
-        places = places_of(self.code, symbols)
+        places = point_places(self.code, symbols)
         return [
-            Found(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
+            FoundCase(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
             for case, points in _needed(found, before).items()
         ]
 

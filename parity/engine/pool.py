@@ -10,17 +10,40 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from parity.engine import worker
 from parity.engine.calls import Pool, T
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
-from parity.runners import Shared, runner
+from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
+from parity.suite.loading import Suite
 
-__all__ = ["Pools", "completed", "default_jobs", "processors", "worker_pool"]
+__all__ = ["PoolFactory", "RemoteWorkers", "completed", "default_jobs", "processors", "worker_pool"]
 
-Pools = Callable[[Plan, int | None], AbstractContextManager[Pool]]
-"""A function that makes what executes a plan, in so many processes (default: as it thinks best)."""
+PoolFactory = Callable[[Plan, int | None], AbstractContextManager[Pool]]
+"""A function that creates the pool for a plan, with at most the given number of processes (None: its own default)."""
+
+
+class RemoteWorkers(Protocol):
+    """Workers on other machines that execute a run instead of this machine."""
+
+    @property
+    def machines(self) -> Collection[str]:
+        """The names of the machines that have answered calls."""
+
+    def available(self, spec: str) -> Runner | OpRunner:
+        """Return the runner that ``--runner`` names.
+
+        Raises:
+            NotAvailable: No worker has the runner.
+        """
+
+    def describe(self, spec: str) -> dict[str, str]:
+        """Return facts about the device of a runner."""
+
+    def pool(self, suite: Suite, plan: Plan, *, alone: bool = False) -> AbstractContextManager[Pool]:
+        """Return the pool for a plan; with ``alone``, each call has a device to itself."""
 
 
 @contextlib.contextmanager
@@ -39,8 +62,8 @@ def default_jobs(plan: Plan) -> int:
     """One worker per processor this process may use, if there is work for so many, and devices of each runner."""
     limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
-        if isinstance(found := runner(spec), Shared):
-            limits.append(found.most_workers([column.target for column in plan.columns if column.spec == spec]))
+        if isinstance(found := runner(spec), SupportsWorkerLimit):
+            limits.append(found.max_workers([column.target for column in plan.columns if column.spec == spec]))
     return min(limits)
 
 

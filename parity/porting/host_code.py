@@ -23,9 +23,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from parity.compilers.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
+from parity.compilers.diagnostics import ATTRIBUTES, NOT_DEFINED, Diagnostic, Place
 from parity.compilers.lexing import Lines, code
-from parity.porting.hipify import Finding
+from parity.model.finding import Finding
 from parity.porting.host_syntax import (
     DEVICE_ALONE,
     DEVICE_WORD,
@@ -287,7 +287,7 @@ def repaired(
             doubted.update(line - 1 for file, line, _ in error.places if file == INSTANTIATIONS)
         sides = (
             _sides(error, texts, device_macros(texts.values(), anywhere=True, words=SIDE_WORD))
-            if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
+            if ATTRIBUTES.search(error.text) or NOT_DEFINED in error.text
             else ()
         )
         if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):

@@ -22,7 +22,6 @@ from parity.platform.files import CUDA_SUFFIXES, below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.porting.hipify import LITERAL, table
 from parity.porting.host_code import Repairs
-from parity.porting.protobuf import header_of
 from parity.porting.stubs import stub_of
 
 __all__ = [
@@ -429,21 +428,13 @@ def _made_headers(
     for bracket, header in nowhere:
         if header in made or not _is_of_a_project(header, bracket) or found_in(header, folders):
             continue
-        if each := _of_messages(header, source) or made_header(header, source, project_of(source.parent)):
+        if each := made_header(header, source, project_of(source.parent)):
             path = each.template.parent / header
             texts[path] = each.text
             made[header] = each
             folders.append(each.template.parent)
             found.append(path)
     return found
-
-
-def _of_messages(header: str, source: Path) -> Made | None:
-    """The header that protoc makes, if the project has its ``.proto`` file."""
-    if not header.endswith(".pb.h"):
-        return None
-    found = next(_anywhere(header.removesuffix(".pb.h") + ".proto", source.parent), None)
-    return Made(found, header_of(_read(found, {})), ()) if found else None
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:
@@ -508,7 +499,7 @@ def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
     for folder, inner, names in os.walk(top):
         inner[:] = [name for name in inner if name[0] != "."]
         for name in names:
-            if Path(name).suffix[1:2] in ("h", "c", "i") or name.endswith(".proto"):  # .h, .hpp, .cuh, .inl, ...
+            if Path(name).suffix[1:2] in ("h", "c", "i"):  # .h, .hpp, .cuh, .inl, ...
                 found[name] = (*found.get(name, ()), Path(folder, name))
     return found
 

@@ -39,10 +39,10 @@ LIBRARY_NAMES = "parity/library_names.h"
 
 _LIBRARY_NAME = re.compile(
     r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen"
-    r"|cudnn(?=[A-Z])|CUDNN_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
+    r"|cudnn(?=[A-Z])|CUDNN_|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
-    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_|MPI_)\w*"
+    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
 """A function of Torch 7's library for the host."""
@@ -63,10 +63,7 @@ _HEADERS = {
 }
 """The headers of NVIDIA's libraries, by how their names begin."""
 _OF_BOTH = frozenset(
-    (
-        *("PyTorch", "GLM", "the helpers of CUDA's samples", "MPI", "Torch 7"),
-        *("Boost.Test", "Catch2", "doctest", "Googletest", "glog", "dmlc-core's logging", "{fmt}", "spdlog"),
-    )
+    ("PyTorch", "GLM", "the helpers of CUDA's samples", "Torch 7", "glog", "dmlc-core's logging", "{fmt}")
 )
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
@@ -169,7 +166,7 @@ def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
 @functools.cache
 def _written() -> frozenset[str]:
     """Names of these libraries that a header of parity's declares itself."""
-    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h", "mpi.h")
+    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
     texts = [
         TABLE.parents[1].joinpath("include").joinpath("stubs/parity", name).read_text(encoding="utf-8")
         for name in headers

@@ -13,16 +13,19 @@ from parity.report.failures import (
 from parity.report.folder import check_folder, write_reports
 from parity.report.frames import bench_frame, case_frame, matrix_frame, static_frame
 from parity.report.junit import junit
-from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
+from parity.report.matrix import make_matrix
+from parity.report.model import Cell, CellState, KernelRow, Matrix
+from parity.report.printable import PrintableMatrix
 from parity.report.render import as_csv, markdown, plain, summary, terminal
 
 __all__ = [
     "Cell",
+    "CellState",
     "Failure",
+    "KernelRow",
     "Matrix",
+    "PrintableMatrix",
     "Reproduction",
-    "Row",
-    "State",
     "as_csv",
     "as_json",
     "bench_frame",

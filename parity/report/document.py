@@ -15,11 +15,12 @@ from parity.engine import Column
 from parity.model.coverage import COUNTS
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.platform.version import __version__
-from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
+from parity.report.matrix import EXCLUDED
+from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix, combine_agreements
 
-__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
+__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "document", "empty_cell", "read_matrix", "with_totals"]
 
-WITHOUT_CASES = (State.NOT_PART.key, State.NOT_RUN.key)
+WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
 """The states of a kernel that has no record."""
 
 _AS_IN_THE_MATRIX = (
@@ -28,7 +29,7 @@ _AS_IN_THE_MATRIX = (
 )
 """The parts of a cell that are in the file as the matrix has them."""
 
-StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in State]})]
+StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in CellState]})]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class IssueEntry:
 
 
 @dataclass(frozen=True)
-class CompileError:
+class CompileErrorEntry:
     """The compiler's message for a module that does not compile for a target."""
 
     module: str
@@ -139,7 +140,7 @@ class MatrixFile:
     columns: tuple[Column, ...]
     compilers: Mapping[str, str]
     machines: tuple[str, ...]
-    compile_errors: tuple[CompileError, ...]
+    compile_errors: tuple[CompileErrorEntry, ...]
     against: Mapping[str, Agreement]
     kernels: tuple[KernelEntry, ...]
 
@@ -160,12 +161,12 @@ def document(matrix: Matrix) -> MatrixFile:
         for each in matrix.issues
     )
     errors = (
-        CompileError(each.module, each.target, each.verdict.detail)
+        CompileErrorEntry(each.module, each.target, each.verdict.detail)
         for each in matrix.uncompiled
         if each.verdict.status is Status.ERROR
     )
     against = {
-        str(column): joined(found)
+        str(column): combine_agreements(found)
         for column, cells in matrix.by_column()
         if (found := [cell.agreement for cell in cells if cell.agreement])
     }
@@ -190,7 +191,7 @@ def document(matrix: Matrix) -> MatrixFile:
     )
 
 
-def _kernel(row: Row, columns: tuple[Column, ...]) -> KernelEntry:
+def _kernel(row: KernelRow, columns: tuple[Column, ...]) -> KernelEntry:
     cells = (_cell(column, cell) for column, cell in zip(columns, row.cells, strict=True))
     return KernelEntry(row.module, row.op, row.dtypes, row.kernel, tuple(cells))
 
@@ -214,15 +215,15 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
     )
 
 
-def no_cases(column: Column) -> CellEntry:
+def empty_cell(column: Column) -> CellEntry:
     """The cell of a kernel that was no part of the run in this column."""
-    return _cell(column, Cell(State.NOT_PART, reason=NOT_IN_RUN))
+    return _cell(column, Cell(CellState.NOT_IN_RUN, reason=EXCLUDED))
 
 
-def counted(matrix: MatrixFile) -> MatrixFile:
+def with_totals(matrix: MatrixFile) -> MatrixFile:
     """The matrix with totals that are those of its cells."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
-    absent = sum(cell.state in (State.MISSING.key, State.COMPILE_ERROR.key) for cell in cells)
+    absent = sum(cell.state in (CellState.MISSING.key, CellState.COMPILE_ERROR.key) for cell in cells)
     return replace(
         matrix,
         kernels_total=len(matrix.kernels),
@@ -244,7 +245,7 @@ def read_matrix(text: bytes, source: str) -> MatrixFile:
     Raises:
         UsageError: the text is something else; ``source`` is its name in messages.
     """
-    usual = {**plain(no_cases(Column("", ""))), "reason": ""}
+    usual = {**plain(empty_cell(Column("", ""))), "reason": ""}
     stored = read_json(text, dict[str, Any], source)
     for kernel in stored.get("kernels", ()):
         kernel["cells"] = [{**usual, **cell} for cell in kernel["cells"]]

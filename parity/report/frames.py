@@ -15,14 +15,15 @@ from parity.engine import CaseRecord, Column
 from parity.errors import MissingTool
 from parity.model.case import split
 from parity.model.coverage import COUNTS, Reached
-from parity.report.matrix import Matrix, Row, times
+from parity.report.matrix import class_counts
+from parity.report.model import KernelRow, Matrix
 
 if TYPE_CHECKING:
     import pandas
 
-    from parity.engine.baseline import Change
     from parity.engine.bench import Measurement
-    from parity.footprint import Footprint
+    from parity.engine.bench_baseline import BenchChange
+    from parity.footprint.measure import Footprint
     from parity.runners.timing import Timing
 
 __all__ = [
@@ -165,7 +166,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
             "failed": cell.failed,
             "known": sum(cell.known.values()),
             "budget": cell.worst,
-            "failures": ", ".join(times(cell.failures)) or None,
+            "failures": ", ".join(class_counts(cell.failures)) or None,
             "instructions": cell.instructions,
             **_code(cell.reached),
             "divergences": " ".join(cell.divergences) or None,
@@ -176,7 +177,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     return _frame(rows, MATRIX_TYPES)
 
 
-def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] = ()) -> pandas.DataFrame:
+def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChange] = ()) -> pandas.DataFrame:
     """One row per measurement, in the order in which they were made; ``changes`` belong to them, where there are any.
 
     What was stored with ``parity bench --save FILE.json`` is ``read_baseline(FILE).measurements.values()``.
@@ -196,7 +197,7 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] =
     operation_rate            operations per second that the device can do in this type
     share                     the time that these rates allow, by the cold median
     bound                     which of the two is longer: copy or FLOPs
-    instructions              that wavefronts issued in one launch, where they were counted; they have no times
+    instructions              that wavefronts issued in one launch, where they were counted; they have no class_counts
     valu, salu, ...           of these, those of each class, as in ``static_frame``
     change                    FASTER, SAME, SLOWER, ...: since the baseline, NA without one; ``change_ratio`` is of the
                               shares, or numbers, now by then, ``change_uncertainty`` its relative uncertainty (95 %)
@@ -208,7 +209,7 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] =
         ValueError: there are changes, and not one for each measurement.
     """
     found = list(measurements)
-    paired: Sequence[Change | None] = changes or [None] * len(found)
+    paired: Sequence[BenchChange | None] = changes or [None] * len(found)
     rows = [
         {
             **_named(each, each, each.dtypes),
@@ -267,7 +268,7 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
 
 
 def _named(
-    kernel: CaseRecord | Row | Measurement, column: Column | Measurement, dtypes: Iterable[str]
+    kernel: CaseRecord | KernelRow | Measurement, column: Column | Measurement, dtypes: Iterable[str]
 ) -> dict[str, str]:
     """The kernel, and where it ran."""
     names = {"module": kernel.module, "op": kernel.op, "dtypes": ",".join(dtypes), "kernel": kernel.kernel}

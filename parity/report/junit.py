@@ -11,19 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from parity.engine import CaseRecord, Column, Reviewed
+from parity.engine import CaseRecord, Column, ReviewedIssue
 from parity.report.failures import Reproduction, failure_text, not_judged, shown_failures
-from parity.report.matrix import Cell, Matrix, Row, State, by_cell, times
+from parity.report.matrix import by_cell, class_counts
+from parity.report.model import Cell, CellState, KernelRow, Matrix
 
 __all__ = ["junit"]
 
 _COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _RESULT = {
-    State.PASS: "",
-    State.FAIL: "failure",
-    State.MISSING: "error",
-    State.COMPILE_ERROR: "error",
-    State.NOT_JUDGED: "error",
+    CellState.PASS: "",
+    CellState.FAIL: "failure",
+    CellState.MISSING: "error",
+    CellState.COMPILE_ERROR: "error",
+    CellState.NOT_JUDGED: "error",
 }
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -65,9 +66,11 @@ def _suite(name: str, tests: Sequence[Element], properties: dict[str, str] | Non
     return suite
 
 
-def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction) -> Element:
+def _kernel(
+    row: KernelRow, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction
+) -> Element:
     result = _RESULT.get(cell.state, "skipped")
-    message = f"{cell.state}: {', '.join(times(cell.failures or cell.known)) or cell.reason}"
+    message = f"{cell.state}: {', '.join(class_counts(cell.failures or cell.known)) or cell.reason}"
     locations = ", ".join(dict.fromkeys(record.known for record in records if record.known))
     texts = [*(failure_text(failure, reproduction) for failure in shown_failures(records)), *not_judged(records)]
     text = "\n\n".join(texts)
@@ -75,7 +78,7 @@ def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord],
     return _test(row.op, f"{row.kernel} on {column}", result, message, text)
 
 
-def _issue(reviewed: Reviewed) -> Element:
+def _issue(reviewed: ReviewedIssue) -> Element:
     result = "failure" if reviewed.complaint else "skipped"
     return _test("known issues", reviewed.issue.location, result, str(reviewed))
 

@@ -12,11 +12,12 @@ from parity.errors import count_of, some_of
 from parity.model.divergences import divergences, in_order
 from parity.reference.accuracy import furthest
 from parity.report import tables
-from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
+from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
 from parity.report.bench import speed_legend
-from parity.report.matrix import NO_KERNEL, Agreement, Cell, Matrix, State
-from parity.report.matrix_layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
-from parity.report.reached_code import totals
+from parity.report.coverage_totals import coverage_by_column
+from parity.report.matrix import NO_KERNEL
+from parity.report.matrix_tables import FAILED, LEAST, STEPS, ModuleTable, cell_words, matrix_lines, module_tables
+from parity.report.model import Agreement, Cell, CellState, Matrix
 from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
@@ -54,13 +55,13 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     One line per op, dtypes together, for what passes; a line per kernel for what does not. ``full``: a line per kernel.
 
     With a ``width``, in characters, no line is longer. Modules that are too wide are made narrower by the steps of
-    ``parity.report.matrix_layout``; a line below says what was left out of which, and how many columns show everything.
+    ``parity.report.matrix_tables``; a line below says what was left out of which, and how many columns show everything.
     """
     room = None if width is None else max(width, LEAST)
-    found = sections(matrix, full=full, width=room)
+    found = module_tables(matrix, full=full, width=room)
     prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
-        whole = max(each.width for each in sections(matrix, full=full))
+        whole = max(each.width for each in module_tables(matrix, full=full))
         said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
         prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
     # rich is several times as fast where nothing has to be broken.
@@ -70,7 +71,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as aligned text without colours, and with all there is."""
-    parts = [tables.plain(each.heads, each.rows) for each in sections(matrix, full=full)]
+    parts = [tables.plain(each.heads, each.rows) for each in module_tables(matrix, full=full)]
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
@@ -90,10 +91,10 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
 
 def coverage_summary(matrix: Matrix) -> str:
     """The machine code that was reached on each target, a line for each; empty if none was noted."""
-    return "\n".join(map(str, totals(matrix)))
+    return "\n".join(map(str, coverage_by_column(matrix)))
 
 
-def _left_out(found: Sequence[Section]) -> str:
+def _left_out(found: Sequence[ModuleTable]) -> str:
     """The parts that were left out, and their modules; empty if nothing was."""
     steps: dict[tuple[str, ...], list[str]] = {}
     for step in STEPS:
@@ -117,7 +118,7 @@ def summary(matrix: Matrix) -> str:
         {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
     )
     parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
-    absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
+    absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
         parts.append(f"{matrix.known} known")
@@ -125,7 +126,7 @@ def summary(matrix: Matrix) -> str:
         parts.append(f"{matrix.unjudged} not judged")
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
-    parts += _counts(cells, (State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED))
+    parts += _counts(cells, (CellState.COULD_NOT_RUN, CellState.NOT_RECORDED, CellState.UNSUPPORTED))
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
@@ -135,7 +136,7 @@ def summary(matrix: Matrix) -> str:
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
-def _counts(cells: Sequence[Cell], states: Iterable[State]) -> list[str]:
+def _counts(cells: Sequence[Cell], states: Iterable[CellState]) -> list[str]:
     """The number of cells in each of these states, as text, without those that no cell has."""
     counts = ((sum(cell.state is state for cell in cells), str(state).lower()) for state in states)
     return [f"{count} {name}" for count, name in counts if count]
@@ -146,9 +147,9 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
     last = [AGREEMENT] if is_compared(matrix) else []
     heads = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
     rows = []
-    for line in lines_of(matrix.rows, full):
-        cells = (" ".join(filter(None, words_of(cell))) for cell in line.cells)
-        compared = [agreement_of(matrix.columns, line.cells)] if last else []
+    for line in matrix_lines(matrix.rows, full):
+        cells = (" ".join(filter(None, cell_words(cell))) for cell in line.cells)
+        compared = [agreement_text(matrix.columns, line.cells)] if last else []
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     legend = _legend(matrix).replace("\n", "\n\n")
@@ -173,7 +174,7 @@ def _legend(matrix: Matrix) -> str:
         VACUOUS if vacuous else "",
         AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
         ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
-        f"{State.NOT_PART}: {NO_KERNEL}" if libraries else "",
+        f"{CellState.NOT_IN_RUN}: {NO_KERNEL}" if libraries else "",
         agreement_legend(matrix),
     ]
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]

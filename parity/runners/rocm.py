@@ -1,4 +1,4 @@
-"""The runner that executes AMD code on an AMD GPU, through hip-python."""
+"""The runner ``rocm``: executes AMD code on an AMD GPU, through hip-python."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from typing import Any
 import numpy as np
 
 from parity.compilers import zig
-from parity.compilers.clang import device_library
+from parity.compilers.device_library import device_library
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip import DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
-from parity.runners.gpu import GpuDevice, most_workers, worker_number
-from parity.runners.isolated import Isolated
+from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.runners.gpu import GpuDevice, max_workers, worker_number
+from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
-__all__ = ["INSTALL", "Gpu", "HipDriver", "HipError", "Rocm", "RocmDevice", "gpu_problem", "gpus", "software"]
+__all__ = ["INSTALL", "Gpu", "HipCallError", "HipDriver", "RocmDevice", "RocmRunner", "gpu_problem", "gpus", "software"]
 
 INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
 NON_BLOCKING = 1
-"""hipStreamNonBlocking: work on the null stream does not wait for this one, nor this one for it."""
+"""hipStreamNonBlocking: the stream and the null stream do not wait for each other."""
 
 
-class Rocm:
-    """Executes HSACOs on the GPUs of this machine, every launch between red zones and in a process that may die.
+class RocmRunner:
+    """Executes HSACOs on the GPUs of this machine, in a separate process and with red zones around the buffers.
 
-    Where the library that hip-python finds is parity's own (``parity hip-emulator``), the evidence is that of the
-    emulator.
+    If hip-python finds parity's own libamdhip64 (``parity hip-emulator``), the evidence is ``EMULATED_HIP``.
     """
 
     name = "rocm"
@@ -47,15 +46,15 @@ class Rocm:
 
     @property
     def evidence(self) -> Evidence:
-        """``HARDWARE``, or ``EMULATED_HIP`` if the GPUs have the name of emulated ones."""
+        """``EMULATED_HIP`` if a GPU has the name of an emulated GPU, otherwise ``HARDWARE``."""
         with contextlib.suppress(Exception):
             if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in gpus()):
                 return Evidence.EMULATED_HIP
         return Evidence.HARDWARE
 
     def probe(self) -> Probe:
-        """Needs hip-python, a GPU with ROCm's driver, and the compiler. hip-python is imported only if it is there."""
-        if problem := gpu_problem() or lacking(zig.zig, device_library):
+        """Require hip-python, a GPU with ROCm's driver, and the compiler."""
+        if problem := gpu_problem() or missing_tool_probe(zig.zig, device_library):
             return problem
         if not any(gpu.target in TARGETS for gpu in gpus()):
             names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))
@@ -63,38 +62,33 @@ class Rocm:
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        """The targets of the GPUs: none where there is no GPU or no hip-python."""
+        """Return the supported targets of the GPUs; empty without a GPU or hip-python."""
         if not self.probe().available:
             return ()
         return tuple(dict.fromkeys(gpu.target for gpu in gpus() if gpu.target in TARGETS))
 
-    def numbered(self) -> list[str]:
-        """The target of each GPU, by its number."""
+    def device_targets(self) -> list[str]:
         return [gpu.target for gpu in gpus()]
 
     def describe(self) -> dict[str, str]:
-        """The GPUs, the versions of driver and runtime, hip-python and the compiler."""
+        """Describe the GPUs and the versions of driver, runtime, hip-python and the compiler."""
         return {**software(), "compiler": zig.version()}
 
-    def most_workers(self, targets: Sequence[str]) -> int:
-        """Processes that the GPUs of these targets serve together."""
-        return most_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+    def max_workers(self, targets: Sequence[str]) -> int:
+        """Return how many processes the GPUs of these targets serve at once."""
+        return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return Isolated("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
+        return IsolatedSession("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
 
 
-def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
-    """The GPU of that target for the worker of that number, with red zones around buffers if ``checked``.
-
-    Raises:
-        NotAvailable: no GPU of this machine is of that target.
-    """
+def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - creates one
+    """Open a GPU for a worker process; see ``GpuDevice`` and ``HipDriver``."""
     return GpuDevice(HipDriver(target, worker), checked)
 
 
-class HipError(Exception):
-    """A call of HIP returned an error: its name, and what HIP says of it."""
+class HipCallError(Exception):
+    """A HIP call returned an error. The message has the name of the error and HIP's description."""
 
 
 class HipMemory:
@@ -106,23 +100,23 @@ class HipMemory:
         self.address = int(self._memory.as_c_void_p().value)
 
     def __del__(self) -> None:
-        # After an error that stays this call fails as well; the caller cannot do anything about it.
+        # After a sticky error this call fails as well, and the caller cannot do anything about it.
         if self.address:
             with contextlib.suppress(Exception):
                 self._hip.hipFree(self.address)
 
 
 class HipDriver:
-    """A GPU through hip-python, on a stream of its own.
+    """Accesses a GPU through hip-python, on a separate stream.
 
-    ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
-    target. HIP shows only those in ``HIP_VISIBLE_DEVICES``.
+    ``worker`` is the number of the worker process. Workers spread evenly over the GPUs of the target, among the GPUs in
+    ``HIP_VISIBLE_DEVICES``.
 
     Raises:
-        NotAvailable: no GPU of this machine is of that target.
+        NotAvailable: This machine does not have a GPU of that target.
     """
 
-    errors: tuple[type[Exception], ...] = (HipError,)
+    errors: tuple[type[Exception], ...] = (HipCallError,)
 
     def __init__(self, target: str, worker: int = 0) -> None:
         numbers = [i for i, gpu in enumerate(gpus()) if gpu.target == target]
@@ -145,21 +139,21 @@ class HipDriver:
         assert code.binary is not None
         try:
             return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
-        except HipError as error:
-            raise HipError(f"{error} ({code.binary})") from error
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({code.binary})") from error
 
     def find(self, module: Any, name: str) -> Any:
         try:
             return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
-        except HipError as error:
-            raise HipError(f"{error} ({name})") from error
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({name})") from error
 
     def symbol(self, module: Any, name: str) -> Any:
         try:
             address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()))
-        except HipError as error:
-            raise HipError(f"{error} ({name})") from error
-        return Variable(int(address))
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({name})") from error
+        return DeviceVariable(int(address))
 
     def packed(self, args: list[bytes]) -> Any:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]
@@ -180,7 +174,7 @@ class HipDriver:
     def address(self, memory: HipMemory) -> int:
         return memory.address
 
-    def upload(self, memory: HipMemory | Variable, data: Bytes) -> None:
+    def upload(self, memory: HipMemory | DeviceVariable, data: Bytes) -> None:
         self._copy(memory.address, data.ctypes.data, data.nbytes, self._kind.hipMemcpyHostToDevice)
 
     def download(self, memory: HipMemory, nbytes: int) -> Bytes:
@@ -204,7 +198,7 @@ class HipDriver:
     def is_lost(self) -> bool:
         try:
             _checked(self._hip.hipDeviceSynchronize())
-        except HipError:
+        except HipCallError:
             return True
         return False
 
@@ -218,7 +212,7 @@ class HipDriver:
         return float(_checked(self._hip.hipEventElapsedTime(begin, end))) * 1e-3
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """One launch after the other: a kernel that is quicker than its launch is measured as slow as that."""
+        """Launch repeatedly. A kernel that is faster than its launch appears as slow as the launch."""
 
         def all_of_them() -> None:
             for _ in range(count):
@@ -231,15 +225,15 @@ class HipDriver:
 
 
 @dataclass(frozen=True)
-class Variable:
-    """A variable of a module."""
+class DeviceVariable:
+    """The memory of a variable of a module."""
 
     address: int
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as HIP shows it: name, target (``gfx90a``) and bytes of memory."""
+    """A GPU: its name, target (such as "gfx90a") and memory in bytes."""
 
     name: str
     target: str
@@ -248,28 +242,27 @@ class Gpu:
 
 @functools.cache
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs by their numbers.
+    """Return the GPUs, indexed by number.
 
     Raises:
-        HipError: there are none, or ROCm's driver is missing.
+        HipCallError: There is no GPU, or ROCm's driver is missing.
     """
     hip = _hip()
     found = []
     for number in range(_checked(hip.hipGetDeviceCount())):
         properties = _checked(hip.hipGetDeviceProperties(number))
-        # gfx90a:sramecc+:xnack- is a gfx90a; code that names no features runs with any of them.
+        # "gfx90a:sramecc+:xnack-" is a gfx90a. Code built without features runs with all settings of them.
         target = _text(properties.gcnArchName).partition(":")[0]
         found.append(Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
     return tuple(found)
 
 
 def _is_installed() -> bool:
-    """True if hip-python is installed; it is not imported."""
     return importlib.util.find_spec("hip") is not None
 
 
 def gpu_problem() -> Probe | None:
-    """The reason why hip-python cannot be used with an AMD GPU here; None if it can. Never raises."""
+    """Return a failed probe if hip-python or an AMD GPU is missing, otherwise None. Never raises."""
     if not _is_installed():
         return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
     try:
@@ -280,10 +273,10 @@ def gpu_problem() -> Probe | None:
 
 
 def software() -> dict[str, str]:
-    """The GPUs, the versions of driver and runtime, and hip-python.
+    """Describe the GPUs and the versions of driver, runtime and hip-python.
 
     Raises:
-        HipError: there are no GPUs, or ROCm's driver is missing.
+        HipCallError: There is no GPU, or ROCm's driver is missing.
     """
     hip = _hip()
     return {
@@ -299,15 +292,15 @@ def _hip() -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """The values that a call returned beside its error code, if that was success.
+    """Return the values of a HIP call without its error code.
 
     Raises:
-        HipError: it was not.
+        HipCallError: The error code is not success.
     """
     error, *values = result
     if error.value:
         _, text = _hip().hipGetErrorString(error)
-        raise HipError(f"{error.name}: {_text(text)}")
+        raise HipCallError(f"{error.name}: {_text(text)}")
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -316,5 +309,5 @@ def _text(value: Any) -> str:
 
 
 def _dotted(version: int) -> str:
-    """7.1.25424 of 70125424, which is how HIP gives its versions."""
+    """Convert HIP's version number 70125424 into "7.1.25424"."""
     return f"{version // 10_000_000}.{version // 100_000 % 100}.{version % 100_000}"

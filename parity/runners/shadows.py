@@ -1,4 +1,4 @@
-"""The emulator that shows what roundings matter to code of a target, whatever device that code runs on."""
+"""Finds an emulator that can repeat launches of a target with other roundings, for any device of that target."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import functools
 
 from parity.errors import ParityError
 from parity.runners.base import Evidence, Runner
-from parity.runners.capabilities import Shadowing
-from parity.runners.registry import probed, runner, runners
+from parity.runners.capabilities import SupportsShadows
+from parity.runners.registry import probe_runner, runner, runners
 
-__all__ = ["shadowing"]
+__all__ = ["shadow_session"]
 
 
 @functools.cache
-def shadowing(target: str) -> Shadowing | None:
-    """A session that executes code of a target with other roundings; None if no runner that is installed has one."""
+def shadow_session(target: str) -> SupportsShadows | None:
+    """Open a session that executes shadow runs for a target; None if no installed runner provides one."""
     for name in runners():
         try:
             found = runner(name)
-        except ParityError:  # a plug-in that cannot be used is said elsewhere
+        except ParityError:  # parity doctor reports defective plug-ins
             continue
         if not isinstance(found, Runner) or found.evidence != Evidence.EMULATED or target not in found.targets():
             continue
-        if probed(found).available:
+        if probe_runner(found).available:
             session = found.open(target, checked=False)
-            if isinstance(session, Shadowing):
+            if isinstance(session, SupportsShadows):
                 return session
     return None

@@ -79,7 +79,7 @@ def test_the_matrix_has_a_row_for_each_kernel_and_column(results):
 
 
 def test_what_kernels_cost_is_a_table_of_each_case_and_target(run):
-    found = run.build().measure()
+    found = parity.measure(run.build())
     frame = found.frame()
     assert len(frame) == len(found.measurements) > 0
     assert {*frame.target} == {"gfx1100", "gfx90a"} and {*frame.evidence} == {"emulated"}
@@ -117,7 +117,7 @@ def test_what_changed_between_two_runs_is_told_case_by_case(results, suite, fold
 
 
 def test_a_recording_is_replayed_and_judged(run, results, folder):
-    recorded = run.build().record(folder / "wrong.zip")
+    recorded = parity.record(run.build(), folder / "wrong.zip")
     assert not recorded.stopped and len(recorded.cases) == len(results.records)
     replayed = parity.replay(recorded.file, "affine_u8", suite=run.suite)
     assert {each.records[0].kernel for each in replayed.failures} == {"affine_u8"}
@@ -125,7 +125,7 @@ def test_a_recording_is_replayed_and_judged(run, results, folder):
 
 
 def test_what_executes_here_is_measured(run):
-    measured = run.build().measure()
+    measured = parity.measure(run.build())
     assert not measured.stopped
     kernels = [entry.kernel for entry in run.entries]
     assert {(m.kernel, m.target) for m in measured.measurements} == {*itertools.product(kernels, run.targets)}

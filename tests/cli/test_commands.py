@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import parity as package
-from parity.cli.terminal import print_json
+from parity.cli.shared.terminal import print_json
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +132,7 @@ def test_build_counts_what_is_alike_in_a_file(parity, tmp_path, monkeypatch):
     result = parity("build", "--kernels", ".", "--target", "gfx1100")
     lines = [line for line in result.out.splitlines() if "could not be mapped" in line]
     assert result.code == 0 and len(lines) == 9
-    assert lines[-1] == "k.cu: 4 more places like these (could not be mapped to HIP), all of them with --json"
+    assert lines[-1] == "k.cu: 4 more places like these (could not be mapped to HIP); --json lists them all"
     (built,) = json.loads(parity("build", "--kernels", ".", "--target", "gfx1100", "--json").out)
     assert len(built["unmapped"]) == 12
 
@@ -176,7 +176,7 @@ def test_doctor_says_which_nvcc_it_is_or_what_installs_one(parity, monkeypatch, 
     (tmp_path / "nvcc").write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.7, V13.7.21'\n")
     (tmp_path / "nvcc").chmod(0o755)
     assert nvcc()["found"] == f"13.7.21, {tmp_path}/nvcc (on PATH)"
-    monkeypatch.setattr("parity.compilers.nvcc._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
     assert nvcc()["advice"].startswith("only for CUDA targets: python -m pip install 'parity-harness[nvcc]'")
 
 
@@ -194,9 +194,11 @@ def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
 
 
 def test_doctor_says_what_to_install(parity, monkeypatch):
-    from parity.runners.emulated import Emulated
+    from parity.runners.emulated import EmulatedRunner
 
-    monkeypatch.setattr(Emulated, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang"))
+    monkeypatch.setattr(
+        EmulatedRunner, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang")
+    )
     result = parity("doctor")
     assert result.code == 0
     assert "no compiler; python -m pip install ziglang" in result.out
@@ -252,7 +254,11 @@ def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
 def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
     (tmp_path / "größe").mkdir()
     result = subprocess.run(
-        [sys.executable, "-c", f"from parity.cli.terminal import output; output().print({str(tmp_path / 'größe')!r})"],
+        [
+            sys.executable,
+            "-c",
+            f"from parity.cli.shared.terminal import output; output().print({str(tmp_path / 'größe')!r})",
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.runners import recording as module
-from parity.runners.recording import read_recording, write_recording
+from parity.runners import recording_file as module
+from parity.runners.recording_file import read_recording, write_recording
 
 SELECTORS = ("unary.neg", "unary.exp")
 NEG_KERNELS, KERNELS = 5, 10
@@ -89,15 +89,15 @@ HELD = """
 import os, time
 from parity.runners import emulated
 
-class Emulated(emulated.Emulated):
+class Emulated(emulated.EmulatedRunner):
     def open(self, target, *, checked=True):
         session = super().open(target, checked=checked)
         execute = session._execute  # which draws no result, too, where a recording is made
 
-        def held(code, launch, *more):
-            while launch.kernel.startswith(os.environ.get("HELD", "none")):
+        def held(request, **options):
+            while request.launch.kernel.startswith(os.environ.get("HELD", "none")):
                 time.sleep(1)
-            return execute(code, launch, *more)
+            return execute(request, **options)
 
         session._execute = held
         return session
@@ -142,7 +142,7 @@ def test_a_recording_that_was_killed_continues_and_leaves_the_same_file(parity, 
         file.write(b"0123 a line that was cut o")
     result = parity("record", "-o", path, *SELECTORS, *EMULATED)
     assert result.code == 0
-    assert f"resuming: {NEG_KERNELS} of {KERNELS} kernels are there" in result.err
+    assert f"resuming: {NEG_KERNELS} of {KERNELS} kernels are done" in result.err
     assert path.read_bytes() == recorded.read_bytes()
     assert list(tmp_path.glob("*killed*")) == [path]
 
@@ -160,7 +160,7 @@ def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, he
     assert match, told
     assert int(match[1]) == NEG_KERNELS
     anew = parity("record", "-o", path, *SELECTORS, *EMULATED, "--seed", "1")
-    assert "is of another recording, which differs in seed (0 there, 1 here)" in anew.err
+    assert "belongs to another recording, which differs in seed (0 there, 1 here)" in anew.err
     assert read_recording(path).head["seed"] == 1
     assert not partial.exists()
 
@@ -218,8 +218,8 @@ def without_comment(name, data):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (flipped, "was altered: outputs/gfx1100/unary.bin does not fit its checksum"),
-        (unsealed, "was altered: its head.json does not fit its seal"),
+        (flipped, "was altered: outputs/gfx1100/unary.bin does not match its checksum"),
+        (unsealed, "was altered: its head.json does not match its seal"),
         (newer, "has version 2 of the format"),
         (without_comment, "not a recording of parity"),
     ],

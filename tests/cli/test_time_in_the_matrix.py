@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from parity.runners.recording import MEASUREMENTS, read_recording, write_recording
+from parity.runners.recording_file import MEASUREMENTS, read_recording, write_recording
 
 FEW = ("--target", "gfx1100", "--examples", "2")
 
@@ -36,7 +36,7 @@ def test_what_was_measured_with_a_recording_is_shown_by_its_replay(parity, tmp_p
     write_recording(spoilt, recording.head, recording.code().values(), recording.cases, {MEASUREMENTS: b"{}"})
     result = parity("run", "--runner", f"recorded={spoilt}", "uneg_f32")
     assert result.code == 0
-    assert "what was measured is not shown: bench.json of recorded=" in result.err
+    assert "the recorded measurements are not shown: bench.json of recorded=" in result.err
     assert "instr." not in result.out
 
 

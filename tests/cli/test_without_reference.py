@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from parity.engine import read_record
-from parity.runners import probed, runner
-from parity.runners.recording import read_recording, write_recording
+from parity.runners import probe_runner, runner
+from parity.runners.recording_file import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
 
@@ -194,10 +194,10 @@ def test_roundings_of_another_instruction_sequence_are_no_fault(mine, parity, ed
 
 
 SHAM = '''
-from parity.runners.emulated import Emulated
+from parity.runners.emulated import EmulatedRunner
 
 
-class Sham(Emulated):
+class Sham(EmulatedRunner):
     """Said to be a CUDA device: it executes what is built for gfx1030."""
     name, vendor = "sham", "cuda"
     def targets(self): return ("gfx1030",)
@@ -264,7 +264,9 @@ def test_a_test_of_one_s_own_names_both_sides(mine):
         ParityCheck()(**{**both, "runner": "emulated"})
 
 
-@pytest.mark.skipif(not probed(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'")
+@pytest.mark.skipif(
+    not probe_runner(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'"
+)
 def test_a_folder_of_cuda_kernels_needs_neither_a_gpu_nor_a_reference(mine, parity):
     """CUDA's side is executed on the CPU, without being asked for; faults of the port alone are found."""
     result = parity("run", *TARGET, "--examples", "4")
@@ -314,6 +316,6 @@ def test_what_cuda_leaves_undefined_is_its_own_failure_and_judges_nobody(tmp_pat
     monkeypatch.chdir(tmp_path)
     result = parity("run", "--runner", "ptx", "--runner", "emulated", *TARGET, "--examples", "2")
     assert "FAIL  down_f32 on sm_90 (emulated): undefined value" in result.out, result.out + result.err
-    assert "what is left in out depends on an undefined value" in result.out and "shfl.sync.down" in result.out
+    assert "the result in out depends on an undefined value" in result.out and "shfl.sync.down" in result.out
     assert "down_f32 on gfx1100" not in result.out and "not judged: " in result.err, result.out + result.err
     assert re.search(r"first +f32 .*pass +2/2", result.out), result.out

@@ -9,11 +9,11 @@ import threading
 
 import pytest
 
-from parity.engine import recording_journal
-from parity.engine.recording import Finished
+from parity.engine import outcome_journal
+from parity.engine.outcomes import FinishedTask
 from parity.errors import UsageError
 from parity.model.launch import Fault
-from parity.runners.recording import RecordedCase
+from parity.runners.recording_file import RecordedCase
 
 PLAN = {"seed": 0, "environment": {"sources": {"unary.cu": "ab" * 32}, "versions": {"numpy": "2.0"}}}
 
@@ -26,20 +26,20 @@ def case(number: int, fault: Fault | None = None) -> RecordedCase:
 @pytest.fixture
 def path(tmp_path):
     """A journal of two tasks."""
-    with recording_journal(tmp_path / "some.zip.partial", PLAN) as journal:
-        journal.add(Finished.of(3, [case(3), case(200)]))
-        journal.add(Finished.of(1, [case(1, Fault("crash", "gone\nfor ever", True))]))
+    with outcome_journal(tmp_path / "some.zip.partial", PLAN) as journal:
+        journal.add(FinishedTask.of(3, [case(3), case(200)]))
+        journal.add(FinishedTask.of(1, [case(1, Fault("crash", "gone\nfor ever", True))]))
     return journal.path
 
 
 def test_what_was_added_is_there_again(path):
-    with recording_journal(path, PLAN) as journal:
+    with outcome_journal(path, PLAN) as journal:
         three, one = journal.entries
         assert (three.task, one.task, journal.other) == (3, 1, "")
         assert three.unpacked() == [case(3), case(200)]
         assert one.cases[0].fault == Fault("crash", "gone\nfor ever", True)
-        journal.add(Finished.of(0, []))
-    assert len(recording_journal(path, PLAN).entries) == 3
+        journal.add(FinishedTask.of(0, []))
+    assert len(outcome_journal(path, PLAN).entries) == 3
 
 
 def test_a_line_that_was_cut_off_anywhere_costs_its_task_only(path):
@@ -47,25 +47,25 @@ def test_a_line_that_was_cut_off_anywhere_costs_its_task_only(path):
     last = data[:-1].rindex(b"\n") + 1
     for end in (last, last + 1, last + 40, *range(last + 76, len(data), 23), len(data) - 1):
         path.write_bytes(data[:end])
-        with recording_journal(path, PLAN) as journal:
+        with outcome_journal(path, PLAN) as journal:
             assert [entry.task for entry in journal.entries] == [3]
-            journal.add(Finished.of(1, [case(1)]))
-        with recording_journal(path, PLAN) as journal:
+            journal.add(FinishedTask.of(1, [case(1)]))
+        with outcome_journal(path, PLAN) as journal:
             assert journal.entries[-1].unpacked() == [case(1)]
 
 
 def test_a_line_that_was_altered_is_dropped_with_all_behind_it(path):
     head, first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(head + first.replace(b"x=3", b"x=4") + second)
-    assert len(recording_journal(path, PLAN).entries) == 0
+    assert len(outcome_journal(path, PLAN).entries) == 0
 
 
 def test_the_journal_of_another_plan_is_begun_anew_and_told(path):
     other = {**PLAN, "seed": 1, "environment": {**PLAN["environment"], "sources": {"unary.cu": "cd" * 32}}}
-    with recording_journal(path, other) as journal:
+    with outcome_journal(path, other) as journal:
         assert not journal.entries
         assert journal.other == "seed (0 there, 1 here), environment: sources: unary.cu"
-    with recording_journal(path, other) as journal:
+    with outcome_journal(path, other) as journal:
         assert journal.other == ""
 
 
@@ -74,39 +74,39 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     path = tmp_path / "some.zip.partial"
     path.write_text(text)
     with pytest.raises(UsageError, match="is not the journal of a recording"):
-        recording_journal(path, PLAN)
+        outcome_journal(path, PLAN)
     assert path.read_text() == text
 
 
 def test_two_recordings_do_not_share_a_journal(path):
-    with recording_journal(path, PLAN), pytest.raises(UsageError, match="another process is writing to"):
-        recording_journal(path, PLAN)
+    with outcome_journal(path, PLAN), pytest.raises(UsageError, match="another process is writing to"):
+        outcome_journal(path, PLAN)
 
 
 def test_a_full_disk_costs_what_did_not_fit_only(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with pytest.raises(UsageError, match="cannot write"), recording_journal(path, PLAN) as journal:
+        with pytest.raises(UsageError, match="cannot write"), outcome_journal(path, PLAN) as journal:
             resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, hard))
-            journal.add(Finished.of(0, [case(0)]))
+            journal.add(FinishedTask.of(0, [case(0)]))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    with recording_journal(path, PLAN) as journal:
+    with outcome_journal(path, PLAN) as journal:
         assert [entry.task for entry in journal.entries] == [3, 1]
 
 
 def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot write .*choose another file with -o"):
-        recording_journal(tmp_path / "file" / "some.zip.partial", PLAN)
+        outcome_journal(tmp_path / "file" / "some.zip.partial", PLAN)
 
 
 def test_an_interrupt_in_the_middle_of_a_write_does_not_miscount(tmp_path, monkeypatch):
-    with recording_journal(tmp_path / "some.partial", PLAN) as journal:
+    with outcome_journal(tmp_path / "some.partial", PLAN) as journal:
         # To this thread alone: one of pytest-xdist's could take it, and Python would raise it here at any later time.
         here = threading.get_ident()
         monkeypatch.setattr(os, "fsync", lambda number: signal.pthread_kill(here, signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
-            journal.add(Finished.of(0, [case(1)]))
+            journal.add(FinishedTask.of(0, [case(1)]))
         monkeypatch.undo()
         assert len(journal.entries) == journal.path.read_bytes().count(b"\n") - 1 == 1

@@ -45,7 +45,7 @@ def grows(root: Path, allowed: int) -> None:
 
 
 def test_what_was_not_used_for_longest_goes_first(root):
-    code = "for age in range(6): os.utime(entry(root, age) / cache_limit.SEAL, (1e9 - age, 1e9 - age))"
+    code = "for age in range(6): os.utime(entry(root, age) / cache_eviction.SEAL, (1e9 - age, 1e9 - age))"
     with process(root, f"{code}\nentry(root, 5)") as other:  # the oldest is used again
         assert other.wait(60) == 0
     entries = [Cache(root / "build").folder(digest(str(number))) for number in range(6)]

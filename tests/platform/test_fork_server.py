@@ -77,10 +77,10 @@ def test_servers_that_die_are_an_error(monkeypatch):
 def test_it_ends_with_the_program_and_closed_streams_are_no_error(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity import forkserver\n"
+        "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity.platform import fork_server\n"
         "pool = Processes(1, print)\npool.start()\n"
         "assert pool.schedule(operator.mul, [6, 7], seconds=60).result() == 42\npool.stop()\n"
-        "print(forkserver._server.process.pid, file=sys.stderr)\n"
+        "print(fork_server._server.process.pid, file=sys.stderr)\n"
     )
     command = f"{sys.executable} -X dev {script} >&- 2>{tmp_path / 'said'}"
     code = subprocess.run(command, shell=True, timeout=PATIENCE, check=False).returncode

@@ -1,50 +1,8 @@
-"""Small headers for what tests of frameworks and Torch 7's libraries include."""
+"""Stub headers of frameworks, and headers of host libraries that are absent."""
 
 import numpy as np
 import pytest
 from execution import program
-
-from parity.compilers.nvcc import nvcc
-from parity.errors import MissingTool
-
-TESTS = """
-#include <gtest/gtest.h>
-#include <vector>
-
-template <typename T>
-__global__ void twice(const T* x, T* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
-
-class Twice : public ::testing::Test {
- protected:
-  void SetUp() override { values.resize(32); }
-  void call() { twice<<<1, 32>>>(values.data(), values.data()); }
-  std::vector<float> values;
-};
-TEST_F(Twice, OfNothing) {
-  call();
-  ASSERT_EQ(values[0], 0) << "at " << 0;
-  EXPECT_NEAR(values[1], 0.0, 1e-5);
-}
-template <typename T>
-struct Typed : ::testing::Test { using value_type = T; };
-using Numbers = ::testing::Types<int, double>;
-TYPED_TEST_SUITE(Typed, Numbers);
-TYPED_TEST(Typed, Other) { typename TestFixture::value_type x = 1; EXPECT_EQ(x, TypeParam(1)); }
-struct WithNumber : ::testing::TestWithParam<int> {};
-TEST_P(WithNumber, Same) { twice<<<1, GetParam()>>>((const int*)nullptr, (int*)nullptr); }
-INSTANTIATE_TEST_SUITE_P(Some, WithNumber, ::testing::Values(1, 2));
-template <typename T>
-__global__ void checked(T* x) { x[0] = 1; }
-template <typename T>
-int failed() {
-  checked<<<1, 1>>>((T*)nullptr);
-  return 0;
-}
-TEST(Plain, Nothing) {
-  EXPECT_TRUE(true) << "never";
-  ASSERT_EQ(0, failed<char>());
-}
-"""
 
 GENERIC = """
 #ifndef THC_GENERIC_FILE
@@ -62,61 +20,6 @@ extern "C" __global__ void NAME(Half, add)(const half_float::half* x, half_float
 }
 #endif
 """
-
-
-CATCH = """
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/catch_template_test_macros.hpp>
-#include <catch2/catch_approx.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <boost/test/unit_test.hpp>
-#include <tuple>
-
-template <typename T, int by>
-__global__ void times(const T* x, T* y) { y[threadIdx.x] = by * x[threadIdx.x]; }
-
-template <int by>
-bool done() {
-  times<int, by><<<1, 32>>>(nullptr, nullptr);
-  return cudaGetLastError() == cudaSuccess;
-}
-TEST_CASE("Of nothing", "[times]") {
-  SECTION("empty") { times<int, 1><<<1, 32>>>(nullptr, nullptr); }
-  REQUIRE(1 == Catch::Approx(1.0));
-  REQUIRE(done<9>());
-  INFO("at " << GENERATE(1, 2));
-}
-TEMPLATE_TEST_CASE("Of types", "", int, float) { times<TestType, 2><<<1, 32>>>(nullptr, nullptr); }
-TEMPLATE_TEST_CASE_SIG("Of both", "", ((typename T, int N), T, N), (int, 3), (double, 4)) {
-  times<T, N><<<1, 32>>>(nullptr, nullptr);
-}
-TEMPLATE_TEST_CASE_SIG("Of numbers", "", ((int N), N), 5, 6) { times<int, N><<<1, 32>>>(nullptr, nullptr); }
-BOOST_AUTO_TEST_SUITE(suite)
-using Types = std::tuple<char, short>;
-BOOST_AUTO_TEST_CASE_TEMPLATE(of_types, T, Types) { times<T, 7><<<1, 32>>>(nullptr, nullptr); BOOST_CHECK(done<10>()); }
-BOOST_AUTO_TEST_CASE(of_nothing) { times<int, 8><<<1, 32>>>(nullptr, nullptr); }
-BOOST_AUTO_TEST_SUITE_END()
-"""
-
-
-@pytest.mark.parametrize("target", ["gfx1100", "sm_90"])
-def test_tests_of_catch2_and_boost_are_built_for_each_type(tmp_path, cache, target):
-    if target == "sm_90":
-        try:
-            nvcc()
-        except MissingTool as error:
-            pytest.skip(str(error))
-    built = program(tmp_path, CATCH, target, cache).built
-    assert not built.translation.left_out and not set(built.translation.empty_headers) - set(built.translation.stubs)
-    kinds = {"int": (1, 2, 3, 5, 6, 8, 9, 10), "float": (2,), "double": (4,), "char": (7,), "short": (7,)}
-    wanted = {built.code_object.symbol(f"times<{kind}, {by}>") for kind, several in kinds.items() for by in several}
-    assert {*built.entries} == wanted and len(wanted) == 12
-
-
-def test_tests_of_googletest_are_built_with_their_kernels(tmp_path, cache):
-    built = program(tmp_path, TESTS, "gfx1100", cache).built
-    assert len(built.entries) == 3
-    assert not built.translation.left_out and not built.translation.empty_headers
 
 
 def test_macros_of_torch_7_and_the_half_of_half_hpp(tmp_path, cache):
@@ -200,11 +103,9 @@ LIBRARIES = """
 #include <cublas_v2.h>
 #include <cudnn.h>
 #include <curand.h>
-#include <mpi.h>
 
 typedef struct Generator hiprandGenerator_t;
 enum cudnnKind_t { ONE };
-static const MPI_Datatype MPI_OWN = MPI_FLOAT;
 struct Context {
   cudnnHandle_t handle;
   float* data;
@@ -214,7 +115,6 @@ static __constant__ struct { float* data; } context;
 __global__ void twice(cublasFillMode_t part) { context.data[threadIdx.x] *= part == CUBLAS_FILL_MODE_FULL ? 2 : 3; }
 void run(Context* all) {
   if (cudnnGetVersion() < 7000) return;
-  MPI_Bcast(all->data, 1, MPI_OWN, 0, MPI_COMM_WORLD);
   twice<<<1, 32>>>(CUBLAS_FILL_MODE_LOWER);
 }
 """
@@ -223,3 +123,52 @@ void run(Context* all) {
 def test_libraries_of_the_host_and_names_like_theirs_that_a_source_defines(tmp_path, cache):
     built = program(tmp_path, LIBRARIES, "gfx1100", cache).built
     assert built.entries and not built.translation.left_out and not built.translation.empty_headers
+
+
+HOST_ONLY = {
+    "googletest": """#include <gtest/gtest.h>
+class Twice : public ::testing::Test { protected: void SetUp() override { y = nullptr; } float* y; };
+TEST_F(Twice, Runs) { twice<<<1, 32>>>(y); ASSERT_EQ(y[0], 0) << "at " << 0; }
+""",
+    "catch2": """#include <catch2/catch_test_macros.hpp>
+TEST_CASE("Twice") { SECTION("runs") { twice<<<1, 32>>>((float*)nullptr); REQUIRE(1 == Catch::Approx(1)); } }
+""",
+    "doctest": """#include <doctest/doctest.h>
+TEST_CASE("Twice") { twice<<<1, 32>>>((float*)nullptr); CHECK(1 == doctest::Approx(1)); }
+""",
+    "boost": """#include <boost/test/unit_test.hpp>
+BOOST_AUTO_TEST_SUITE(suite)
+BOOST_AUTO_TEST_CASE(runs) { twice<<<1, 32>>>((float*)nullptr); BOOST_CHECK(true); }
+BOOST_AUTO_TEST_SUITE_END()
+""",
+    "spdlog": """#include <spdlog/spdlog.h>
+struct Log { inline static std::shared_ptr<spdlog::logger> logger; };
+void run(float* y) { Log::logger->info("{}", 1); SPDLOG_INFO("{}", 2); twice<<<1, 32>>>(y); }
+""",
+    "mpi": """extern "C" {
+#include <mpi.h>
+}
+struct Grid { MPI_Comm comm; int rows; };
+__global__ void filled(float* y, Grid grid) { y[threadIdx.x] = grid.rows; }
+void run(float* y, Grid grid) {
+  MPI_Status status;
+  MPI_Recv(y, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
+  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) twice<<<1, 32>>>(y);
+}
+""",
+    "protobuf": """#include "nets/pooling.pb.h"
+void run(const nets::Pooling& given, float* y) { if (given.has_method()) twice<<<1, 32>>>(y); }
+""",
+    "opencv": """#include <opencv2/opencv.hpp>
+__global__ void copied(const uchar* x, uchar* y) { y[threadIdx.x] = x[threadIdx.x]; }
+void run(cv::Mat& image, float* y) { cv::cvtColor(image, image, cv::COLOR_BGR2GRAY); twice<float><<<1, 32>>>(y); }
+""",
+}
+
+
+@pytest.mark.parametrize("library", HOST_ONLY)
+def test_absent_host_library_leaves_kernels_in_the_build(library, tmp_path, cache):
+    kernel = "template <class T> __global__ void twice(T* y) { y[threadIdx.x] *= 2; }\n"
+    built = program(tmp_path, kernel + HOST_ONLY[library], "gfx1100", cache).built
+    assert built.code_object.symbol("twice<float>") in built.entries
+    assert len(built.entries) == 1 + HOST_ONLY[library].count("__global__")

@@ -1,13 +1,13 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
-import sys
-
 import numpy as np
 import pytest
 from execution import program
 
-from parity.build.builder import build
-from parity.build.module_store import MissingKernel
+from parity.build import compilation
+from parity.build.loaded_modules import MissingKernel
+from parity.build.modules import build
+from parity.build.settings import BuildProgress
 from parity.compilers import clang
 from parity.compilers.diagnostics import Diagnostic
 from parity.emulator import FailedAssertion
@@ -771,7 +771,7 @@ def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_pat
     )
     told: list[str] = []
     own = Cache(tmp_path / "cache")  # what is there already is not compiled
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, trying=told.append)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildProgress(retrying=told.append))
     assert not one.error, one.error
     assert [each.flag for each in one.switches] == ['#include "ball.cu"']
     # As it is, without the header, without the host's function, with the file.
@@ -922,28 +922,6 @@ extern "C" __global__ void k(int* x, size_t n) {
     assert has(built(source), "k")
 
 
-def test_spdlog_is_a_library_of_the_host(built):
-    one = built("""#include "spdlog/sinks/basic_file_sink.h"
-#include "spdlog/spdlog.h"
-#define SAY(...) Log::get()->warn(__VA_ARGS__)
-struct Log {
-  static void init(spdlog::level::level_enum level = spdlog::level::trace) {
-    std::vector<spdlog::sink_ptr> sinks{std::make_shared<spdlog::sinks::basic_file_sink_mt>("a.log", true)};
-    logger = std::make_shared<spdlog::logger>("mine", begin(sinks), end(sinks));
-    logger->set_level(level);
-    spdlog::register_logger(logger);
-    spdlog::set_default_logger(spdlog::basic_logger_mt("a", "b"));
-    SPDLOG_INFO("{} of {}", 1, 2);
-  }
-  static std::shared_ptr<spdlog::logger>& get() { return logger; }
-  inline static std::shared_ptr<spdlog::logger> logger;
-};
-struct Rows { int n; __host__ __device__ int of(int i) const { return n * i; } void say() const { SAY("{}", n); } };
-__global__ void fill(int* x, Rows rows) { x[threadIdx.x] = rows.of(1); }
-""")
-    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
-
-
 def test_a_handle_that_a_source_declares_itself(built):
     one = built("""typedef struct curandGenerator_st* curandGenerator_t;
 struct Numbers { curandGenerator_t* generator; };
@@ -953,21 +931,6 @@ void draw(Numbers numbers, float* x) { curandGenerateUniform(*numbers.generator,
 __global__ void fill(int* x) { x[threadIdx.x] = 1; }
 """)
     assert has(one, "fill") and not one.translation.left_out
-
-
-def test_mpi_is_a_library_of_the_host_even_as_one_of_c(built):
-    one = built("""extern "C" {
-#include <mpi.h>
-}
-struct Grid { MPI_Comm comm; int rows; };
-__global__ void fill(float* x, Grid grid) { x[threadIdx.x] = grid.rows; }
-void run(float* x, Grid grid) {
-  MPI_Status status;
-  MPI_Recv(x, 4, MPI_FLOAT, 0, 0, grid.comm, &status);
-  if (MPI_Comm_rank(MPI_COMM_WORLD, &grid.rows) == MPI_SUCCESS) fill<<<1, 4>>>(x, grid);
-}
-""")
-    assert has(one, "fill") and not one.translation.left_out and not one.translation.empty_headers
 
 
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
@@ -1221,9 +1184,9 @@ def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, 
     (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
     (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
     told = []
-    monkeypatch.setattr(sys.modules["parity.build.builder"], "_MOST_COMPILATIONS", 1)
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    monkeypatch.setattr(compilation, "_MOST_COMPILATIONS", 1)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
     assert (one.error.findings[0].name, told) == ("one", [])
     monkeypatch.undo()
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
     assert (one.error, told) == (None, ["m gfx1100, compilation 2"])

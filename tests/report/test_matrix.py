@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Status, Verdict
-from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
+from parity.engine import NOT_RECORDED, CaseRecord, Column, CrossVendorComparison, Provenance, records_without_code
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
-from parity.report import State, as_csv, as_json, document, make_matrix, markdown, plain, summary
+from parity.report import CellState, PrintableMatrix, as_csv, as_json, document, make_matrix, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
 
 GFX = Column("emulated", "gfx1100", "emulated")
@@ -42,7 +42,7 @@ def cell(matrix, kernel):
 
 def test_a_kernel_without_an_executed_case_is_never_a_pass(entries):
     matrix = matrix_of(entries, [])
-    assert {cell.state for cell in matrix.cells()} == {State.NOT_RUN}
+    assert {cell.state for cell in matrix.cells()} == {CellState.COULD_NOT_RUN}
     assert "NOT RUN" in plain(matrix)
     assert "pass " not in plain(matrix)
     assert "10 not run" in summary(matrix)
@@ -62,7 +62,7 @@ def test_files_tell_what_could_not_run_from_what_is_no_part_of_the_run(entries, 
 
 def test_unsupported_cases_are_not_executed_cases(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.UNSUPPORTED))])
-    assert cell(matrix, entries[0].kernel).state is State.UNSUPPORTED
+    assert cell(matrix, entries[0].kernel).state is CellState.UNSUPPORTED
     assert matrix.executed == 0
 
 
@@ -73,7 +73,7 @@ def test_passing_cases_add_up(entries):
         passing(divergences=("D2",)),
     ]
     found = cell(matrix_of(entries, [record(entries[0], v) for v in verdicts]), entries[0].kernel)
-    assert (found.state, found.run, found.passed, found.worst, found.beyond_observed) == (State.PASS, 3, 3, 0.5, 1)
+    assert (found.state, found.run, found.passed, found.worst, found.beyond_observed) == (CellState.PASS, 3, 3, 0.5, 1)
     assert found.divergences == ("D2", "D10")
 
 
@@ -81,7 +81,7 @@ def test_one_failing_case_fails_its_kernel_and_the_run(entries):
     verdicts = [passing(0.2), Verdict(Status.FAIL, "value", budget=math.inf), Verdict(Status.TIMEOUT, "timeout")]
     matrix = matrix_of(entries, [record(entries[0], v) for v in verdicts])
     found = cell(matrix, entries[0].kernel)
-    assert (found.state, found.run, found.passed, found.failed) == (State.FAIL, 3, 1, 2)
+    assert (found.state, found.run, found.passed, found.failed) == (CellState.FAIL, 3, 1, 2)
     assert found.failures == {"value": 1, "timeout": 1}
     assert matrix.failed
 
@@ -94,7 +94,7 @@ def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
     first, second, *_ = entries
     matrix = matrix_of(entries, [record(first, passing(0.2)), known(first), known(first, "nan"), known(second)])
     found = cell(matrix, first.kernel)
-    assert (found.state, found.run, found.passed, found.failed) == (State.KNOWN, 3, 1, 0)
+    assert (found.state, found.run, found.passed, found.failed) == (CellState.KNOWN, 3, 1, 0)
     assert found.known == {"value": 1, "nan": 1}
     assert (matrix.executed, matrix.passed, matrix.known, matrix.failed) == (4, 1, 3, False)
     assert "1 passed, 0 failed, 3 known" in summary(matrix)
@@ -104,7 +104,7 @@ def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
 
 def test_a_failure_beside_known_ones_fails(entries):
     matrix = matrix_of(entries, [known(entries[0]), record(entries[0], Verdict(Status.FAIL, "nan"))])
-    assert cell(matrix, entries[0].kernel).state is State.FAIL
+    assert cell(matrix, entries[0].kernel).state is CellState.FAIL
     assert matrix.failed
     assert "nan x1, known: value x1" in plain(matrix)
     assert [row for row in csv.DictReader(as_csv(matrix).splitlines()) if row["gfx1100_emulated_known"] == "value 1"]
@@ -112,7 +112,7 @@ def test_a_failure_beside_known_ones_fails(entries):
 
 def test_a_missing_kernel_may_be_known(entries):
     missing = replace(record(entries[0], Verdict(Status.MISSING, "missing kernel")), known="known-issues.toml, line 3")
-    assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is State.KNOWN
+    assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is CellState.KNOWN
 
 
 NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
@@ -121,7 +121,7 @@ NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 def test_what_is_taken_as_right_is_neither_a_pass_nor_a_failure(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.TAKEN))] * 3)
     cell = matrix.rows[0].cells[0]
-    assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (State.TAKEN, 3, 0, 0, 0)
+    assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (CellState.TAKEN, 3, 0, 0, 0)
     assert not matrix.failed and matrix.executed == matrix.passed == 0
     assert "taken as right  3" in plain(matrix)
 
@@ -144,8 +144,8 @@ def test_every_other_status_is_a_failure(entries, status):
 def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
-    broken = matrix_of(entries, without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
-    assert {cell.state for cell in broken.cells()} == {State.COMPILE_ERROR}
+    broken = matrix_of(entries, records_without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
+    assert {cell.state for cell in broken.cells()} == {CellState.COMPILE_ERROR}
     assert broken.failed
     assert " 10 failed (10 compile error)," in summary(broken)
     assert " 1 failed (1 missing kernel)," in summary(missing)
@@ -190,7 +190,7 @@ def test_one_case_that_zeros_fail_is_enough(entries):
 
 def test_compiled_only_is_no_pass_and_no_failure(entries):
     matrix = matrix_of(entries, [], columns=[Column("emulated", "gfx90a", "compiled only")])
-    assert {cell.state for cell in matrix.cells()} == {State.COMPILED}
+    assert {cell.state for cell in matrix.cells()} == {CellState.COMPILED}
     assert not matrix.failed
     assert matrix.executed == 0
 
@@ -200,7 +200,7 @@ def test_an_op_of_libraries_is_run_by_them_only(entries, suite):
     library = Column("hipblas", "gfx1100", "library")
     done = replace(record(entry, passing()), runner="hipblas", evidence="library")
     matrix = matrix_of([entry], [done], (GFX, library))
-    assert [each.state for each in matrix.cells()] == [State.NOT_PART, State.PASS]
+    assert [each.state for each in matrix.cells()] == [CellState.NOT_IN_RUN, CellState.PASS]
     assert not matrix.failed
     assert "not run: an op without a kernel" in plain(matrix)
     assert "not run:" not in plain(matrix_of(entries, []))
@@ -243,7 +243,7 @@ def test_json_has_every_kernel_and_no_infinity(entries):
 
 
 def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
-    against = Against(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
+    against = CrossVendorComparison(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
     verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
     for text in (plain, markdown):
         shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))
@@ -332,7 +332,7 @@ def test_a_kernel_that_was_not_recorded_has_neither_cases_nor_times(entries):
     each = {(entry.kernel, GFX): measured(entry.kernel, 1e-4) for entry in entries}
     matrix = matrix_of(entries, records).with_measurements(each)
     states = [(cell.state, cell.measured is not None) for cell in matrix.cells()]
-    assert states[:3] == [(State.NOT_RECORDED, False), (State.PASS, True), (State.NOT_RUN, False)]
+    assert states[:3] == [(CellState.NOT_RECORDED, False), (CellState.PASS, True), (CellState.COULD_NOT_RUN, False)]
     assert not matrix.uncompiled and not matrix.failed
 
 
@@ -345,4 +345,4 @@ def test_instructions_stand_where_there_is_no_time(entries):
 
 def test_a_matrix_is_shown_as_text(entries):
     matrix = matrix_of(entries, [record(entries[0], passing(0.2))])
-    assert str(matrix) == f"{plain(matrix)}\n{summary(matrix)}"
+    assert str(PrintableMatrix.from_matrix(matrix)) == f"{plain(matrix)}\n{summary(matrix)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from parity.application import columns
+from parity.application import select_columns
 from parity.cli.doctor import facts
 from parity.errors import NotAvailable, UsageError
-from parity.runners import Evidence, Runner, available, kernel_runner, problems, runner, runners
+from parity.runners import Evidence, Runner, available, kernel_runner, plugin_conflicts, runner, runners
 
 LIBRARY = """
 import numpy as np
@@ -48,12 +48,12 @@ def test_listing_runners_imports_nothing(install):
         ("class Another: pass", "lacks_the_class", "cannot be loaded: AttributeError"),
         ("class Other:\n    name = 'other'\n", "lacks_methods", r"lacks the methods probe, targets, open .* evidence"),
         (LIBRARY.replace("def compute", "def cmpute"), "lacks_compute", r"lacks the method open \(for .* or compute"),
-        (LIBRARY.replace("'other'", "'another'"), "has_another_name", "its name has to be 'other', and is 'another'"),
-        (LIBRARY.replace("LIBRARY", "HARDWARE"), "claims_hardware", "its evidence has to be 'library'"),
+        (LIBRARY.replace("'other'", "'another'"), "has_another_name", "its name must be 'other', not 'another'"),
+        (LIBRARY.replace("LIBRARY", "HARDWARE"), "claims_hardware", "its evidence must be 'library'"),
         (
             LIBRARY.replace("'host'", "'intel'"),
             "has_no_vendor",
-            "vendor has to be 'amd' or 'cuda' or 'host', and is 'i",
+            "vendor must be 'amd' or 'cuda' or 'host', not 'i",
         ),
         (
             LIBRARY.replace("LIBRARY", "RECORDED").replace("def compute", "def open"),
@@ -63,10 +63,10 @@ def test_listing_runners_imports_nothing(install):
         (
             LIBRARY.replace("def compute", "recording = {}\n    def compute"),
             "has_a_recording",
-            "it has a recording, so its evidence has to be 'recorded'",
+            "it has a recording, so its evidence must be 'recorded'",
         ),
         (LIBRARY.replace("Probe(True)", "1 / 0"), "raises_in_probe", "raises_in_probe.Other raised ZeroDivisionError"),
-        (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other have to be a tuple of words"),
+        (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other must be a tuple of words"),
     ],
 )
 def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, name, says):
@@ -74,7 +74,7 @@ def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, 
     with pytest.raises(NotAvailable, match=says) as error:
         available("other")
     assert name in str(error.value)
-    chosen = columns(["other", "emulated"], ["gfx1100"])
+    chosen = select_columns(["other", "emulated"], ["gfx1100"])
     assert [str(column) for column in chosen.runnable] == ["gfx1100 emulated"]
     assert chosen.problems == (str(error.value),)
     found = {finding.name: finding for finding in facts() if finding.group == "runners"}
@@ -93,14 +93,14 @@ def test_a_name_that_two_packages_want_is_nobody_s(install):
 def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
     install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
     assert isinstance(runner("emulated"), Runner)
-    assert [name for name, _ in problems()] == ["emulated"]
+    assert [name for name, _ in plugin_conflicts()] == ["emulated"]
     (finding,) = [each for each in facts() if each.name == "emulated" and not each.ok]
     assert "taker" in finding.advice
 
 
 def test_what_is_about_kernels_refuses_a_library(install):
     install(LIBRARY, "a_library")
-    with pytest.raises(UsageError, match="parity bench is about kernels, and the runner 'other' has none"):
+    with pytest.raises(UsageError, match="parity bench needs a runner of kernels, but the runner 'other' computes ops"):
         kernel_runner("other", "parity bench")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.engine import Plan, tasks_of
+from parity.engine import Plan, make_tasks
 from parity.errors import UsageError
 from parity.suite.loading import find_suite, load_suite
 
@@ -23,7 +23,7 @@ def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
     rows = [entry for entry in suite.entries if entry.op.library]
     assert {entry.op.name for entry in rows} == {"gemm.matmul"}
     assert "gemm" not in suite.modules and not suite.missing and not suite.problems
-    assert suite.modules_of(suite.entries_of(suite.select(["unary.gelu", "gemm", "affine"]))) == ["affine", "unary"]
+    assert suite.modules_with(suite.entries_in(suite.select(["unary.gelu", "gemm", "affine"]))) == ["affine", "unary"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_worker_reads_the_case_files_of_its_tasks_and_those_that_they_need(fol
     text = (folders / "cases" / "mine.py").read_text()
     (folders / "cases" / "other.py").write_text(text.replace("mine.neg", "mine.other"))
     suite = load_suite(folders / "kernels", folders / "cases")
-    plan = Plan.of(suite, tasks_of(suite.select(["mine.other"]), []), {}, examples=1)
+    plan = Plan.of(suite, make_tasks(suite.select(["mine.other"]), []), {}, examples=1)
     assert list(plan.suite().ops) == ["mine.other"]
     (folders / "cases" / "other.py").write_text("import parity_cases_mine\n" + text.replace("mine.neg", "mine.other"))
     sys.modules.pop("parity_cases_mine")
@@ -152,7 +152,10 @@ def test_the_suite_is_found_from_a_folder_below_the_project(folders):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('include = ["headers"]', r"pyproject.toml: \[tool.parity\]: include has 'headers', which is no folder there"),
+        (
+            'include = ["headers"]',
+            r"pyproject.toml: \[tool.parity\]: include has 'headers', which is not a folder there",
+        ),
         ('kernels = "kernels"\nhip = "port"', "the folder of the port .*port does not exist"),
     ],
 )

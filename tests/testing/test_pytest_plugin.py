@@ -59,7 +59,7 @@ def test_without_parity_nothing_is_imported_or_collected(project):
     (project.folder / "conftest.py").write_text(
         "import sys\n"
         "def pytest_unconfigure():\n"
-        "    print('heavy:', [m for m in ('numpy', 'hypothesis', 'rich', 'parity.suite') if m in sys.modules])\n"
+        "    print('heavy:', [m for m in ('numpy', 'hypothesis', 'rich', 'parity.op') if m in sys.modules])\n"
     )
     code, out = project("-p", "no:hypothesispytest", "-s")
     assert code == 0

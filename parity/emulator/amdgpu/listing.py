@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-from parity.compilers.clang import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError

@@ -1,14 +1,16 @@
-"""Branches, calls, barriers, and what the threads of a warp do together."""
+"""Branches, calls, barriers, and operations of all threads of a warp."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from parity.emulator.instruction import Unknown, Unsupported
-from parity.emulator.ptx.blocks import Block
-from parity.emulator.ptx.operation import END, Operation, call_of, integer, label, parts_of
+from parity.emulator.ptx.basic_blocks import BlockRange
+from parity.emulator.ptx.operands import integer_literal, split_results
+from parity.emulator.ptx.operation import Operation
+from parity.emulator.ptx.translation import END, call_slots, label_name
 
-__all__ = ["CONTROL", "synchronised"]
+__all__ = ["CONTROL", "synchronized_step"]
 
 _EXTERN = {
     "malloc": "memory that is allocated on the device (malloc, new)",
@@ -20,7 +22,7 @@ _EXTERN = {
 
 
 def _bra(o: Operation, words: list[str]) -> None:
-    target = label(o.function, o.item.operands[0])
+    target = label_name(o.function, o.item.operands[0])
     if o.item.operands[0] not in o.function.labels:
         raise Unknown(f"label {o.item.operands[0]}")
     to = f"N({o.n(target)})"
@@ -43,7 +45,7 @@ def _bra(o: Operation, words: list[str]) -> None:
 
 
 def _ways(o: Operation, words: list[str]) -> None:
-    """The choice of ways that have guards (``predicating``): their blocks are counted and noted here."""
+    """Evaluate the condition of converted branches (``if_conversion``); count and note the blocks of their ways."""
     target, among, condition, *sizes = o.item.operands
     there = o.predicate(target)
     lines = [
@@ -56,13 +58,13 @@ def _ways(o: Operation, words: list[str]) -> None:
     first = o.whole.number + 1
     for size, threads in zip(map(int, sizes), ("exec & ~taken", "taken"), strict=True):
         if size:
-            lines.append(f"if ({threads}) {{ {o.whole.ended(Block(size, first), o.numbers)} }}")
+            lines.append(f"if ({threads}) {{ {o.whole.ended(BlockRange(size, first), o.numbers)} }}")
         first += size
     o.step(*lines)
 
 
 def _brx(o: Operation, words: list[str]) -> None:
-    """An indexed branch: threads park at the label of their index."""
+    """An indexed branch: each thread parks at the label of its index."""
     index, table = o.item.operands
     here = o.n(o.whole.number)
     labels = o.function.tables.get(table)
@@ -73,7 +75,7 @@ def _brx(o: Operation, words: list[str]) -> None:
         "{", f"const V<u32> index = {o.source(index, 'u32')}; const Mask on = exec;",
     ]  # fmt: skip
     for i, to in enumerate(labels):
-        lines.append(f"if (const Mask m = on & holds(index == {i}u)) park(t, m, N({o.n(label(o.function, to))}));")
+        lines.append(f"if (const Mask m = on & holds(index == {i}u)) park(t, m, N({o.n(label_name(o.function, to))}));")
     o.step(*lines, "}", f"exec = 0; GO_RESUMED({here});")
 
 
@@ -107,7 +109,7 @@ def _return(o: Operation) -> None:
 
 
 def _call(o: Operation, words: list[str]) -> None:
-    name, arguments, _ = call_of(o.whole, o.item)
+    name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
         raise Unsupported("calls under a guard")
     if name == "vprintf":
@@ -128,7 +130,7 @@ def _call(o: Operation, words: list[str]) -> None:
     if name in o.function.registers:
         raise Unsupported("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise Unsupported(f"the function {name}, which the module declares and does not have")
+        raise Unsupported(f"the function {name}, which the module declares but does not define")
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -139,17 +141,17 @@ def _call(o: Operation, words: list[str]) -> None:
 
 
 def _bar(o: Operation, words: list[str]) -> None:
-    """Barriers of the block, and of threads of a warp."""
+    """Barriers of a block or of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
-        synchronised(o, members, "ordered(c);")
+        synchronized_step(o, members, "ordered(c);")
         return
     if "cluster" in words:
         raise Unsupported("clusters of blocks")
     operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
-        raise Unsupported("barriers that not all threads wait at (bar.arrive)")
+        raise Unsupported("barriers at which some threads do not wait (bar.arrive)")
     if votes:
         target, number, *rest = operands
         predicate = rest[-1]
@@ -159,7 +161,7 @@ def _bar(o: Operation, words: list[str]) -> None:
         count = rest[0] if rest else None
     if count is not None:
         raise Unsupported("barriers of a number of threads")
-    if integer(number) != 0:
+    if integer_literal(number) != 0:
         raise Unsupported("named barriers other than barrier 0")
     _guard_before(o)
     here = o.n(o.whole.number)
@@ -179,8 +181,8 @@ def _bar(o: Operation, words: list[str]) -> None:
     o.step(*lines)
 
 
-def synchronised(o: Operation, members: str, *lines: str) -> None:
-    """The operation that the threads named by a mask do together, when all of them are here."""
+def synchronized_step(o: Operation, members: str, *lines: str) -> None:
+    """Emit a step that runs once all threads in the mask ``members`` have arrived at it."""
     here = o.here
     begin = [
         f"if (scattered(t, {members})) {{ gathered(t, SELF, {members}, {here}); if (c->fault) return 1; }}",
@@ -190,12 +192,12 @@ def synchronised(o: Operation, members: str, *lines: str) -> None:
 
 
 def _members(o: Operation, operand: str) -> str:
-    """The threads that are named by the last operand of an exchange; mostly these are all, and that is known here."""
+    """Return the threads in the last operand of an exchange, as C++. A literal for all threads gives a constant."""
     return "all(ALL)" if o.bits(operand, "b32") == 0xFFFFFFFF else o.source(operand, "b32")
 
 
 def _guard_before(o: Operation) -> None:
-    """Let the threads of the guard come to the operation, and the others go on behind it."""
+    """Let only threads for which the guard holds execute the operation; other threads skip it."""
     if not o.item.modifiers:
         return
     o.step(f"ONLY({o.guard});")
@@ -207,7 +209,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lane = o.bits(b, "b32")
     if mode == "BFLY" and lane is not None and lane < 32 and o.bits(c, "b32") == 31:
@@ -217,7 +219,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         values = [o.source(each, "b32") for each in (a, b, c)]
         value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
         exchange = f"Mask valid; const V<u32> r = {value};"
-    synchronised(
+    synchronized_step(
         o,
         named,
         exchange,
@@ -238,13 +240,13 @@ def _vote(o: Operation, words: list[str]) -> None:
     else:
         value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
         lines.append(o.decide(target, f"holds({value})"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _match(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, members = o.item.operands
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
     if "any" in words:
@@ -253,7 +255,7 @@ def _match(o: Operation, words: list[str]) -> None:
         lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
         lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
         lines.append(o.decide(valid, "every"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _redux(o: Operation, words: list[str]) -> None:
@@ -265,7 +267,7 @@ def _redux(o: Operation, words: list[str]) -> None:
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
     if type_ == "f32":
         raise Unknown(f"instruction {o.item.mnemonic}")
-    synchronised(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+    synchronized_step(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
 
 
 def _activemask(o: Operation, words: list[str]) -> None:
@@ -275,11 +277,11 @@ def _activemask(o: Operation, words: list[str]) -> None:
 def _elect(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, members = o.item.operands
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
     lines.append(o.decide(valid, "holds(leader == IOTA)"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _trap(o: Operation, words: list[str]) -> None:

@@ -12,7 +12,7 @@ __all__ = ["PtxDevice"]
 class PtxDevice(Device):
     """An emulated NVIDIA GPU with its own memory. See ``Device`` for the arguments.
 
-    The seed of a launch draws the order of threads of a warp that diverge.
+    ``LaunchOptions.seed`` also permutes the order of the diverged threads of a warp.
     """
 
     _language: Language = Ptx()

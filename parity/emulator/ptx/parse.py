@@ -1,4 +1,4 @@
-"""From a PTX text to its functions, their instructions, and the variables of the module.
+"""Parses PTX into functions, their instructions, and the variables of the module.
 
 Source of the syntax: PTX ISA, chapters "Syntax" and "State Spaces, Types, and Variables".
 """
@@ -11,24 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from parity.compilers.nvcc import HEADERS_ALIAS
+from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
 __all__ = [
     "BRANCHES",
-    "Function",
-    "Text",
-    "Variable",
-    "called_by",
+    "FunctionText",
+    "PtxFunction",
+    "PtxVariable",
+    "called_names",
     "file_names",
-    "function",
     "function_names",
-    "functions",
+    "function_texts",
     "kernel_functions",
     "module_variables",
+    "parse_function",
     "size_of",
-    "split",
+    "split_operands",
 ]
 
 _NAME = r"[A-Za-z_$%][\w$]*"
@@ -61,14 +61,14 @@ _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
 BRANCHES = ("bra", "brx", "ret", "exit")
-"""The instructions behind which a basic block ends, beside calls."""
+"""The instructions that end a basic block, apart from calls."""
 
 
 @dataclass(frozen=True)
-class Variable:
-    """A variable, or a parameter, of ``size`` bytes; ``value`` is its initial value as the text has it.
+class PtxVariable:
+    """A variable or parameter of ``size`` bytes. ``value`` is the text of its initializer.
 
-    ``space`` is global, const, shared, local or param. A size of 0 is that of an ``extern`` array.
+    ``space`` is global, const, shared, local or param. An ``extern`` array has size 0.
     """
 
     name: str
@@ -80,8 +80,8 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Text:
-    """The lines of one function, from the first of its head to its last brace; ``line`` is its line in the listing."""
+class FunctionText:
+    """The text of a function with its head, which starts at ``line`` of the listing."""
 
     name: str
     entry: bool
@@ -92,21 +92,21 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function with its code.
+class PtxFunction:
+    """A parsed function.
 
-    ``items`` in order, a ``str`` is a label. ``registers`` are the types of the virtual registers, by name; one that is
-    declared in an inner scope has a number in its name. ``variables`` are those declared inside, ``tables`` the lists
-    of labels for indexed branches.
+    ``items`` are instructions and, as ``str``, labels. ``registers`` maps virtual registers to their types; the name of
+    a register in an inner scope gets a number. ``variables`` are declared in the function, ``tables`` are lists of
+    labels for indexed branches.
     """
 
     name: str
     entry: bool
-    results: tuple[Variable, ...]
-    parameters: tuple[Variable, ...]
+    results: tuple[PtxVariable, ...]
+    parameters: tuple[PtxVariable, ...]
     items: tuple[Instruction | str, ...]
     registers: dict[str, str] = field(repr=False)
-    variables: tuple[Variable, ...]
+    variables: tuple[PtxVariable, ...]
     tables: dict[str, tuple[str, ...]]
 
     @functools.cached_property
@@ -117,7 +117,7 @@ class Function:
 
 @functools.cache
 def size_of(type_: str) -> int:
-    """The bytes of a value of a type such as ``u32``, ``f16x2``, ``pred``."""
+    """Return the size in bytes of a type such as ``u32``, ``f16x2`` or ``pred``."""
     if type_ == "pred":
         return 1
     digits = re.sub(r"\D", " ", type_.replace("x2", "")).split()
@@ -126,13 +126,13 @@ def size_of(type_: str) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def functions(ptx: str) -> dict[str, Text]:
-    """The texts of all functions that have a body, by name.
+def function_texts(ptx: str) -> dict[str, FunctionText]:
+    """Return the texts of all functions with a body, by name.
 
     Raises:
-        UsageError: the text is cut off inside a function.
+        UsageError: The PTX is truncated inside a function.
     """
-    found: dict[str, Text] = {}
+    found: dict[str, FunctionText] = {}
     line, counted = 1, 0
     for head in _HEAD.finditer(ptx):
         begin = ptx.find("{", head.end())
@@ -143,7 +143,7 @@ def functions(ptx: str) -> dict[str, Text]:
         line += ptx.count("\n", counted, head.start())
         counted = head.start()
         text = ptx[head.start() : end]
-        found[head["name"]] = Text(
+        found[head["name"]] = FunctionText(
             head["name"], head["kind"] == "entry", text, line, head["results"] or "", head["parameters"] or ""
         )
     return found
@@ -155,49 +155,49 @@ def _closing(ptx: str, begin: int, name: str) -> int:
         depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if not depth and brace[0] == "}":
             return brace.end()
-    raise UsageError(f"the PTX is cut off in function {name!r}: compile again")
+    raise UsageError(f"the PTX is truncated in function {name!r}: compile again")
 
 
 @functools.lru_cache(maxsize=64)
-def kernel_functions(ptx: str, name: str) -> tuple[Text, ...]:
-    """The text of kernel ``name``, and those of all functions it can call.
+def kernel_functions(ptx: str, name: str) -> tuple[FunctionText, ...]:
+    """Return the text of a kernel and the texts of all functions that it can call.
 
     Raises:
-        UsageError: there is no such kernel.
+        UsageError: The kernel does not exist.
     """
-    texts = functions(ptx)
+    texts = function_texts(ptx)
     if name not in texts or not texts[name].entry:
-        raise UsageError(f"the PTX has no code for kernel {name!r}: it was cut off or belongs to another module")
-    found: dict[str, Text] = {}
+        raise UsageError(f"the PTX has no code for kernel {name!r}: it is truncated or belongs to another module")
+    found: dict[str, FunctionText] = {}
     waiting = [name]
     while waiting:
         met = waiting.pop()
         if met not in found and met in texts:
             found[met] = texts[met]
-            waiting += called_by(texts[met].text)
+            waiting += called_names(texts[met].text)
     return tuple(found.values())
 
 
 _CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?({_NAME})")
 
 
-def called_by(text: str) -> list[str]:
-    """The names that a function calls, in the order of the text."""
+def called_names(text: str) -> list[str]:
+    """Return the names of the functions that a text calls, in order."""
     return list(dict.fromkeys(_CALL.findall(text)))
 
 
 @functools.lru_cache(maxsize=8)
 def file_names(ptx: str) -> dict[int, str]:
-    """The source files by their numbers in ``.loc``."""
+    """Return the source files by their numbers in ``.loc``."""
     return {int(number): name for number, name in _FILE.findall(ptx)}
 
 
 @functools.lru_cache(maxsize=8)
-def module_variables(ptx: str) -> dict[str, Variable]:
-    """The variables that are declared outside of functions, in the order of the text."""
-    found: dict[str, Variable] = {}
+def module_variables(ptx: str) -> dict[str, PtxVariable]:
+    """Return the variables declared outside of functions, in order."""
+    found: dict[str, PtxVariable] = {}
     at = 0
-    for text in (*functions(ptx).values(), None):
+    for text in (*function_texts(ptx).values(), None):
         end = ptx.find(text.text, at) if text else len(ptx)
         for match in _MODULE.finditer(ptx, at, end):
             declaration = _LINKAGE.sub("", _COMMENT.sub(" ", match[0]).strip().rstrip(";"))
@@ -207,27 +207,27 @@ def module_variables(ptx: str) -> dict[str, Variable]:
 
 
 def function_names(ptx: str) -> list[str]:
-    """The names of the functions that are no kernels."""
-    return [name for name, text in functions(ptx).items() if not text.entry]
+    """Return the names of the functions that are not kernels."""
+    return [name for name, text in function_texts(ptx).items() if not text.entry]
 
 
-def _variables(text: str) -> Iterator[Variable]:
+def _variables(text: str) -> Iterator[PtxVariable]:
     if match := _VARIABLE.fullmatch(text):
         count = 1
         for size in re.findall(r"\[(\d*)\]", match["dims"]):
             count *= int(size or 0)
         value = (match["value"] or "").strip()
         if match["dims"] and not count and value:
-            count = len(split(value.strip("{} \t\n")))
+            count = len(split_operands(value.strip("{} \t\n")))
         type_ = match["type"]
         element = size_of(type_) * int(match["vector"] or 1) if re.search(r"\d", type_) or type_ == "pred" else 8
-        yield Variable(match["name"], match["space"], type_, int(match["align"] or element), element * count, value)
+        yield PtxVariable(match["name"], match["space"], type_, int(match["align"] or element), element * count, value)
 
 
-def parameters_of(text: str) -> tuple[Variable, ...]:
-    """The variables of a list in parentheses."""
+def parse_parameters(text: str) -> tuple[PtxVariable, ...]:
+    """Parse a parameter list in parentheses."""
     inner = _COMMENT.sub(" ", text).strip().removeprefix("(").removesuffix(")")
-    found: list[Variable] = []
+    found: list[PtxVariable] = []
     for part in inner.split(",") if inner.strip() else ():
         part = part.strip()
         if part.startswith(".reg"):
@@ -236,15 +236,15 @@ def parameters_of(text: str) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def function(text: Text, files: dict[int, str]) -> Function:
-    """The code of one function."""
+def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
+    """Parse the code of one function."""
     reader = _Reader(text, files)
     reader.read()
-    return Function(
+    return PtxFunction(
         text.name,
         text.entry,
-        parameters_of(text.results),
-        parameters_of(text.parameters),
+        parse_parameters(text.results),
+        parse_parameters(text.parameters),
         tuple(reader.items),
         reader.registers,
         tuple(reader.variables),
@@ -253,13 +253,13 @@ def function(text: Text, files: dict[int, str]) -> Function:
 
 
 class _Reader:
-    """Reads the statements of a body one after the other."""
+    """Reads the statements of a function body in order."""
 
-    def __init__(self, text: Text, files: dict[int, str]) -> None:
+    def __init__(self, text: FunctionText, files: dict[int, str]) -> None:
         self._text, self._files = text, files
         self.items: list[Instruction | str] = []
         self.registers: dict[str, str] = {}
-        self.variables: list[Variable] = []
+        self.variables: list[PtxVariable] = []
         self.tables: dict[str, tuple[str, ...]] = {}
         self._scopes: list[dict[str, str]] = []
         self._count = 0
@@ -342,7 +342,7 @@ class _Reader:
     def _instruction(self, text: str, line: int) -> Instruction:
         guard, rest = text.split(None, 1) if text.startswith("@") else ("", text)
         parts = rest.split(None, 1)
-        operands = split(parts[1]) if len(parts) > 1 else []
+        operands = split_operands(parts[1]) if len(parts) > 1 else []
         source, header = self._source, self._header
         return Instruction(
             " ".join(text.split()),
@@ -356,7 +356,7 @@ class _Reader:
         )
 
     def _renamed(self, operand: str) -> str:
-        """The operand with the names that registers of inner scopes have."""
+        """Replace the registers of inner scopes in an operand by their unique names."""
         if len(self._scopes) < 2:
             return operand
         return _WORD.sub(lambda match: self._found(match[0]), operand)
@@ -373,11 +373,11 @@ _WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 def _is_header(place: str) -> bool:
     name = PurePath(place.rpartition(":")[0])
-    return not {"include", HEADERS_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
+    return not {"include", CUDA_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
 
 
-def split(text: str) -> list[str]:
-    """The operands of a list, split at the commas outside of brackets and without spaces around them."""
+def split_operands(text: str) -> list[str]:
+    """Split an operand list at commas outside of brackets."""
     parts: list[str] = []
     depth, begin = 0, 0
     for i, letter in enumerate(text):
@@ -393,5 +393,5 @@ def split(text: str) -> list[str]:
 
 
 def names_in(operands: Sequence[str]) -> list[str]:
-    """The words of operands: registers and symbols."""
+    """Return the registers and symbols in operands."""
     return [name for operand in operands for name in _WORD.findall(operand)]

@@ -1,4 +1,4 @@
-// OpenCV, of which device code has the names of types (opencv2/core/hal/interface.h).
+// The types of OpenCV that kernels use: integers (opencv2/core/hal/interface.h) and images.
 #pragma once
 
 typedef unsigned char uchar;
@@ -24,12 +24,6 @@ struct DevPtr {
   __host__ __device__ size_t elemSize() const { return elem_size; }
   __host__ __device__ operator T*() { return data; }
   __host__ __device__ operator const T*() const { return data; }
-};
-template <typename T>
-struct PtrSz : DevPtr<T> {
-  size_t size;
-  __host__ __device__ PtrSz() : size(0) {}
-  __host__ __device__ PtrSz(T* given, size_t count) : DevPtr<T>(given), size(count) {}
 };
 template <typename T>
 struct PtrStep : DevPtr<T> {
@@ -58,16 +52,5 @@ typedef PtrStep<unsigned char> PtrStepb;
 typedef PtrStep<unsigned short> PtrStepus;
 typedef PtrStep<float> PtrStepf;
 typedef PtrStep<int> PtrStepi;
-
-namespace device {
-__host__ __device__ inline int divUp(int total, int grain) { return (total + grain - 1) / grain; }
-// opencv2/core/cuda/cuda_compat.hpp: vector types as CUDA 13 has them under other names.
-namespace compat {
-using ::double4;
-using ::make_double4;
-using double4Compat = ::double4;
-__host__ __device__ inline double4 make_double4_compat(double x, double y, double z, double w) { return {x, y, z, w}; }
-}  // namespace compat
-}  // namespace device
 }  // namespace cuda
 }  // namespace cv

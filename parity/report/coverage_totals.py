@@ -1,0 +1,72 @@
+"""The shares of machine code that cases reached, by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parity.model.coverage import COUNTS
+from parity.report.model import Matrix
+
+__all__ = ["ColumnCoverage", "coverage_by_column"]
+
+
+@dataclass(frozen=True)
+class ColumnCoverage:
+    """The machine code of a column, of all kernels.
+
+    Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` others
+    of library functions, ``branches`` others that only lead from one block to another, ``copies`` others of lines that
+    ran in another block; None where that was not asked.
+    """
+
+    column: str
+    blocks: int
+    blocks_reached: int
+    directions: int
+    directions_reached: int
+    explained: int | None = None
+    library: int | None = None
+    branches: int | None = None
+    copies: int | None = None
+
+    def __str__(self) -> str:
+        blocks = f"{self.blocks_reached:,} of {self.blocks:,} basic blocks reached"
+        directions = f"{self.directions_reached:,} of {self.directions:,} branch directions"
+        return (
+            f"{self.column}: {blocks}{_percent(self.blocks_reached, self.blocks)}, "
+            f"{directions}{_percent(self.directions_reached, self.directions)}{self._rest}"
+        )
+
+    @property
+    def _rest(self) -> str:
+        """The known facts about blocks that were not reached."""
+        known = (self.explained, self.library, self.branches)
+        if None in known or self.blocks == self.blocks_reached:
+            return ""
+        missing, other = self.blocks - self.blocks_reached, self.blocks - sum(each or 0 for each in known)
+        return (
+            f"\n  not reached: {missing:,}; with a reason above: {self.explained:,}, of library functions: "
+            f"{self.library:,}, branches alone: {self.branches:,}; without these {self.blocks_reached:,} of {other:,} "
+            f"were reached{_percent(self.blocks_reached, other)}{self._others(other - self.blocks_reached)}"
+        )
+
+    def _others(self, left: int) -> str:
+        """The blocks that are left, by what else is said of their lines."""
+        if not left:
+            return ""
+        copies = self.copies or 0
+        return f"; the other {left:,}: {copies:,} of lines that ran, {left - copies:,} of lines that did not"
+
+
+def coverage_by_column(matrix: Matrix) -> list[ColumnCoverage]:
+    """The code that was reached on each column that notes it."""
+    found = []
+    for column, cells in matrix.by_column():
+        if each := [cell.reached for cell in cells if cell.reached]:
+            found.append(ColumnCoverage(str(column), *(sum(getattr(one, name) for one in each) for name in COUNTS)))
+    return found
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share in percent, rounded down to a tenth, in brackets; empty of nothing."""
+    return f" ({1000 * part // whole / 10:g} %)" if whole else ""
