@@ -29,8 +29,8 @@ from parity.porting.cuda_staging import StagedCuda
 from parity.porting.cuda_staging import compiled as without_host_code
 from parity.porting.hints import switches_of_kernels
 from parity.porting.hipify import HELPFUL, LITERAL, Finding
-from parity.porting.host_code import HostCode, Repairs
-from parity.porting.host_syntax import kernels_of, parameters
+from parity.porting.host_code import HostCode, RepairState
+from parity.porting.kernel_templates import kernels_of, parameters
 from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.porting.staging import Translation, compiled
 from parity.porting.translators import TranslationError, chosen_hipifier
@@ -501,7 +501,7 @@ def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, att
         return ""
     if attempts.is_enough or (failed.error and any(each.missing_header for each in diagnostics(failed.error.log))):
         return ""  # which no translation brings
-    helpful = replace(source, hipifier=HELPFUL, repairs=Repairs())
+    helpful = replace(source, hipifier=HELPFUL, repairs=RepairState())
     built = _build_one(helpful, target, fingerprint, cache, attempts)
     whole = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not whole else f"it compiles {_how(translation.spelled_out)}"

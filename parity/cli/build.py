@@ -28,7 +28,7 @@ from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
 from parity.porting.hints import say_so
 from parity.porting.hipify import Finding
-from parity.porting.host_syntax import kernels_of
+from parity.porting.kernel_templates import kernels_of
 from parity.porting.staging import Translation
 from parity.report.tables import coloured
 from parity.suite.loading import Project, find_project, load_suite

@@ -37,7 +37,7 @@ from parity.errors import MissingTool, ParityError
 from parity.model.code_object import unqualified
 from parity.platform.cache import Cache, default_root, digest
 from parity.porting.hipify import Finding, table
-from parity.porting.host_syntax import parameters
+from parity.porting.kernel_templates import parameters
 from parity.porting.stubs import library_of, needed_for
 
 if TYPE_CHECKING:

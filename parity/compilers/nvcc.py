@@ -31,8 +31,7 @@ from parity.compilers.targets import Target
 from parity.errors import MissingTool, ParityError
 from parity.model.code_object import Argument, CodeObject, Kernel, name_of, unqualified
 from parity.platform.cache import Cache, default_root, digest
-from parity.porting.host_code import INSTANTIATIONS, instantiations
-from parity.porting.host_syntax import Instantiation
+from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
 
 __all__ = [
     "FLAGS", "HEADERS_ALIAS", "INSTALL", "compile_module", "described", "fingerprint", "headers", "headers_missed",

@@ -20,10 +20,12 @@ from parity.porting.compat import Compat, of_version, supplied
 from parity.porting.header_defects import defects
 from parity.porting.hints import hints
 from parity.porting.hipify import Finding, Hipified, counterpart, hipify
-from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
-from parity.porting.host_syntax import ANYTHING, Instantiation
+from parity.porting.host_code import HostCode, LeftOut
+from parity.porting.host_pieces import ANYTHING
 from parity.porting.implicit_includes import brought, pasted
+from parity.porting.kernel_templates import Instantiation, instantiations
 from parity.porting.redeclared_names import declared_again
+from parity.porting.repair import repair
 from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
 from parity.porting.stubs import LIBRARY_NAMES, answered, library_names, needed_for, stub_of, switches
 from parity.porting.thread_coordinates import with_plain_coordinates
@@ -140,9 +142,9 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if new or names:
                     repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
                     continue
-                without = _lacked(hip) if source.without else None
+                lacks = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
-                more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
+                more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
                 if more is None or repairs.rounds == ROUNDS:
                     raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
