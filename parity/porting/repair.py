@@ -120,19 +120,17 @@ def repair(
 
 def _outcome(error: Diagnostic, module: Module) -> _Outcome:
     for place in error.places:
-        file, line, _ = place
-        if file == INSTANTIATIONS:
-            return _Outcome(refused=line - 1)
-        # The linker may mean another file of that name.
-        if file not in module.texts or line > module.texts[file].count("\n") + 1:
-            continue
-        if _FAILED_ASSERTION.search(error.text):
+        site = Site(error, module, *place)
+        if site.file == INSTANTIATIONS:
+            return _Outcome(refused=site.line - 1)
+        if site.is_in_module and _FAILED_ASSERTION.search(error.text):
             return _Outcome()  # it may be about device code
-        _, located = find_repair(Site(error, module, *place))
-        if not located:
+        if (found := find_repair(site)) is None:
+            continue
+        if not found[1]:
             return _Outcome(stuck=place)
-        if found := [each for each in located if not module.host.covers(*each)]:
-            return _Outcome(found)
+        if edits := [each for each in found[1] if not module.host.covers(*each)]:
+            return _Outcome(edits)
     return _Outcome()
 
 

@@ -84,13 +84,19 @@ class Module:
 
 @dataclass(frozen=True)
 class Site:
-    """An error at one of its places in a file of a module."""
+    """An error at one of its places."""
 
     error: Diagnostic
     module: Module
     file: str
     line: int
     column: int
+
+    @property
+    def is_in_module(self) -> bool:
+        """True if the place is in a file of the module. The linker may report another file of the same name."""
+        text = self.module.texts.get(self.file)
+        return text is not None and self.line <= text.count("\n") + 1
 
     @property
     def tree(self) -> SourceTree:
@@ -120,22 +126,26 @@ Locate = Callable[[Site, re.Match[str]], Sequence[Located] | None]
 
 @dataclass(frozen=True)
 class Repair:
-    """A row of the table: errors that match ``pattern``, where to edit the source, and a source with such an error."""
+    """A row of the table: errors that match ``pattern``, where to edit the source, and a source with such an error.
+
+    Rows that do not need a place find it by the name that the error quotes.
+    """
 
     name: str
     pattern: re.Pattern[str]
     locate: Locate
     example: str
+    needs_place: bool = True
 
 
-def find_repair(site: Site) -> tuple[Repair, Sequence[Located]]:
-    """Return the first row that applies to an error, with its edits. The last row applies to every error."""
+def find_repair(site: Site) -> tuple[Repair, Sequence[Located]] | None:
+    """Return the first row that applies to an error, with its edits; None if the place is not in the module."""
     for repair in REPAIRS:
-        match = repair.pattern.search(site.error.text)
+        match = repair.pattern.search(site.error.text) if site.is_in_module or not repair.needs_place else None
         found = None if match is None else repair.locate(site, match)
         if found is not None:
             return repair, found
-    raise AssertionError("the last row applies to every error")
+    return None
 
 
 def _side_words(site: Site, match: re.Match[str]) -> list[Located] | None:
@@ -387,6 +397,7 @@ REPAIRS = (
         _side_words,
         "struct A { __device__ int f(int) const; };\nint A::f(int x) const { return x; }\n"
         "__global__ void k(int* x) { *x = A().f(1); }\n",
+        needs_place=False,
     ),
     Repair(
         "shared variable with a host constructor that does nothing",
