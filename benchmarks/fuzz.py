@@ -27,7 +27,7 @@ from parity.compilers import disassembler
 from parity.engine.known_issues import known_issues
 from parity.engine.records import Column
 from parity.errors import ParityError
-from parity.runners.recording import RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import RecordedCase, read_recording, write_recording
 from parity.suite.loading import find_suite
 
 COUNT = 10_000
@@ -86,7 +86,7 @@ FIELDS = {
 }
 
 MORE = (
-    "outputs", "updates", "choices", "strides", "layouts", "shape", "misfit", "shared", "launch", "then", "threads",
+    "outputs", "updates", "choices", "strides", "layouts", "shape", "mismatch", "shared", "launch", "then", "threads",
     "info", "null_info", "writes", "in_place", "optional", "aliased", "indices", "data", "points", "values", "named",
     "scalars", "workspace", "structs", "symbols", "spelling", "bench", "operations", "elements", "source", "library",
     "nothing",

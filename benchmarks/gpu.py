@@ -13,7 +13,7 @@ from parity.model.code_object import CodeObject
 from parity.op import Op
 from parity.runners import available
 from parity.runners.cuda import CudaDevice, CudaDriver
-from parity.runners.gpu import GpuDevice, Placed
+from parity.runners.gpu import GpuDevice, PlacedLaunch
 from parity.runners.stopwatch import Stopwatch
 from parity.runners.timing import Timings
 from parity.suite.loading import Suite, find_suite
@@ -53,7 +53,7 @@ class Gpu:
         assert built.code_object is not None
         return built.code_object
 
-    def place(self, text: str) -> tuple[Placed, Case]:
+    def place(self, text: str) -> tuple[PlacedLaunch, Case]:
         """A case in the device's memory."""
         op, case = self.op(text)
         launch, buffers = op.timed(case)
@@ -66,16 +66,16 @@ class Gpu:
         case = self.suite.parse(text)
         return self.suite.op(case.op), case
 
-    def time(self, placed: Placed, *, hot: bool = False) -> Timings:
+    def time(self, placed: PlacedLaunch, *, hot: bool = False) -> Timings:
         """The timings of a placed launch, or of another function that enqueues on CuPy's current stream."""
         with self.stream:
             return self.stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=1.0)
 
-    def array(self, text: str, placed: Placed, name: str) -> Any:
+    def array(self, text: str, placed: PlacedLaunch, name: str) -> Any:
         """A tensor of a case as an array of CuPy, in the memory where it was placed; only types that NumPy has."""
         op, case = self.op(text)
-        dtype = op.dtype_of(op.kinds[name], op.bind(case.dtypes)).numpy
-        shape = op.given(case).shape
+        dtype = op.resolve_dtype(op.kinds[name], op.bind(case.dtypes)).numpy
+        shape = op.view(case).shape
         strides = None
         if name in case.layouts:
             layout = case.layouts[name]

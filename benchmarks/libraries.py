@@ -21,7 +21,7 @@ from benchmarks.gpu import Gpu, open_gpu
 from benchmarks.tables import store
 from parity.report.bench import si
 from parity.report.tables import markdown
-from parity.runners.gpu import Placed
+from parity.runners.gpu import PlacedLaunch
 from parity.runners.timing import Timings
 
 Call = Callable[..., Any]
@@ -239,7 +239,7 @@ def _time(gpu: Gpu, library: Any, call: Call, arrays: dict[str, Any], sorts: boo
         if not bool(cupy.allclose(ours, theirs, rtol=1e-2, atol=1e-2, equal_nan=True)):
             return "computes something else"
         del result, ours, theirs
-        return gpu.time(Placed(lambda: call(library, **used), lambda: None, {}))
+        return gpu.time(PlacedLaunch(lambda: call(library, **used), lambda: None, {}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -291,7 +291,7 @@ def _memcpy(gpu: Gpu) -> float:
     with gpu.stream:
         source, destination = gpu.cupy.cuda.alloc(size), gpu.cupy.cuda.alloc(size)
         source.memset_async(1, size)
-        copy = Placed(lambda: destination.copy_from_device_async(source, size), lambda: None, {})
+        copy = PlacedLaunch(lambda: destination.copy_from_device_async(source, size), lambda: None, {})
         return 2 * size / gpu.time(copy).cold.median
 
 

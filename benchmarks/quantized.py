@@ -27,7 +27,7 @@ from parity.model.dtypes import DTYPES
 from parity.model.launch import Launch
 from parity.report.bench import si
 from parity.report.tables import markdown
-from parity.runners.gpu import Placed
+from parity.runners.gpu import PlacedLaunch
 
 READ = 512 * 2**20
 """Bytes of weights that a graph reads: ten times what the L2 cache of an H200 holds."""
@@ -95,7 +95,7 @@ def per_launch(gpu: Gpu, launches: Sequence[Callable[[], object]]) -> float:
     with gpu.stream:
         enqueue()  # what a library does once, and must not do while a graph is captured
         graph = gpu.device.driver.repeated(enqueue, 1)
-    return gpu.time(Placed(graph, lambda: None, {})).cold.median / len(launches)
+    return gpu.time(PlacedLaunch(graph, lambda: None, {})).cold.median / len(launches)
 
 
 @dataclass(frozen=True, eq=False)

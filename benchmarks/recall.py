@@ -20,7 +20,7 @@ from parity.engine.worker import Worker
 from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.report.tables import markdown
-from parity.runners import replayed, runner
+from parity.runners import replayed_recording, runner
 from parity.suite.loading import Suite, find_suite
 from tests.test_planted_faults import FAULTS, Fault, built_for
 
@@ -48,7 +48,7 @@ def recorded_of(path: Path) -> Recorded:
     """CUDA's side from a recording."""
     spec = f"recorded={path}"
     replaying = runner(spec)
-    recording = replayed(replaying)
+    recording = replayed_recording(replaying)
     assert recording is not None
     (column,) = columns_of(replaying, replaying.targets(), spec)
     cases: dict[str, list[tuple[str, str]]] = {}

@@ -23,7 +23,7 @@ from parity.cli.options import positive
 from parity.model.code_object import CodeObject
 from parity.model.launch import Outcome
 from parity.runners import available
-from parity.runners.recording import RecordedCase, launch_digest, read_recording
+from parity.runners.recording_file import RecordedCase, launch_digest, read_recording
 from parity.suite.loading import Suite, find_suite
 
 RECORDING = Path("reports", "h200.zip")

@@ -34,7 +34,7 @@ DECLARING = (
     *(
         "parity.ops.declaration.Declaration",
         "parity.ops.declaration.NamedCase",
-        "parity.ops.case_view.Step",
+        "parity.ops.launch_rules.Step",
         "parity.ops.case_view.CaseView",
     ),
     *(f"parity.reference.{name}" for name in ("within", "Expected", "Bounds", "Limits")),

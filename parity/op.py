@@ -1,7 +1,7 @@
-"""Ops: what a kernel computes, declared in a few lines; everything derivable is derived.
+"""The public face of an op: ``Op`` joins a declaration with its cases and their launches.
 
-An op knows how to draw a case, how to turn a case into a launch with its buffers, and what to expect. Nothing here
-knows a particular op: those are declared in the ``cases`` folder of a suite.
+A few lines declare an op, and everything else is derived from them. parity itself contains no op: the ``cases`` folder
+of a suite declares them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parity.cases.builtin import bench_cases, divergences_of, edge_cases, named_cases
-from parity.cases.parser import check, parsed
-from parity.cases.strategies import cases_of
+from parity.cases.builtin import bench_cases, covered_divergences, edge_cases, named_cases
+from parity.cases.parser import check_case, parse_case
+from parity.cases.strategies import case_strategy
 from parity.model.case import Case
 from parity.model.launch import Launch, Tiled
-from parity.ops.case_view import CaseView, Params, Shape, Step, case_view
+from parity.ops.case_view import CaseView, Params, Shape, view_case
 from parity.ops.declaration import Declaration, NamedCase
-from parity.ops.lowering import Call, Work, call_of, timed, work_of
+from parity.ops.launch_rules import Step
+from parity.ops.lowering import Call, Work, count_work, lower, lower_for_timing
 from parity.ops.validation import check_declaration
 
 if TYPE_CHECKING:
@@ -28,86 +29,90 @@ __all__ = ["Call", "CaseView", "Entry", "NamedCase", "Op", "Params", "Shape", "S
 
 @dataclass(frozen=True, eq=False)
 class Op(Declaration):
-    """An op: its declaration, and its cases as text, as draws and as calls."""
+    """An op: its declaration, and everything that parity derives from it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_declaration(self)
 
     def entries(self) -> list[Entry]:
-        """The kernel entries of this op."""
+        """Return the kernel entries, one per dtype combination."""
         return [Entry(self, tuple(types.split(","))) for types in self.types]
 
     def parse(self, text: str) -> Case:
-        """The case with that text.
+        """Parse the text of a case.
 
         Raises:
             UsageError: a name, value or flag does not fit this op.
         """
-        return parsed(self, text)
+        return parse_case(self, text)
 
     def check(self, case: Case) -> None:
-        """Refuse a case whose tensors do not fit together or to the kernel.
+        """Check that the tensors of a case fit together and fit the kernel.
 
         Raises:
-            UsageError: what does not fit.
+            UsageError: they do not fit.
         """
-        check(self, case)
+        check_case(self, case)
 
-    def given(self, case: Case) -> CaseView:
-        """The view of a case that functions and expressions of the declaration have."""
-        return case_view(self, case)
+    def view(self, case: Case) -> CaseView:
+        """Return the case as the functions and expressions of the declaration see it."""
+        return view_case(self, case)
 
     def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:
-        """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
-        return cases_of(self, dtypes, launches)
+        """Return a strategy for the cases of a kernel entry.
+
+        ``launches`` is "any", or "host" for cases that keep to the launch rule of the op.
+        """
+        return case_strategy(self, dtypes, launches)
 
     def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
-        """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
+        """Return title and case of every named case and strided template; ``launches`` as in ``cases``."""
         return named_cases(self, dtypes, launches)
 
     def edge_cases(self, drawn: Sequence[Case], *, launches: str = "any") -> list[tuple[str, Case]]:
-        """Title and case of the edges that are made of drawn cases: these with other data, or another launch."""
+        """Return title and case of the edge cases: drawn cases with other data, layouts or launches."""
         return edge_cases(self, drawn, launches)
 
     def divergences(self, dtypes: Sequence[str]) -> dict[str, str]:
-        """The id of the known divergence that a named case for these dtypes is about, by the case's text."""
-        return divergences_of(self, dtypes)
+        """Map the text of each named case that covers a known CUDA/AMD divergence to the divergence's id."""
+        return covered_divergences(self, dtypes)
 
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
-        """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""
+        """Return title and case of everything to measure; ``small`` selects the sizes for emulators."""
         return bench_cases(self, dtypes, small)
 
     def work(self, case: Case) -> Work:
-        """The bytes and operations of a case."""
-        return work_of(self, case)
+        """Count the bytes and operations of a case."""
+        return count_work(self, case)
 
     def call(self, case: Case) -> Call:
-        """Launch, buffers and expectation of a case.
+        """Lower a case to launches, buffers and expected values.
 
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.
         """
-        return call_of(self, case)
+        return lower(self, case)
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
-        """Launch and memory of a case whose result is not compared, however large it is.
+        """Lower a case, of any size, whose result is measured but not compared.
 
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.
         """
-        return timed(self, case)
+        return lower_for_timing(self, case)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One op for one dtype combination: a kernel entry."""
+    """An op with one dtype combination: a kernel entry."""
 
     op: Op
     dtypes: tuple[str, ...]
 
     @property
     def kernel(self) -> str:
+        """The kernel that the call launches first."""
         return self.op.kernel_name(self.dtypes)
 
     @property
@@ -117,4 +122,5 @@ class Entry:
 
     @property
     def name(self) -> str:
+        """``module.op[dtypes]``."""
         return f"{self.op.name}[{','.join(self.dtypes)}]"

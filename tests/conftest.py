@@ -147,11 +147,11 @@ def h200(monkeypatch):
     """The emulator says that it is another device: as a class of its own, because what a class can do is remembered."""
     from parity.runners import emulated
 
-    class Described(emulated.Emulated):
+    class Described(emulated.EmulatedRunner):
         def describe(self):
             return {"gpu": "NVIDIA H200", "driver": "580.1"}
 
-    monkeypatch.setattr(emulated, "Emulated", Described)
+    monkeypatch.setattr(emulated, "EmulatedRunner", Described)
 
 
 @pytest.fixture

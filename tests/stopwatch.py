@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parity.model.launch import Fault
 from parity.runners import Evidence, Probe
-from parity.runners.emulated import Emulated
+from parity.runners.emulated import EmulatedRunner
 from parity.runners.timing import Timing, Timings
 
 made: Stopwatch
@@ -33,7 +33,7 @@ class Stopwatch:
         return {"gpu": self.gpu}
 
     def open(self, target, *, checked=True):
-        return Session(self, Emulated().open(target, checked=checked))
+        return Session(self, EmulatedRunner().open(target, checked=checked))
 
 
 def use(gpu="an invented GPU", **scripts):

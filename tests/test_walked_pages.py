@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -64,7 +64,7 @@ def test_the_operations_of_a_convolution_are_its_multiply_adds(suite, text):
     case = suite.parse(text)
     op, layouts, p = suite.op(case.op), case.layouts, dict(case.params)
     (batch, _, *size), (first, second, *taps) = layouts["src"].shape, layouts["weight"].shape
-    out = op.given(case).shape[2:]
+    out = op.view(case).shape[2:]
     outer, inner = (size, out) if "transpose" in op.name else (out, size)
     meetings = sum(
         all(

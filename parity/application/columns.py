@@ -13,8 +13,8 @@ from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.runners import Evidence, OpRunner, Runner, available, replayed, usual_targets
-from parity.runners.recording import Recording
+from parity.runners import Evidence, OpRunner, Runner, available, default_targets, replayed_recording
+from parity.runners.recording_file import Recording
 from parity.suite.corpus import SUFFIX
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -164,7 +164,7 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():
-        own = [name for name in asked if name in each.targets()] or usual_targets(each)
+        own = [name for name in asked if name in each.targets()] or default_targets(each)
         for column in columns_of(each, own, spec):
             for other in found:
                 if (other.runner, other.target) == (column.runner, column.target):
@@ -173,7 +173,7 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
                         "one run shows one of them: leave one out, or compare the records of two runs"
                     )
             found.append(column)
-            if (recording := replayed(each)) is not None:
+            if (recording := replayed_recording(each)) is not None:
                 recordings[column] = recording
     return Columns(
         tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
@@ -210,7 +210,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
     for name in wanted:
         if name not in runner.targets():
             raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    return list(dict.fromkeys(wanted)) or list(usual_targets(runner))
+    return list(dict.fromkeys(wanted)) or list(default_targets(runner))
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:

@@ -23,7 +23,7 @@ from parity.reference.accuracy import Accuracy
 from parity.reference.expected import Bounds, Expected
 from parity.report.tables import plain
 from parity.runners import Runner, runner
-from parity.runners.emulated import results_of
+from parity.runners.device_session import chosen_results
 from parity.suite.loading import Suite, find_suite
 
 __all__ = ["ELEMENTS", "explain", "explanation"]
@@ -99,7 +99,7 @@ def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _too_large(op: Op, case: Case) -> str:
     """The reason why the values of a case are not computed to show some of them, or an empty string."""
-    given = op.given(case)
+    given = op.view(case)
     elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
     if elements > MOST_ELEMENTS:
         return f"the tensors have {elements} elements, and the values of up to {MOST_ELEMENTS} are computed here"
@@ -125,7 +125,7 @@ def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
     yield "arguments", args
     yield "launch", str(launch)
     yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
-    yield "emulated", f"with {results_of(launch)}, where an instruction is approximate"
+    yield "emulated", f"with {chosen_results(launch)}, where an instruction is approximate"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parity.build.builder import Built, build_suite
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool
-from parity.footprint import Footprint, footprints, nvdisasm, remarks
-from parity.footprint.remarks import Remark
+from parity.footprint.measure import Footprint, footprints
+from parity.footprint.remarks import Remark, remarks
+from parity.footprint.sass import nvdisasm
 from parity.report import static_frame
 from parity.suite.loading import Selection, Suite
 

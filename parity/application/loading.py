@@ -17,7 +17,7 @@ from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
-from parity.footprint import Footprint
+from parity.footprint.measure import Footprint
 from parity.platform.files import content_of
 from parity.platform.serialization import read_json
 from parity.report.document import (
@@ -33,7 +33,7 @@ from parity.report.document import (
 from parity.report.failures import Reproduction
 from parity.report.html import Shown, Sources
 from parity.report.matrix import matrix_from_records
-from parity.runners.recording import MEASUREMENTS, Environment
+from parity.runners.recording_file import MEASUREMENTS, Environment
 
 __all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
 

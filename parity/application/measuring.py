@@ -14,7 +14,7 @@ from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable, UsageError
 from parity.report import bench_frame
 from parity.report.bench import BenchResults
-from parity.runners.recording import MEASUREMENTS
+from parity.runners.recording_file import MEASUREMENTS
 
 if TYPE_CHECKING:
     import pandas

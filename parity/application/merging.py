@@ -32,7 +32,14 @@ from parity.platform.files import content_of, writing
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
-from parity.runners.recording import MEASUREMENTS, Environment, Origin, RecordedCase, read_recording, write_recording
+from parity.runners.recording_file import (
+    MEASUREMENTS,
+    Environment,
+    Origin,
+    RecordedCase,
+    read_recording,
+    write_recording,
+)
 from parity.suite.loading import Suite
 
 __all__ = ["PART", "Merged", "costs_of", "merge", "merge_recordings", "write_part"]

@@ -13,8 +13,8 @@ from parity.engine.outcomes import FinishedTask, outcome_journal, record_outcome
 from parity.errors import NotAvailable, ResourceExhausted, UsageError
 from parity.platform.cache import digest
 from parity.report.bench import bench_json
-from parity.runners import described, runner
-from parity.runners.recording import MEASUREMENTS, Origin, RecordedCase, write_recording
+from parity.runners import device_description, runner
+from parity.runners.recording_file import MEASUREMENTS, Origin, RecordedCase, write_recording
 
 __all__ = ["Recorded", "record"]
 
@@ -88,7 +88,7 @@ def _origin(prepared: Prepared) -> Origin:
         "runner": column.runner,
         "vendor": column.vendor,
         "evidence": column.evidence,
-        "device": run.cluster.describe(column.spec) if run.cluster else described(runner(column.spec)),
+        "device": run.cluster.describe(column.spec) if run.cluster else device_description(runner(column.spec)),
         "seed": plan.seed,
         "examples": plan.examples,
         "environment": run.environment(plan),

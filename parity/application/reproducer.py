@@ -39,7 +39,7 @@ from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
 from parity.report.matrix import failure_class
-from parity.runners import Vendor, runner, usual_targets
+from parity.runners import Vendor, default_targets, runner
 from parity.runners.cuda import SHARED_BYTES
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE
@@ -214,7 +214,7 @@ def _sides(
     failing = [column for column in amd if column in checks and checks[column].verdict.failed]
     theirs = [column.target for column in columns if column.vendor == "cuda"]
     names = {
-        "cuda": next(iter(theirs), "") or usual_targets(runner(CUDA_SIDE))[0],
+        "cuda": next(iter(theirs), "") or default_targets(runner(CUDA_SIDE))[0],
         "hip": next((column.target for column in (*failing, *amd)), DEFAULT_TARGETS[0]),
     }
     sides, notes = [], []
@@ -366,7 +366,7 @@ def _launches(entry: Entry, call: Call, launch: Launch) -> Iterator[dict[str, An
             "shared": each.shared_bytes,
             "arguments": [
                 f"{_declared(arg, f'argument_{n}', sizes)} /* {word.name}: {arg} */"
-                for n, (word, arg) in enumerate(zip(step.words, each.args, strict=True), 1)
+                for n, (word, arg) in enumerate(zip(step.arguments, each.args, strict=True), 1)
             ],
         }
 

@@ -43,8 +43,8 @@ from parity.platform.cache import digest
 from parity.platform.files import below
 from parity.platform.serialization import json_text
 from parity.report import PrintableMatrix, make_matrix, not_judged
-from parity.runners import available, gpu_runner, kernel_runner, replayed
-from parity.runners.recording import Environment
+from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
+from parity.runners.recording_file import Environment
 from parity.suite.loading import Selection, Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
 
@@ -144,7 +144,7 @@ class Run:
             if runner
             else gpu_runner(purpose, find) or kernel_runner(DEFAULT_RUNNER, purpose, find)
         )
-        if replayed(found) is not None:
+        if replayed_recording(found) is not None:
             raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
         chosen = Columns(columns_of(found, targets_of(found, targets), runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)

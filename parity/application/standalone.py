@@ -14,10 +14,9 @@ from pathlib import Path
 
 from parity.build.builder import Built, source_as_built
 from parity.build.recompile import stage
-from parity.compilers.clang import COMPAT, HEADERS, STUBS
+from parity.compilers.include import COMPAT, HEADERS, STUBS, SUPPLEMENT
 from parity.compilers.nvcc import FLAGS as CUDA_FLAGS
-from parity.compilers.nvcc import compile_module
-from parity.compilers.rocm import SUPPLEMENT
+from parity.compilers.nvcc import CudaOutputs, compile_module
 from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
@@ -85,7 +84,8 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
             if built.translation is None:
                 return True
             # As it is, it does not compile: the host code in the way is found anew.
-            return bool(compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", cuda).kernels)
+            outputs = CudaOutputs(place / "kernel.ptx", place / "kernel.cubin")
+            return bool(compile_module(staged.unit, outputs, cuda).kernels)
 
         unit = staged_cuda(compile_it, source, cuda, place / "staged" / "cuda").unit
         if unit.main == source.path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import WAIT, class_of
 from parity.emulator.parse import Instruction, kernel_code
-from parity.emulator.ptx.parse import file_names, function, kernel_functions
+from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
 from parity.model.code_object import CodeObject
 
 __all__ = ["Change", "changes", "texts_of"]
@@ -90,7 +90,7 @@ def _instructions(code: CodeObject, kernels: Collection[str]) -> Iterator[Instru
             yield from kernel_code(code.listing, symbol).instructions
             continue
         for text in kernel_functions(code.listing, symbol):
-            items = function(text, file_names(code.listing)).items
+            items = parse_function(text, file_names(code.listing)).items
             yield from (item for item in items if isinstance(item, Instruction))
 
 

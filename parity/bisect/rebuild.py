@@ -10,7 +10,7 @@ from parity.bisect.changed_lines import Change, changes, texts_of
 from parity.bisect.compiler_options import Knob
 from parity.build.builder import build_suite, helpful_port
 from parity.build.recompile import Stage, recompiled, stage
-from parity.compilers.clang import CompileError
+from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, worker
 from parity.model.code_object import CodeObject, parse

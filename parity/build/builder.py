@@ -15,24 +15,34 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.compilers import clang, disassembler, nvcc, rocm, zig
+from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disassembler, nvcc, rocm
+from parity.compilers.clang_flags import host_library
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.diagnostics import diagnostics
+from parity.compilers.errors import CompileError, NoSource, UnusableCodeObject
+from parity.compilers.headers import available_headers
+from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import TARGETS, Target, target
+from parity.compilers.unit import Unit
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel, idle, name_of, parse, prebuilt, unqualified
+from parity.model.finding import Finding
+from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.serialization import json_text, read_json
 from parity.porting.build_files import Switch
 from parity.porting.compat import confirmed
 from parity.porting.cuda_staging import StagedCuda
 from parity.porting.cuda_staging import compiled as without_host_code
+from parity.porting.cuda_templates import compile_with_templates
+from parity.porting.errors import PortError
 from parity.porting.hints import switches_of_kernels
-from parity.porting.hipify import HELPFUL, LITERAL, Finding
+from parity.porting.hipify import HELPFUL, LITERAL
 from parity.porting.host_code import HostCode, RepairState
 from parity.porting.kernel_templates import kernels_of, parameters
 from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
-from parity.porting.staging import Translation, compiled
+from parity.porting.staging import compiled
+from parity.porting.translation import Translation
 from parity.porting.translators import TranslationError, chosen_hipifier
 from parity.porting.translators import fingerprint as hipifier_fingerprint
 from parity.porting.variants import ARCH, OF_FLAGS, Variant, after_errors, of_version, with_kernels
@@ -88,7 +98,7 @@ class Built:
     seconds: float
     cached: bool = False
     code_object: CodeObject | None = None
-    error: clang.CompileError | None = None
+    error: CompileError | None = None
     hip: Path | None = None
     translation: Translation | None = None
     switches: tuple[Switch, ...] = ()
@@ -235,8 +245,10 @@ def build(
         else:
             attempts = _Attempts(module, t.name, trying)
             built = _build_one(source, t, fingerprints[t.name], store, attempts)
-            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, attempts, built)):
-                built = replace(built, error=built.error.after(hint))
+            if isinstance(built.error, PortError) and (
+                hint := _helpful(source, t, fingerprints[t.name], store, attempts, built)
+            ):
+                built = replace(built, error=built.error.preceded_by(hint))
         if done:
             done(built)
         return built
@@ -245,7 +257,7 @@ def build(
     try:
         return list(pool.map(one, [(module, t) for module in paths for t in chosen]))
     except KeyboardInterrupt:
-        with zig.stopped():
+        with subprocesses.killed():
             pool.shutdown(cancel_futures=True)
         raise
     finally:
@@ -362,13 +374,11 @@ def _with_arch(side: CompileOptions, arch: int | None, texts: Iterable[str]) -> 
     return replace(side, flags=(f"-D{ARCH}={arch}", *side.flags)) if asked else side
 
 
-def _without_source(module: str, target: Target, path: Path, sides: Sides) -> clang.CompileError:
+def _without_source(module: str, target: Target, path: Path, sides: Sides) -> CompileError:
     if target.vendor == "cuda":
-        return clang.NoSource(
-            module, target.name, f"{path.name} is a HIP source, and there is no CUDA source beside it"
-        )
+        return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source beside it")
     names = ", ".join(f"{path.stem}{suffix}" for suffix in PORTED_SUFFIXES[:3])
-    return clang.NoSource(
+    return NoSource(
         module, target.name, f"{path.name} has no port in {sides.ported}; it would be called {names} or the like there"
     )
 
@@ -404,7 +414,7 @@ def _build_one(
             others = with_kernels(source, target.vendor)
         elif hollow:
             others = of_version(target.vendor)
-    except clang.CompileError as error:
+    except PortError as error:
         translation = error.translation or Translation(source.ported)
         seconds = time.perf_counter() - start
         built = Built(
@@ -533,12 +543,12 @@ def _how(spelled_out: Sequence[Finding]) -> str:
 def _made_by(source: Source, target: Target) -> str:
     """Of what sources code is made, by which compiler, and with whose headers."""
     if target.vendor == "cuda":
-        return f"CUDA sources, {nvcc.described()}"
+        return f"CUDA sources, {cuda_toolkit.described()}"
     installed = rocm.chosen(target)
     translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
     sources = "ported sources" if source.ported else translated
     switches = "".join(f", {source.module} with {each.flag} as {each.file.name} has it" for each in source.switches)
-    return f"{sources}{switches}, {installed.described if installed else clang.described()}"
+    return f"{sources}{switches}, {installed.described if installed else clang_version.described()}"
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:
@@ -556,7 +566,7 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
         if found != target.name:
             raise UsageError(f"{path.name} is for {found}, not for {target}")
     except UsageError as problem:
-        error = clang.UnusableCodeObject(source.module, target.name, str(problem))
+        error = UnusableCodeObject(source.module, target.name, str(problem))
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
     return _built(source, target, folder, time.perf_counter() - start, cached, f"code object {path.name}")
 
@@ -605,25 +615,25 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
 
 def _amd_fingerprint(target: Target) -> str:
     installed = rocm.chosen(target)
-    return installed.fingerprint(target) if installed else clang.fingerprint(target)
+    return installed.fingerprint(target) if installed else clang_version.fingerprint(target)
 
 
 def _compile_amd(source: Source, target: Target, attempts: _Attempts, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
 
-    def compile_it(unit: clang.Unit) -> None:
+    def compile_it(unit: Unit) -> None:
         attempts.begin()
         (installed.compile if installed else clang.compile_listing)(unit, listing, target)
         try:
-            (installed.assemble if installed else clang.assemble)(listing, hsaco, target)
-        except clang.CompileError as error:
-            raise clang.refused_assembly(error, unit, listing, target) from None
+            (installed.assemble if installed else assembler.assemble)(listing, hsaco, target)
+        except CompileError as error:
+            raise assembler.assembly_error(error, unit, listing, target) from None
 
     try:
         staged = compiled(compile_it, source, target, folder / "hip")
     except TranslationError as error:
-        raise clang.CompileError(source.module, target.name, str(error)) from error
+        raise PortError(source.module, target.name, str(error)) from error
     code = parse(listing.read_text(), source.module)
     if not code.kernels and (nothing := _nothing_left(source, target, staged.translation)):
         raise nothing
@@ -639,7 +649,7 @@ def _compile_amd(source: Source, target: Target, attempts: _Attempts, folder: Pa
     )
 
 
-def _nothing_left(source: Source, target: Target, translation: Translation) -> clang.CompileError | None:
+def _nothing_left(source: Source, target: Target, translation: Translation) -> PortError | None:
     """The error of a module all of whose kernels do what no AMD GPU can."""
     left_out = (piece for piece in translation.left_out if piece.function and not piece.is_call)
     gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
@@ -647,9 +657,7 @@ def _nothing_left(source: Source, target: Target, translation: Translation) -> c
         return None
     places = {name: str(path) for name, path in source.originals.items()}
     log = "\n".join(f"{places[each.file]}:{each.line}:1: error: '{each.function}': {each.because}" for each in gone)
-    error = clang.CompileError(source.module, target.name, log, frozenset(places.values()))
-    error.translation = translation
-    return error
+    return PortError(source.module, target.name, log, frozenset(places.values()), translation=translation)
 
 
 def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: Path) -> None:
@@ -658,7 +666,8 @@ def _compile_cuda(source: Source, target: Target, attempts: _Attempts, folder: P
 
     def compile_it(staged: StagedCuda) -> bool:
         attempts.begin()
-        made[:] = [nvcc.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
+        outputs = nvcc.CudaOutputs(ptx, cubin, staged.named)
+        made[:] = [compile_with_templates(staged.unit, outputs, target, source.kernels)]
         return bool(made[0].kernels)
 
     staged = without_host_code(compile_it, source, target, folder / "cuda")
@@ -713,12 +722,12 @@ def _encode(text: str) -> bytes:
 
 def _original(name: Path, folder: Path) -> Path:
     head, rest = name.parts[0], name.parts[1:]
-    if head == clang.HEADERS_ALIAS:
-        return clang.HEADERS.joinpath(*rest)
-    if head == clang.HIP_ALIAS and (found := clang.headers()):
+    if head == HEADERS_ALIAS:
+        return HEADERS.joinpath(*rest)
+    if head == HIP_ALIAS and (found := available_headers()):
         return found.folder.joinpath(*rest)
-    if head == clang.LIBRARY_ALIAS:  # asked for here only: who compiles for CUDA need not have that library
-        return clang.host_library().joinpath(*rest)
+    if head == LIBRARY_ALIAS:  # asked for here only: who compiles for CUDA need not have that library
+        return host_library().joinpath(*rest)
     return Path(os.path.normpath(folder / name))
 
 

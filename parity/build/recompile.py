@@ -17,8 +17,10 @@ from pathlib import Path
 
 from parity.build.builder import source_as_built
 from parity.compilers import clang, rocm
-from parity.compilers.clang import Unit
+from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
+from parity.compilers.unit import Unit
+from parity.porting.errors import PortError
 from parity.porting.staging import compiled
 from parity.suite.loading import Suite
 
@@ -99,12 +101,15 @@ def recompiled(
             include=tuple(root / folder for folder in stage.unit.include),
             forced=tuple(each if isinstance(each, str) else root / each for each in stage.unit.forced),
         )
-        if installed := rocm.chosen(t):
-            installed.compile(unit, listing, t)
-            return listing.read_text()
-        whole = Path(name, "module.ll")
-        clang.compile_intermediate(unit, whole, t, precompiled=precompiled)
-        clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags)
+        try:
+            if installed := rocm.chosen(t):
+                installed.compile(unit, listing, t)
+            else:
+                whole = Path(name, "module.ll")
+                clang.compile_intermediate(unit, whole, t, precompiled=precompiled)
+                clang.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags)
+        except CompileError as error:
+            raise PortError.of(error) from None
         return listing.read_text()
 
 

@@ -1,4 +1,7 @@
-"""Cases that differ from a given one in extents, layouts, data, parameters or launch; some numbers are tried first."""
+"""Draws neighbours of a case: cases with other extents, layouts, data, parameters, flags or launch.
+
+Numbers that the kernel compares with are preferred, because they lead to code that other cases do not reach.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +10,42 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from parity.cases.parser import MAX_RANK, parsed
+from parity.cases.parser import MAX_RANK, parse_case
 from parity.data.layouts import LAUNCHES, LINES
 from parity.dsl.expression import Scope
 from parity.errors import UsageError
 from parity.model.case import Case, Tensor
 from parity.model.layout import Layout, contiguous
-from parity.ops.case_view import case_view
+from parity.ops.case_view import view_case
 from parity.ops.declaration import Declaration
 
-__all__ = ["Constants", "variant"]
+__all__ = ["Constants", "draw_neighbour"]
 
 LARGEST = 1 << 17
-"""Elements of the largest tensor, with its gaps: more than 65,536, and a fraction of a second on an emulator."""
+"""Limit for the elements of a tensor, including gaps: more than 65,536, and a fraction of a second on an emulator."""
 
 THREADS = 1 << 18
-"""Threads of the largest launch."""
+"""Limit for the threads of a launch."""
 
 FEW = (1, 2, 3)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The numbers that a kernel compares with: whole ones and, of floating-point types, others."""
+    """The numbers that a kernel compares with: integers and floating-point numbers."""
 
     whole: tuple[int, ...] = ()
     real: tuple[float, ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Extents and counts: the numbers themselves, and those on either side."""
+        """The integers and their neighbours, as extents and counts."""
         near = (n + d for n in self.whole for d in (0, 1, -1))
         return tuple(dict.fromkeys(n for n in near if 0 <= n <= LARGEST))
 
 
-def variant(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    """A case that differs in one to three things; None if what was tried does not fit the op."""
+def draw_neighbour(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
+    """Apply one to three random changes to a case. Return None if the result does not fit the op or its limits."""
     changed = case
     for _ in range(random.choice((1, 1, 2, 3))):
         change = random.choice(_CHANGES)
@@ -57,8 +60,8 @@ def variant(op: Declaration, case: Case, constants: Constants, random: Random) -
     if changed.launch and math.prod(changed.launch) > THREADS:
         return None
     try:
-        found = parsed(op, str(changed))
-        outputs = case_view(op, found).shapes.values()
+        found = parse_case(op, str(changed))
+        outputs = view_case(op, found).shapes.values()
     except UsageError:
         return None
     return found if all(math.prod(shape) <= LARGEST for shape in outputs) else None
@@ -68,24 +71,23 @@ Change = Callable[[Declaration, Case, Constants, Random], Case | None]
 
 
 def _number(constants: Constants, random: Random, usual: Sequence[int]) -> int:
-    """One of the kernel's constants, or a usual number."""
     own = constants.extents
     return random.choice(own if own and random.random() < 0.6 else usual)
 
 
 def _extents(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    """Another extent, or another rank, and shapes of all tensors that follow from it."""
-    if op.stated.tensors:
-        return _stated(op, case, constants, random)
+    """Change an extent or the rank, and the shapes of all tensors accordingly."""
+    if op.parsed_shapes.tensors:
+        return _named_extent(op, case, constants, random)
     if not op.one_shape or not case.tensors:
         return None
     old = case.tensors[0][1].layout.shape
     new = _shape(old, constants, random)
-    return _shaped(op, case, dict.fromkeys(case.layouts, new))
+    return _with_shapes(op, case, dict.fromkeys(case.layouts, new))
 
 
 def _shape(old: tuple[int, ...], constants: Constants, random: Random) -> tuple[int, ...]:
-    """A shape of one extent, of another rank, or with another extent in one place."""
+    """Draw a shape of rank 1, of another rank, or with one extent changed."""
     kind = random.choice(("line", "rank", "extent"))
     number = _number(constants, random, LINES)
     if kind == "line" or not old:
@@ -97,23 +99,24 @@ def _shape(old: tuple[int, ...], constants: Constants, random: Random) -> tuple[
     return tuple(random.choice(FEW) for _ in range(random.choice(ranks)))
 
 
-def _stated(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    names = dict(case_view(op, case).scope.names)
-    free = [name for name in op.stated.free if name in names and name not in op.params]
+def _named_extent(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
+    """Change the value of one name of the declared shapes."""
+    names = dict(view_case(op, case).scope.names)
+    free = [name for name in op.parsed_shapes.free if name in names and name not in op.params]
     if not free:
         return None
     name = random.choice(free)
     old = names[name]
-    kept = {each: value for each, value in names.items() if each not in op.stated.defined}
+    kept = {each: value for each, value in names.items() if each not in op.parsed_shapes.defined}
     new = _shape(old, constants, random) if isinstance(old, tuple) else _number(constants, random, LINES)
     scope = Scope({**kept, name: new})
-    op.stated.define(scope)
-    with op.naming("shapes"):
-        return _shaped(op, case, {each: op.stated.shape(each, scope) for each in case.layouts})
+    op.parsed_shapes.define(scope)
+    with op.origin.naming("shapes"):
+        return _with_shapes(op, case, {each: op.parsed_shapes.shape(each, scope) for each in case.layouts})
 
 
-def _shaped(op: Declaration, case: Case, shapes: Mapping[str, tuple[int, ...]]) -> Case:
-    """The case with other shapes; a tensor whose shape stays keeps its layout, others are contiguous."""
+def _with_shapes(op: Declaration, case: Case, shapes: Mapping[str, tuple[int, ...]]) -> Case:
+    """Return the case with other shapes. Tensors whose shape changes become contiguous."""
     tensors = {
         name: tensor if tensor.layout.shape == shapes[name] else replace(tensor, layout=contiguous(shapes[name]))
         for name, tensor in case.tensors
@@ -122,18 +125,18 @@ def _shaped(op: Declaration, case: Case, shapes: Mapping[str, tuple[int, ...]]) 
 
 
 def _layout(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    """Another order of dims, gaps, repeated elements or an offset: of one tensor, or the same of all."""
+    """Change order of dims, gaps, repeated elements or offset, of one tensor or of all tensors."""
     together = random.random() < 0.3
     names = list(case.layouts) if together else [random.choice(list(case.layouts))]
     kind = random.choice(("contiguous", "transposed", "sliced", "repeated", "offset", "rows"))
     at = random.randrange(8)
     tensors = dict(case.tensors)
     for name in names:
-        tensors[name] = replace(tensors[name], layout=_laid(tensors[name].layout, kind, at))
+        tensors[name] = replace(tensors[name], layout=_rearrange(tensors[name].layout, kind, at))
     return case.with_tensors(tensors)
 
 
-def _laid(old: Layout, kind: str, number: int) -> Layout:
+def _rearrange(old: Layout, kind: str, number: int) -> Layout:
     shape = old.shape
     if kind == "offset":
         return Layout(shape, old.strides, number)
@@ -151,17 +154,17 @@ def _laid(old: Layout, kind: str, number: int) -> Layout:
 
 
 def _data(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    """Other data: of another stream of the op, from another place on, or nothing but one of the kernel's constants."""
+    """Change stream or start of a tensor's data, or fill the tensor with one of the kernel's constants."""
     types = op.bind(case.dtypes)
     filled = [name for name in op.filled if name in case.layouts]
     if not filled:
         return None
     name = random.choice(filled)
-    tensor, kind = case.tensor(name), op.dtype_of(op.kinds[name], types)
-    streams = list(op.data_of(name, types))
+    tensor, kind = case.tensor(name), op.resolve_dtype(op.kinds[name], types)
+    streams = list(op.available_streams(name, types))
     if name not in op.indices and not kind.is_block:
         numbers = constants.real if kind.is_float else constants.whole
-        streams += [each for each in map(_constantly, numbers) if each] * 2
+        streams += [each for each in map(_constant_stream, numbers) if each] * 2
     other = replace(
         tensor, data=random.choice(streams), start=random.choice((0, 0, tensor.start, random.randrange(96)))
     )
@@ -170,8 +173,8 @@ def _data(op: Declaration, case: Case, constants: Constants, random: Random) -> 
     return case.with_tensors({**dict(case.tensors), name: other})
 
 
-def _constantly(number: float) -> str:
-    """The stream that has this number and no other."""
+def _constant_stream(number: float) -> str:
+    """Return the stream in which every element is this number; empty if the number is not finite."""
     text = repr(number)
     return f"{text}..{text}".replace("e+", "e") if math.isfinite(number) else ""
 
@@ -182,7 +185,7 @@ def _param(op: Declaration, case: Case, constants: Constants, random: Random) ->
     types = op.bind(case.dtypes)
     at = random.randrange(len(case.params))
     name, _ = case.params[at]
-    kind = op.dtype_of(op.params[name], types)
+    kind = op.resolve_dtype(op.params[name], types)
     value: float | int
     if kind.is_float:
         value = float(random.choice((*constants.real, *constants.real, 0.0, 1.0, -1.0, 0.5)))
@@ -203,7 +206,7 @@ def _launch(op: Declaration, case: Case, constants: Constants, random: Random) -
 
 
 def _flags(op: Declaration, case: Case, constants: Constants, random: Random) -> Case | None:
-    """A flag more or less; two operands that are aliased have one tensor."""
+    """Add or remove a flag."""
     if not op.flags:
         return None
     flag = random.choice(op.flags)

@@ -1,10 +1,9 @@
-"""Cases from their texts, and what does not fit together, to the kernel or to the op."""
+"""Parses the text of a case, and checks that a case fits together and fits its kernel."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,19 +18,18 @@ from parity.errors import UsageError, natural, nearest
 from parity.model.case import Case, Tensor, split
 from parity.model.dtypes import DType
 from parity.model.launch import BLOCK
-from parity.model.layout import Layout
-from parity.ops.case_view import CaseView, case_view
+from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 
-__all__ = ["broken", "check", "complaint_of", "parsed"]
+__all__ = ["MAX_RANK", "check_case", "find_mismatch", "parse_case", "violated_condition"]
 
 MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 
 
-@functools.lru_cache(maxsize=256)  # a worker asks for named cases as text, and reads that again
-def parsed(op: Declaration, text: str) -> Case:
-    """The case with that text.
+@functools.lru_cache(maxsize=256)  # workers receive named cases as text and parse them again
+def parse_case(op: Declaration, text: str) -> Case:
+    """Parse the text of a case and check it.
 
     Raises:
         UsageError: a name, value or flag does not fit this op.
@@ -53,24 +51,19 @@ def parsed(op: Declaration, text: str) -> Case:
         if name not in values and name not in left_out:
             raise UsageError(f"{name!r} is missing in {text!r}")
     if "launch" in values and "threads" in values:
-        raise UsageError(f"{text!r} has launch and threads; launch={values['launch']} says both")
+        raise UsageError(f"{text!r} has launch and threads; launch={values['launch']} gives both")
     tensors = {name: Tensor.parse(values[name]) for name in op.tensors if name not in left_out}
-    params = {name: _number_of(values[name], op.dtype_of(kind, types), name) for name, kind in op.params.items()}
+    params = {name: _parameter(values[name], op.resolve_dtype(kind, types), name) for name, kind in op.params.items()}
     case = Case(
         op.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags),
         _launch(values["launch"]) if "launch" in values else None,
         _threads(op, values["threads"]) if "threads" in values else None,
     )  # fmt: skip
-    check(op, case)
+    check_case(op, case)
     return case
 
 
-def _number_of(text: str, kind: DType, name: str) -> float | int:
-    """The value of a parameter, from the text of a case.
-
-    Raises:
-        UsageError: it is no number of that type.
-    """
+def _parameter(text: str, kind: DType, name: str) -> float | int:
     try:
         value = float(text) if kind.is_float else int(text)
     except ValueError:
@@ -93,52 +86,58 @@ def _launch(text: str) -> tuple[int, int]:
     return int(blocks), int(threads)
 
 
-def check(op: Declaration, case: Case) -> None:
-    """Refuse a case whose tensors do not fit together or to the kernel.
+def check_case(op: Declaration, case: Case) -> None:
+    """Check that the tensors of a case fit together and fit the kernel.
 
     Raises:
-        UsageError: what does not fit.
+        ShapeMismatch: the tensors do not fit together, or the kernel does not accept a layout.
+        UsageError: data, flags or launch do not fit.
     """
-    tensors, types = dict(case.tensors), op.bind(case.dtypes)
+    tensors = dict(case.tensors)
     for name, tensor in tensors.items():
         if len(tensor.layout.shape) > MAX_RANK:
             raise UsageError(f"{name}={tensor} has {len(tensor.layout.shape)} dims; kernels take up to {MAX_RANK}")
-    given = case_view(op, case)
-    if complaint := complaint_of(given):
-        raise ShapeMismatch(f"{case} does not fit together: {complaint}")
-    for name, tensor in tensors.items():
-        if complaint := op.strides_of(name).complaint(tensor.layout):
-            raise ShapeMismatch(f"{name}={tensor}: {complaint}")
-        kind = op.dtype_of(op.tensors[name], types)
-        streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))
-        if name in op.filled and not tensor.data:
-            example = "index" if name in op.indices else "mixed"
-            raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~{example}@0")
-        if name not in op.filled and tensor.data:
-            raise UsageError(f"{name}={tensor}: {name} is only written, so it holds no data; drop ~{tensor.data}")
-        if tensor.data and tensor.data not in streams and not has_stream(kind, tensor.data):
-            raise UsageError(f"{name}={tensor}: {unknown_stream(tensor.data, kind, streams)}")
-        if name in op.compared and not tensor.layout.is_injective:
-            raise UsageError(f"{name}={tensor}: two elements share a place, so the result would depend on the order")
-        if name in op.indices:
-            _check_ids(name, case, given)
-    if "null-info" in case.flags and not all(
-        t.layout.is_contiguous for n, t in tensors.items() if n in op.with_strides
-    ):
-        raise UsageError(f"null-info says that every tensor is contiguous; in {case} one is not")
-    given.grid  # noqa: B018 - a device can launch it
+    view = view_case(op, case)
+    if mismatch := find_mismatch(op, view):
+        raise ShapeMismatch(f"{case} does not fit together: {mismatch}")
+    for name in tensors:
+        _check_tensor(op, case, view, name)
+    if "null-info" in case.flags:
+        strided = [name for name in tensors if name in op.tensors_in_info and not tensors[name].layout.is_contiguous]
+        if strided:
+            raise UsageError(f"null-info requires contiguous tensors, and {strided[0]} in {case} is not contiguous")
+    view.grid  # noqa: B018 - raises if no device can launch it
     if case.launch and (not op.grid_stride or op.then):
-        rule = replace(given, threads=None, launch=None).geometry()
+        rule = replace(view, threads=None, launch=None).grid_of_step()
         raise UsageError(f"{case}: the kernel of {op.name} needs the launch of its own rule, which is {rule}")
 
 
-def _check_ids(name: str, case: Case, given: CaseView) -> None:
-    op, tensor = given.op, case.tensor(name)
-    bound = given.number(op.indices[name], "indices")
-    streams = op.streams_for(name)
-    if bound and tensor.data in streams:  # whose ids are all right, and may be too many to look at
+def _check_tensor(op: Declaration, case: Case, view: CaseView, name: str) -> None:
+    """Check layout and data of one tensor."""
+    tensor = case.tensor(name)
+    if complaint := op.accepted_strides(name).complaint(tensor.layout):
+        raise ShapeMismatch(f"{name}={tensor}: {complaint}")
+    kind = op.resolve_dtype(op.tensors[name], view.types)
+    streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))
+    if name in op.filled and not tensor.data:
+        example = "index" if name in op.indices else "mixed"
+        raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~{example}@0")
+    if name not in op.filled and tensor.data:
+        raise UsageError(f"{name}={tensor}: {name} is only written, so it holds no data; drop ~{tensor.data}")
+    if tensor.data and tensor.data not in streams and not has_stream(kind, tensor.data):
+        raise UsageError(f"{name}={tensor}: {unknown_stream(tensor.data, kind, streams)}")
+    if name in op.compared and not tensor.layout.is_injective:
+        raise UsageError(f"{name}={tensor}: two elements share a place, so the result would depend on the order")
+    if name in op.indices:
+        _check_indices(op, case, view, name)
+
+
+def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> None:
+    """Check that the data of an index tensor are valid positions, or sentinels where the op allows them."""
+    tensor, bound, streams = case.tensor(name), view.number(op.indices[name], "indices"), op.declared_streams(name)
+    if bound and tensor.data in streams:  # valid by construction, and possibly too long to check
         return
-    kind = op.dtype_of(op.inputs[name], given.types)
+    kind = op.resolve_dtype(op.inputs[name], view.types)
     ids = tensor.layout.view(filled(name, kind, tensor, op.points, bound).data)
     wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
     if "sentinel" in streams:
@@ -151,43 +150,36 @@ def _check_ids(name: str, case: Case, given: CaseView) -> None:
         )
 
 
-def complaint_of(given: CaseView) -> str:
-    """The error message for a case whose parts do not fit together, or an empty string."""
-    op = given.op
+def find_mismatch(op: Declaration, view: CaseView) -> str:
+    """Return why the parts of a case do not fit together, or an empty string."""
     try:
-        with op.naming("shapes"):
-            scope = given.scope
-        if complaint := broken(op, scope):
-            return complaint
-        if op.one_shape and (complaint := _different(given.layouts)):
-            return complaint
-        if op.misfit and (complaint := op.ask("misfit", op.misfit, given)):
+        with op.origin.naming("shapes"):
+            scope = view.scope
+        if condition := violated_condition(op, scope):
+            return condition
+        shapes = {name: layout.shape for name, layout in view.layouts.items()}
+        if op.one_shape and len(set(shapes.values())) > 1:
+            return f"the tensors differ in shape: {', '.join(f'{name} {shape}' for name, shape in shapes.items())}"
+        if op.mismatch and (complaint := op.origin.call("mismatch", op.mismatch, view)):
             return str(complaint)
-        with op.naming("shapes"):
-            given.shapes  # noqa: B018 - no extent of an output may be negative
+        with op.origin.naming("shapes"):
+            view.shapes  # noqa: B018 - raises if an extent of an output is negative
         if not op.launch:
-            given.grid  # noqa: B018 - a device can launch it
-    except ShapeMismatch as misfit:
-        return str(misfit)
+            view.grid  # noqa: B018 - raises if no device can launch it
+    except ShapeMismatch as mismatch:
+        return str(mismatch)
     return ""
 
 
-def broken(op: Declaration, scope: Scope) -> str:
-    """The error message for a condition that does not hold, of those whose names have values; or an empty string."""
-    with op.naming("where"):
+def violated_condition(op: Declaration, scope: Scope) -> str:
+    """Return a message for the first condition that does not hold, or an empty string.
+
+    Conditions with names that do not have a value yet are skipped.
+    """
+    with op.origin.naming("where"):
         for rule in op.conditions:
-            if (
-                not rule.unknown(scope) - scope.failed.keys()
-                and rule.tensors <= scope.tensors.keys()
-                and not rule(scope)
-            ):
+            known = not rule.unknown(scope) - scope.failed.keys() and rule.tensors <= scope.tensors.keys()
+            if known and not rule(scope):
                 shown = rule.shown(scope)
-                return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
+                return f"{rule} must hold" + (f"; here {shown}" if shown else "")
     return ""
-
-
-def _different(layouts: Mapping[str, Layout]) -> str:
-    """The error message for tensors of different shapes where all tensors have one shape; empty if they fit."""
-    shapes = {name: layout.shape for name, layout in layouts.items()}
-    different = len(set(shapes.values())) > 1
-    return f"the tensors differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}" if different else ""

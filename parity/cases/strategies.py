@@ -1,4 +1,7 @@
-"""Drawing the cases of an op: layouts and parameters that fit together, flags, data, launches."""
+"""Draws cases with Hypothesis: layouts and parameters that fit together, flags, data and launches.
+
+The draws and their order decide which cases a seed gives. Changing them changes every drawn case.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from parity.cases.parser import broken, complaint_of
+from parity.cases.parser import find_mismatch, violated_condition
 from parity.data.extents import draw_values
 from parity.data.layouts import LAUNCHES, Draw, pick, shape
 from parity.data.parameters import parameter
@@ -15,19 +18,22 @@ from parity.dsl.shapes import ShapeMismatch
 from parity.model.case import Case, Tensor
 from parity.model.dtypes import DType
 from parity.model.layout import Layout
-from parity.ops.case_view import case_view
-from parity.ops.declaration import WHOLE, Declaration
+from parity.ops.case_view import view_case
+from parity.ops.declaration import EXACT_STREAM, Declaration
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-__all__ = ["cases_of"]
+__all__ = ["case_strategy"]
 
 WINDOW = 96
 
 
-def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.SearchStrategy[Case]:
-    """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
+def case_strategy(op: Declaration, dtypes: Sequence[str], launches: str) -> st.SearchStrategy[Case]:
+    """Return a strategy for the cases of a kernel entry.
+
+    ``launches`` is "any", or "host" for cases that keep to the launch rule of the op.
+    """
     from hypothesis import reject
     from hypothesis import strategies as st
 
@@ -35,51 +41,24 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
 
     @st.composite
     def cases(draw: Draw) -> Case:
-        drawn = _drawn(op, draw)
+        drawn = _draw_values(op, draw)
         layouts = {name: drawn[name] for name in op.tensors}
-        own = launches == "host" or bool(op.then)
-        launch = pick(draw, LAUNCHES) if op.grid_stride and not own else None
-        other = bool(op.threads) and launch is None and not own
-        threads = pick(draw, (None, None, *op.threads)) if other else None
-        flags = []
-        if "in-place" in op.flags and pick(draw, (False, False, False, True)):
-            flags.append("in-place")
-        if op.aliased and pick(draw, (False, False, False, True)):
-            flags.append("aliased")
-            layouts[op.aliased[1]] = layouts[op.aliased[0]]
-        if (
-            "null-info" in op.flags
-            and all(layouts[n].is_contiguous for n in op.with_strides)
-            and pick(draw, (True, False))
-        ):
-            flags.insert(0, "null-info")
-        for name in op.optional:
-            if pick(draw, (False, False, False, True)):
-                flags.append(f"no-{name}")
-                del layouts[name]
-        tensors = {}
-        whole = op.reference is None and pick(draw, (False, False, False, True))
-        for name, each in layouts.items():
-            if name in op.filled:
-                start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                streams = op.data_of(name, types)
-                stream = WHOLE if whole and WHOLE in streams else pick(draw, streams)
-                # Sorted data are the closer together, the further on in the stream.
-                tensors[name] = Tensor(each, stream, start % WINDOW if stream == "sorted" else start)
-            else:
-                tensors[name] = Tensor(each)
+        launch, threads = _draw_launch(op, draw, launches)
+        flags = _draw_flags(op, draw, layouts)
+        exact = op.reference is None and _rarely(draw)
+        tensors = _draw_tensors(op, draw, layouts, types, exact)
         if "aliased" in flags and op.aliased:
             tensors[op.aliased[1]] = tensors[op.aliased[0]]
         params = {
-            name: _of_kind(drawn[name], op.dtype_of(kind, types))
+            name: _as_number(drawn[name], op.resolve_dtype(kind, types))
             if name in drawn
-            else parameter(draw, op.dtype_of(kind, types), op.values, whole=whole)
+            else parameter(draw, op.resolve_dtype(kind, types), op.values, whole=exact)
             for name, kind in op.params.items()
         }
         case = Case(
             op.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch, threads
         )
-        if not op.layouts and complaint_of(case_view(op, case)):
+        if not op.layouts and find_mismatch(op, view_case(op, case)):
             reject()
         return case
 
@@ -87,37 +66,92 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
     return strategy
 
 
-def _drawn(op: Declaration, draw: Draw) -> Mapping[str, Any]:
-    """The layouts of all tensors of a case, and values of parameters that have to fit them."""
+def _rarely(draw: Draw) -> bool:
+    return pick(draw, (False, False, False, True))
+
+
+def _draw_launch(op: Declaration, draw: Draw, launches: str) -> tuple[tuple[int, int] | None, int | None]:
+    """Draw a launch, or a number of threads, or neither."""
+    fixed = launches == "host" or bool(op.then)
+    launch = pick(draw, LAUNCHES) if op.grid_stride and not fixed else None
+    threads = pick(draw, (None, None, *op.threads)) if op.threads and launch is None and not fixed else None
+    return launch, threads
+
+
+def _draw_flags(op: Declaration, draw: Draw, layouts: dict[str, Layout]) -> list[str]:
+    """Draw the flags, and apply them to the layouts."""
+    flags = []
+    if "in-place" in op.flags and _rarely(draw):
+        flags.append("in-place")
+    if op.aliased and _rarely(draw):
+        flags.append("aliased")
+        layouts[op.aliased[1]] = layouts[op.aliased[0]]
+    if (
+        "null-info" in op.flags
+        and all(layouts[name].is_contiguous for name in op.tensors_in_info)
+        and pick(draw, (True, False))
+    ):
+        flags.insert(0, "null-info")
+    for name in op.optional:
+        if _rarely(draw):
+            flags.append(f"no-{name}")
+            del layouts[name]
+    return flags
+
+
+def _draw_tensors(
+    op: Declaration, draw: Draw, layouts: Mapping[str, Layout], types: Mapping[str, DType], exact: bool
+) -> dict[str, Tensor]:
+    """Draw the data of every tensor that holds data before the launch."""
+    from hypothesis import strategies as st
+
+    tensors = {}
+    for name, layout in layouts.items():
+        if name not in op.filled:
+            tensors[name] = Tensor(layout)
+            continue
+        start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
+        streams = op.available_streams(name, types)
+        stream = EXACT_STREAM if exact and EXACT_STREAM in streams else pick(draw, streams)
+        # Elements of ``sorted`` lie closer together the later they are in the stream.
+        tensors[name] = Tensor(layout, stream, start % WINDOW if stream == "sorted" else start)
+    return tensors
+
+
+def _draw_values(op: Declaration, draw: Draw) -> Mapping[str, Any]:
+    """Draw the layouts of all tensors, and values of the parameters that must fit them."""
     from hypothesis import reject
 
     if op.layouts:
-        found = op.ask("layouts", op.layouts, draw, tuple(op.tensors))
+        found = op.origin.call("layouts", op.layouts, draw, tuple(op.tensors))
         if not isinstance(found, Mapping) or not all(isinstance(found.get(name), Layout) for name in op.tensors):
-            raise op.mistake(f"layouts: the function returned {found!r}, and no mapping with a Layout of each tensor")
+            raise op.origin.error(
+                f"layouts: the function returned {found!r}, which is not a mapping with a Layout for each tensor"
+            )
         return found
     if not op.shapes:
         common = shape(draw)
-        layouts = {name: op.strides_of(name).draw(draw, common) for name in op.tensors}
-        return {**_chosen(op, draw).names, **layouts}
-    scope = _chosen(op, draw)
+        layouts = {name: op.accepted_strides(name).draw(draw, common) for name in op.tensors}
+        return {**_draw_names(op, draw).names, **layouts}
+    scope = _draw_names(op, draw)
     try:
-        if broken(op, scope):
+        if violated_condition(op, scope):
             reject()
-        with op.naming("shapes"):
-            shapes = {name: op.stated.shape(name, scope) for name in op.tensors}
+        with op.origin.naming("shapes"):
+            shapes = {name: op.parsed_shapes.shape(name, scope) for name in op.tensors}
     except ShapeMismatch:
         reject()
-    return {**scope.names, **{name: op.strides_of(name).draw(draw, of) for name, of in shapes.items()}}
+    return {**scope.names, **{name: op.accepted_strides(name).draw(draw, of) for name, of in shapes.items()}}
 
 
-def _chosen(op: Declaration, draw: Draw) -> Scope:
-    with op.naming("choices"):
-        return draw_values(draw, op.stated, op.choices, tuple(op.params), partial(_allows, _rules_of_one_name(op)))
+def _draw_names(op: Declaration, draw: Draw) -> Scope:
+    rules = _conditions_by_name(op)
+    with op.origin.naming("choices"):
+        return draw_values(draw, op.parsed_shapes, op.choices, tuple(op.params), partial(_allows, rules))
 
 
-def _rules_of_one_name(op: Declaration) -> Mapping[str, tuple[Expression, ...]]:
-    """The conditions that are about one name only, by that."""
+def _conditions_by_name(op: Declaration) -> Mapping[str, tuple[Expression, ...]]:
+    """The conditions that depend on a single name, by that name."""
     found: dict[str, tuple[Expression, ...]] = {}
     for rule in op.conditions:
         if len(rule.names) == 1 and not rule.tensors:
@@ -130,5 +164,5 @@ def _allows(rules: Mapping[str, tuple[Expression, ...]], name: str, value: Value
     return all(rule(Scope({name: value})) for rule in rules.get(name, ()))
 
 
-def _of_kind(value: Value, kind: DType) -> float | int:
+def _as_number(value: Value, kind: DType) -> float | int:
     return float(value) if kind.is_float else int(value)

@@ -19,17 +19,17 @@ from rich.text import Text
 from parity.build.builder import Built, build, find_modules
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool, UsageError, nearest
 from parity.model.code_object import Kernel, name_of, plain, spelled, unqualified
+from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
 from parity.porting.hints import say_so
-from parity.porting.hipify import Finding
 from parity.porting.kernel_templates import kernels_of
-from parity.porting.staging import Translation
+from parity.porting.translation import Translation
 from parity.report.tables import coloured
 from parity.suite.loading import Project, find_project, load_suite
 

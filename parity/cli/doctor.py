@@ -20,22 +20,22 @@ from rich.text import Text
 from parity.cli.options import add_json
 from parity.cli.terminal import output, print_json
 from parity.compilers import zig
-from parity.compilers.clang import device_library
+from parity.compilers.cuda_toolkit import located as located_nvcc
+from parity.compilers.device_library import device_library
 from parity.compilers.disassembler import find_disassembler
 from parity.compilers.headers import WHEELS, cached_headers
-from parity.compilers.nvcc import located as located_nvcc
 from parity.compilers.rocm import VARIABLE
 from parity.compilers.rocm import chosen as chosen_rocm
 from parity.compilers.rocm import installed as installed_rocm
 from parity.compilers.targets import TARGETS
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
-from parity.footprint import nvdisasm
+from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
 from parity.platform.cache_eviction import LIMIT, limit, size
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
-from parity.runners import described, probed, problems, runner, runners
+from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.suite.loading import find_suite
 
@@ -189,16 +189,16 @@ def _runners() -> Iterator[Fact]:
     for name in runners():
         try:
             found = runner(name)
-            probe = probed(found)
+            probe = probe_runner(found)
             what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets() if probe.available else ()))))
-            device = described(found) if probe.available else {}
+            device = device_description(found) if probe.available else {}
         except ParityError as error:
             yield Fact("runners", name, "", str(error))
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
         yield Fact("runners", name, what, advice)
         yield from (Fact("runners", f"{name}: {part}", value) for part, value in device.items())
-    yield from (Fact("runners", name, "", problem) for name, problem in problems() if name in BUILT_IN)
+    yield from (Fact("runners", name, "", problem) for name, problem in plugin_conflicts() if name in BUILT_IN)
 
 
 def _suite() -> Iterator[Fact]:

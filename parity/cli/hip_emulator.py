@@ -19,7 +19,7 @@ from parity.cli.options import add_json, names
 from parity.cli.terminal import errors, print_json
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.errors import UsageError, nearest
-from parity.hip import LACKS, environment
+from parity.hip import LIMITATIONS, environment
 from parity.hip.faults import PlantedFault
 
 __all__ = ["main", "options"]
@@ -29,7 +29,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = LACKS
+    parser.epilog = LIMITATIONS
     parser.add_argument(
         "--target",
         type=names,
@@ -76,7 +76,7 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     for name, value in found.items():
         print(f"export {name}={shlex.quote(value)}")
-    errors().print(LACKS.strip(), style="dim")
+    errors().print(LIMITATIONS.strip(), style="dim")
     return 0
 
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from parity.application import Run, Settings, columns
 from parity.build.builder import Built, build, find_modules
 from parity.cli.terminal import building, errors, output, reporting
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown

@@ -15,7 +15,7 @@ from parity.model.dtypes import dtype
 from parity.porting.translators import HIPIFIERS
 from parity.report.document import MatrixFile
 from parity.report.history import add_summary, history_content, read_history, summary_of
-from parity.runners.recording import Environment
+from parity.runners.recording_file import Environment
 from parity.suite.loading import LAUNCHES, SHIPPED, Selection, Suite, find_suite
 from parity.suite.options import EXAMPLES, declare, names, positive
 

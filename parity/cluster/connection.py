@@ -156,7 +156,7 @@ class _Elsewhere:
     def targets(self) -> tuple[str, ...]:
         return self._targets
 
-    def usual(self) -> tuple[str, ...]:
+    def default_targets(self) -> tuple[str, ...]:
         return self._usual
 
     def describe(self) -> Mapping[str, str]:

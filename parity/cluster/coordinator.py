@@ -23,8 +23,8 @@ from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import Evidence, Library, Probe, Session
-from parity.runners.recording import launch_digest
+from parity.runners import Evidence, OpSession, Probe, Session
+from parity.runners.recording_file import launch_digest
 from parity.suite.loading import Suite
 
 __all__ = ["Meeting"]
@@ -78,12 +78,12 @@ class _Judge(Worker):
         self.known: dict[Column, dict[str, Observed]] = {}
         self.absent: dict[Column, str] = {}
 
-    def session(self, column: Column) -> Session | Library:
+    def session(self, column: Column) -> Session | OpSession:
         """A stand-in for the device of a column."""
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
-            elsewhere = _session(self, column) if column.built else Library(_Elsewhere(self, column), column.target)
+            elsewhere = _session(self, column) if column.built else OpSession(_Elsewhere(self, column), column.target)
             self.sessions[column] = elsewhere
         return self.sessions[column]
 
@@ -168,7 +168,7 @@ class _Shadowed(_Remote):
         return Shadows(nearest, tuple(moved), tuple(narrowed))
 
 
-_CAPABLE = {"Drawing": _Drawn, "Explaining": _Explained, "Shadowing": _Shadowed}
+_CAPABLE = {"SupportsNearest": _Drawn, "SupportsExplanation": _Explained, "SupportsShadows": _Shadowed}
 
 
 def _session(judge: _Judge, column: Column) -> Session:

@@ -11,8 +11,8 @@ import numpy as np
 from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
 from parity.model.launch import Buffer, Computation, Fault, Launch, Outcome
-from parity.runners import Drawing, Explaining, Library, Session, Shadowing
-from parity.runners.recording import RecordedCase, launch_digest
+from parity.runners import OpSession, Session, SupportsExplanation, SupportsNearest, SupportsShadows
+from parity.runners.recording_file import RecordedCase, launch_digest
 
 __all__ = ["NEAREST", "Computed", "Observed", "Replied", "capable", "computed", "launched", "observed_all"]
 
@@ -58,7 +58,9 @@ class Computed:
 def capable(module: str, column: Column) -> list[str]:
     """The protocols that the session of a column has beside its own."""
     session = worker.current().kernels(column)
-    return [each.__name__ for each in (Drawing, Explaining, Shadowing) if isinstance(session, each)]
+    return [
+        each.__name__ for each in (SupportsNearest, SupportsExplanation, SupportsShadows) if isinstance(session, each)
+    ]
 
 
 def launched(module: str, column: Column, method: str, launch: Launch, buffers: dict[str, Buffer]) -> Replied:
@@ -96,7 +98,7 @@ def observed_all(task: Task) -> dict[str, Observed]:
             if any(each.kernel not in code.kernels for each in launch.sequence):
                 continue
             key = launch_digest(launch, call.buffers)
-            if not found and isinstance(session, Drawing):
+            if not found and isinstance(session, SupportsNearest):
                 found[NEAREST + key] = _observed(session.nearest.execute(code, launch, call.buffers), call.buffers)
             found[key] = _observed(session.execute(code, launch, call.buffers), call.buffers)
         except DeviceLost:
@@ -109,7 +111,7 @@ def observed_all(task: Task) -> dict[str, Observed]:
 def computed(module: str, column: Column, asked: Computation) -> Computed:
     """Let a library compute a case."""
     library = worker.current().session(column)
-    assert isinstance(library, Library)
+    assert isinstance(library, OpSession)
     try:
         found = np.asarray(library.compute(asked))
     except Unsupported as reason:

@@ -19,7 +19,17 @@ from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError
 from parity.platform.serialization import unpacked
 from parity.platform.version import __version__
-from parity.runners import Evidence, Shared, Vendor, described, probed, replayed, runner, runners, usual_targets
+from parity.runners import (
+    Evidence,
+    SupportsWorkerLimit,
+    Vendor,
+    default_targets,
+    device_description,
+    probe_runner,
+    replayed_recording,
+    runner,
+    runners,
+)
 
 __all__ = [
     "Answer",
@@ -71,7 +81,7 @@ class Answer:
         """The value that the function returned.
 
         Raises:
-            Misfit: that is not of its type.
+            SchemaError: that is not of its type.
             Died, Late, Absent, ParityError: it did not return.
         """
         if self.how == "returned":
@@ -140,14 +150,14 @@ def offer(slots: int) -> Offer:
     for name in runners():
         try:
             each = runner(name)
-            if not probed(each).available or replayed(each) is not None:
+            if not probe_runner(each).available or replayed_recording(each) is not None:
                 continue
             targets = tuple(each.targets())
             columns = [Column(name, target, str(each.evidence)) for target in targets]
-            device = described(each) if any(column.on_device for column in columns) else {}
-            most = min(slots, each.most_workers(targets)) if isinstance(each, Shared) and targets else slots
+            device = device_description(each) if any(column.on_device for column in columns) else {}
+            most = min(slots, each.max_workers(targets)) if isinstance(each, SupportsWorkerLimit) and targets else slots
         except ParityError:
             continue
-        found.append(Offered(name, each.evidence, each.vendor, targets, usual_targets(each), device))
+        found.append(Offered(name, each.evidence, each.vendor, targets, default_targets(each), device))
         resources |= {resource(column): most for column in columns}
     return Offer(machine_name(), versions(), processors(), tuple(found), resources)

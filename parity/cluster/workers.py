@@ -11,7 +11,7 @@ from parity.cluster.messages import machine_name, offer
 from parity.engine import Column
 from parity.engine.pool import processors
 from parity.errors import NotAvailable
-from parity.runners import Numbered, runner
+from parity.runners import SupportsDeviceNumbers, runner
 
 __all__ = ["gpus_here", "started", "starts"]
 
@@ -43,14 +43,14 @@ def gpus_here() -> tuple[str, ...]:
     for each in offer(1).runners:
         own = _numbered(each.name)
         if own and any(Column(each.name, target, each.evidence).on_device for target in each.targets):
-            found += (f"{each.name} {target}" for target in own.numbered())
+            found += (f"{each.name} {target}" for target in own.device_targets())
     return tuple(found)
 
 
-def _numbered(resource: str) -> Numbered | None:
+def _numbered(resource: str) -> SupportsDeviceNumbers | None:
     """The runner of a resource, if it is one of GPUs with numbers."""
     found = runner(resource.partition(" ")[0])
-    return found if isinstance(found, Numbered) else None
+    return found if isinstance(found, SupportsDeviceNumbers) else None
 
 
 def started(where: Site, workers: Sequence[Start]) -> None:

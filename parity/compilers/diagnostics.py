@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["ATTRIBUTES", "CRASHED", "ELSEWHERE", "Diagnostic", "Place", "diagnostics", "warnings"]
+__all__ = ["ATTRIBUTES", "CRASHED", "NOT_DEFINED", "Diagnostic", "Place", "diagnostics", "warnings"]
 
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
@@ -14,7 +14,7 @@ ATTRIBUTES = re.compile(
 )
 """Matches clang's errors for a function that is declared for another side than it is defined for."""
 
-ELSEWHERE = "is declared for the device and not defined here"
+NOT_DEFINED = "is declared for the device and not defined here"
 """The message for a function or variable that another source of the program has."""
 
 CRASHED = "clang itself crashes while it makes code"
@@ -32,6 +32,7 @@ _LINE = re.compile(
 )
 # clang's words, and gcc's, which is nvcc's preprocessor
 _NOT_FOUND = re.compile(r"'(?P<clang>[^']+)' file not found|^(?P<gcc>\S+): No such file or directory$")
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _PREVIOUS = (
     *("previous definition is", "previous declaration is"),
     *("member declaration nearly matches", "member declaration does not match"),
@@ -54,6 +55,16 @@ class Diagnostic:
     host_only: tuple[str, ...] = ()
     previous: Place | None = None
     candidates: tuple[Place, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the text quotes."""
+        return tuple(a or b for a, b in _QUOTED.findall(self.text))
+
+    @property
+    def subject(self) -> str:
+        """The name that the error is about, or an empty string."""
+        return next(iter(self.names), self.missing_header)
 
     @property
     def missing_header(self) -> str:

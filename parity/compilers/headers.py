@@ -26,8 +26,8 @@ from parity.errors import NotAvailable
 from parity.platform.cache import Cache, default_root, digest
 
 __all__ = [
-    "CURAND", "WHEELS", "HipHeaders", "Wheel", "cached_headers", "curand_headers", "hip_headers", "kept_headers",
-    "without_hip_headers",
+    "CURAND", "WHEELS", "HipHeaders", "Wheel", "available_headers", "cached_headers", "curand_headers",
+    "hip_headers", "kept_headers", "without_hip_headers",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.headers")
@@ -105,6 +105,21 @@ def hip_headers() -> HipHeaders | None:
     The reason is then in ``without_hip_headers``. What is in the cache is checked and used without a network.
     """
     return _found()[0]
+
+
+def available_headers() -> HipHeaders | None:
+    """Return AMD's headers, or None, after a warning, where parity's fallback has to replace them."""
+    found, problem = _found()
+    if problem:
+        _warn_of_fallback(problem)
+    return found
+
+
+@functools.cache
+def _warn_of_fallback(problem: str) -> None:
+    log.warning(
+        "%s; small headers of parity's own are used instead, which have a part of HIP and no defect of AMD's", problem
+    )
 
 
 def without_hip_headers() -> str:

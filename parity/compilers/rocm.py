@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.compilers.clang import COMPAT, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, CompileError, Unit, missed_by, wide
-from parity.compilers.clang import headers as compiler_headers
-from parity.compilers.headers import HipHeaders, kept_headers
+from parity.compilers.assembler import wavefront_option
+from parity.compilers.dependencies import missing_headers
+from parity.compilers.errors import CompileError
+from parity.compilers.headers import HipHeaders, available_headers, kept_headers
+from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
 from parity.compilers.targets import DEFAULT_TARGETS, Target
+from parity.compilers.unit import Unit
 from parity.errors import MissingTool, UsageError, nearest
 from parity.platform.cache import digest
 
@@ -35,8 +38,6 @@ OLDEST = (6, 0)
 
 FRONT_ENDS = ("hipcc", "amdclang++")
 HIPIFIERS = ("hipify-perl", "hipify-clang")
-# Headers that a ROCm may be too old to have; looked for after its own.
-SUPPLEMENT = HEADERS / "supplement"
 
 _FLAGS = (
     *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=gnu++17", "-gline-tables-only"),
@@ -46,7 +47,6 @@ _FLAGS = (
 )
 _ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # of clang 15 and newer
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
-_EMPTY = SUPPLEMENT / "empty.hip"
 _UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
@@ -110,14 +110,12 @@ class Rocm:
         arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
         result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
         if result.returncode:
-            raise unit.refused(target, result.stderr, result.returncode)
+            raise unit.error(target, result.stderr, result.returncode)
 
     def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
         """The headers that a file includes and that are nowhere, see ``compiler.headers_missed``."""
         start = self._arguments(target, unit)
-        return missed_by(
-            lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent).returncode, unit.main
-        )
+        return missing_headers(lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent), unit.main)
 
     def _arguments(self, target: Target, unit: Unit) -> tuple[str | Path, ...]:
         return (
@@ -138,20 +136,24 @@ class Rocm:
             CompileError: assembler or linker refused it, which is a defect of the toolchain.
         """
         clang = self.clang or self.compiler
-        result = self._run(clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", *wide(listing), listing, "-o", output)
+        result = self._run(
+            clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", *wavefront_option(listing), listing, "-o", output
+        )
         if result.returncode:
             raise CompileError(listing.stem, target.name, result.stderr)
 
     @functools.cached_property
     def _argument_names(self) -> tuple[str, ...]:
         """The flag that keeps the names of kernel arguments in the metadata, if the compiler knows it."""
-        run = self._run(self.compiler, *_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", _EMPTY)
+        run = self._run(
+            self.compiler, *_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE
+        )
         return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
 
     @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
         """The output of ``-###``: the commands that a compilation would consist of."""
-        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", _EMPTY, "-o", os.devnull)
+        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", EMPTY_SOURCE, "-o", os.devnull)
 
     def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         # Without HIP_PLATFORM, an old hipcc compiles for NVIDIA wherever there is an nvcc.
@@ -206,7 +208,7 @@ def other_headers(target: Target) -> tuple[HipHeaders, ...]:
     with; by version.
     """
     rocm = installed()
-    used = chosen(target) or compiler_headers()
+    used = chosen(target) or available_headers()
     found = {each.version: each for each in kept_headers()}
     if rocm:
         own = HipHeaders(rocm.root / "include", ".".join(map(str, rocm.version)))

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.util
 import signal
 import subprocess
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parity.errors import MissingTool, ResourceExhausted
+from parity.platform import subprocesses
 
-__all__ = ["completed", "run", "stopped", "version", "wanted", "zig"]
-
-_running: set[subprocess.Popen[str]] = set()
-_stopping = threading.Event()
-
+__all__ = ["completed", "run", "version", "zig"]
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _LACKS = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
@@ -63,46 +57,10 @@ def completed(
     Raises:
         SystemLacks: it was ended from outside, or found no space or no memory.
     """
-    done = _completed([*map(str, command)], cwd, env)
+    done = subprocesses.run(command, cwd=cwd, env=env)
     if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
         name = signal.Signals(-done.returncode).name
         raise ResourceExhausted(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
     if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
         raise ResourceExhausted(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
     return done
-
-
-def _completed(command: list[str], cwd: Path | None, env: Mapping[str, str] | None) -> subprocess.CompletedProcess[str]:
-    # A file and no pipe: clang writes to stderr a few bytes at a time, and printed functions are many megabytes.
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
-        subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=cwd, env=env
-        ) as process,
-    ):
-        _running.add(process)
-        try:
-            if _stopping.is_set():
-                process.kill()
-            out, _ = process.communicate()
-        finally:
-            _running.discard(process)
-        said.seek(0)
-        return subprocess.CompletedProcess(command, process.returncode, out, said.read())
-
-
-@contextlib.contextmanager
-def stopped() -> Iterator[None]:
-    """End the compilers of all threads, and those that they start until the block is left, after an interrupt."""
-    _stopping.set()
-    try:
-        for process in list(_running):
-            process.kill()
-        yield
-    finally:
-        _stopping.clear()
-
-
-def wanted() -> bool:
-    """True if the output of compilers is still wanted: not after an interrupt."""
-    return not _stopping.is_set()

@@ -11,7 +11,7 @@ from parity.errors import UsageError, natural
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import Scalar
 
-__all__ = ["Word", "in_range", "word_of"]
+__all__ = ["ArgumentSpec", "in_range", "parse_argument"]
 
 USUAL = "u64"
 """The type of a value for which none is given."""
@@ -20,7 +20,7 @@ _WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<kind>\w+)(?:\[(?P<count>\d+)\
 
 
 @dataclass(frozen=True)
-class Word:
+class ArgumentSpec:
     """An argument, or a field: its name, and, for a value, its type and what it is (without one: what the name says).
 
     ``count`` is the length of a field that is an array; what its value lacks is 0.
@@ -57,7 +57,7 @@ class Word:
         return Scalar(kind, in_range(value, kind, self.name))
 
 
-def word_of(text: str) -> Word:
+def parse_argument(text: str) -> ArgumentSpec:
     """The word with that text.
 
     Raises:
@@ -67,7 +67,9 @@ def word_of(text: str) -> Word:
     if not match:
         raise UsageError(f"{text!r} is no argument; write name, name:i32 or name:i32=expression, without blanks")
     count = natural(match["count"], f"the length of {match['name']}") if match["count"] else None
-    return Word(match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count)
+    return ArgumentSpec(
+        match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count
+    )
 
 
 def in_range(value: Value, kind: DType, name: str) -> Value:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError
 
-__all__ = ["Dim", "ShapeMismatch", "Shapes", "shapes", "words"]
+__all__ = ["Dim", "ShapeMismatch", "Shapes", "parse_shapes", "words"]
 
 Shape = tuple[int, ...]
 
@@ -65,7 +65,7 @@ class Shapes:
         """The names that stand for any number of dims."""
         return frozenset(dim.extent.name for dim in self.dims if dim.many)
 
-    def of(self, tensor: str) -> str:
+    def statement(self, tensor: str) -> str:
         """The statement of a tensor, as text."""
         return f"{tensor}: {' '.join(map(str, self.tensors[tensor]))}"
 
@@ -75,7 +75,7 @@ class Shapes:
         ``views`` are the tensors as expressions see them.
 
         Raises:
-            Misfit: the shapes do not fit together, or not to the statements.
+            ShapeMismatch: the shapes do not fit together, or not to the statements.
         """
         scope = Scope(dict(known), views)
         unread = [name for name in self.tensors if name in extents]
@@ -91,14 +91,14 @@ class Shapes:
                 break
         if unread:
             raise UsageError(
-                f"{self.of(unread[0])!r} leaves open which dims belong to which name; give one of them its count"
+                f"{self.statement(unread[0])!r} leaves open which dims belong to which name; give one of them its count"
             )
         for tensor, _, extent, _ in unsettled:
             name = min(extent.unknown(scope))
             if name in scope.failed:
                 continue
             raise UsageError(
-                f"{self.of(tensor)!r} does not tell {name}: state a tensor that has {name} for a dim of its own"
+                f"{self.statement(tensor)!r} does not tell {name}: state a tensor that has {name} for a dim of its own"
             )
         self._agree(scope)
         return scope
@@ -107,7 +107,7 @@ class Shapes:
         """Compare values that were found from extents with what their names are defined as.
 
         Raises:
-            Misfit: one differs.
+            ShapeMismatch: one differs.
         """
         for name, each in self.defined.items():
             if name in scope.names and not each.unknown(scope) and each.tensors <= scope.tensors.keys():
@@ -127,13 +127,13 @@ class Shapes:
 
     def _read(self, tensor: str, shape: Shape, scope: Scope, unsettled: list[tuple[str, int, Expression, int]]) -> bool:
         """Lay the dims of a tensor on its shape, if it is clear by now how many each name stands for."""
-        dims = self.tensors[tensor]
+        dims, declared = self.tensors[tensor], self.statement(tensor)
         lengths = [self._length(dim, scope) for dim in dims]
         if lengths.count(None) > 1:
             return False
         rest = len(shape) - sum(length for length in lengths if length is not None)
         if rest < 0 or (rest and None not in lengths):
-            raise ShapeMismatch(f"{tensor} has {len(shape)} dims; declared is {self.of(tensor)!r}")
+            raise ShapeMismatch(f"{tensor} has {len(shape)} dims; declared is {declared!r}")
         axis = 0
         for dim, length in zip(dims, lengths, strict=True):
             count = rest if length is None else length
@@ -141,7 +141,7 @@ class Shapes:
                 name, part = dim.extent.name, shape[axis : axis + count]
                 if scope.names.setdefault(name, part) != part:
                     raise ShapeMismatch(
-                        f"{tensor} has {part} for {name}, which is {scope.names[name]}; declared is {self.of(tensor)!r}"
+                        f"{tensor} has {part} for {name}, which is {scope.names[name]}; declared is {declared!r}"
                     )
             else:
                 unsettled.append((tensor, axis, dim.extent, shape[axis]))
@@ -158,7 +158,7 @@ class Shapes:
 
     def _settle(self, tensor: str, axis: int, extent: Expression, given: int, scope: Scope) -> bool:
         """Compare an extent with what its expression says, or find the name in it that is not known yet."""
-        unknown = extent.unknown(scope)
+        unknown, declared = extent.unknown(scope), self.statement(tensor)
         if len(unknown) > 1:
             return False
         if unknown:
@@ -168,7 +168,7 @@ class Shapes:
             name, solution = found
             if solution is None:
                 raise ShapeMismatch(
-                    f"{tensor} has {given} along dim {axis}, which is no {extent}; declared is {self.of(tensor)!r}"
+                    f"{tensor} has {given} along dim {axis}, which is no {extent}; declared is {declared!r}"
                 )
             scope.names[name] = solution
             return True
@@ -176,14 +176,14 @@ class Shapes:
         if value != given:
             because = extent.shown(scope)
             says = f"{because} makes it {value}" if because != f"{extent}={value}" else f"{because}"
-            raise ShapeMismatch(f"{tensor} has {given} along dim {axis}, where {says}; declared is {self.of(tensor)!r}")
+            raise ShapeMismatch(f"{tensor} has {given} along dim {axis}, where {says}; declared is {declared!r}")
         return True
 
     def shape(self, tensor: str, scope: Scope) -> Shape:
         """The shape of a tensor.
 
         Raises:
-            Misfit: an extent would be negative.
+            ShapeMismatch: an extent would be negative.
             UsageError: an extent is no whole number, or a name in it has no value.
         """
         found: list[int] = []
@@ -192,13 +192,13 @@ class Shapes:
             found += value if dim.many else [whole(value, dim.extent.text)]
         if min(found, default=0) < 0:
             raise ShapeMismatch(
-                f"{tensor} would have shape {tuple(found)} ({self.of(tensor)!r}); say what must hold with where="
+                f"{tensor} would have shape {tuple(found)} ({self.statement(tensor)!r}); say what must hold with where="
             )
         return tuple(found)
 
 
 @functools.lru_cache(maxsize=1024)
-def shapes(text: str) -> Shapes:
+def parse_shapes(text: str) -> Shapes:
     """The statements of a text.
 
     Raises:

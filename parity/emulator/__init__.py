@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from parity.emulator.amdgpu.approximate import ApproximateResults
     from parity.emulator.amdgpu.classes import CLASSES, class_of
     from parity.emulator.amdgpu.device import Device, LaunchStats, pack, together
+    from parity.emulator.amdgpu.launch_options import REGISTER_FILL, LaunchOptions
     from parity.emulator.faults import (
         BadCall,
         DataRace,
@@ -37,6 +38,7 @@ __all__ = [
     "MORE",
     "MOVED",
     "NARROWED",
+    "REGISTER_FILL",
     "UNFLUSHED",
     "Allocation",
     "ApproximateResults",
@@ -47,6 +49,7 @@ __all__ = [
     "FailedAssertion",
     "InstructionBudgetExceeded",
     "KernelFault",
+    "LaunchOptions",
     "LaunchStats",
     "LdsExceeded",
     "MemoryFault",
@@ -71,6 +74,7 @@ __getattr__ = lazy_getattr(
         "parity.emulator.amdgpu.approximate": "ApproximateResults",
         "parity.emulator.amdgpu.classes": "CLASSES class_of",
         "parity.emulator.amdgpu.device": "Device LaunchStats pack together",
+        "parity.emulator.amdgpu.launch_options": "REGISTER_FILL LaunchOptions",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
         "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask WarpRace place",
         "memory": "Allocation",

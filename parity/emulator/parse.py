@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-from parity.compilers.clang import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.emulator.image import image_of
 from parity.errors import UsageError
 

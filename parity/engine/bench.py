@@ -32,8 +32,8 @@ from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.ops.lowering import spelled
-from parity.runners import Counting, Session, Timed
+from parity.ops.lowering import with_symbols
+from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
 
@@ -264,7 +264,7 @@ def _measurements(
                 return
         for title, case in cases:
             text, work = str(case), op.work(case)
-            shape = op.given(case).shape
+            shape = op.view(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
             found = meter.measure(entry, case, code)
@@ -289,9 +289,9 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
-    if isinstance(session, Timed):
+    if isinstance(session, SupportsTiming):
         return Timer(session, target, hot, seconds)
-    if isinstance(session, Counting):
+    if isinstance(session, SupportsCounting):
         return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
@@ -301,7 +301,7 @@ class Counter:
 
     small = True
 
-    def __init__(self, session: Counting) -> None:
+    def __init__(self, session: SupportsCounting) -> None:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class Timer:
 
     small = False
 
-    def __init__(self, session: Timed, target: str, hot: bool, seconds: float) -> None:
+    def __init__(self, session: SupportsTiming, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
         self._before = self.copy()
@@ -326,7 +326,7 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            placed = spelled(launch, code)
+            placed = with_symbols(launch, code)
             found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(found, Fault):
                 return {"problem": f"{found.kind}: {found.message}"}

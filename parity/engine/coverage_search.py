@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from parity.cases.neighbours import variant
+from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
 from parity.engine.execution import prepare, task_limit
@@ -14,12 +14,13 @@ from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.engine.records import Task
 from parity.errors import ResourceExhausted
-from parity.footprint import constants_of, places_of
+from parity.footprint.basic_blocks import point_places
+from parity.footprint.compared_constants import kernel_constants
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.op import Entry
-from parity.runners import Covering, Session
+from parity.runners import Session, SupportsCoverage
 from parity.suite.loading import Suite
 
 __all__ = ["Found", "lead"]
@@ -92,7 +93,7 @@ def _lead(task: Task, tries: int) -> list[Found]:
     for column in task.columns:
         if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)
-            if isinstance(session, Covering):
+            if isinstance(session, SupportsCoverage):
                 search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))
                 return search.run([entry.op.parse(text) for _, text in here.plan.draw(here.suite, task)], tries)
     return []
@@ -114,13 +115,13 @@ class _Search:
         reached = [each for each in map(self._tried, cases) if each]
         before, size = self.mask, reached[0].blocks + reached[0].directions if reached else 0
         symbols = [*dict.fromkeys(map(self.code.symbol, self.entry.kernels))]
-        constants = constants_of(self.code, symbols)
+        constants = kernel_constants(self.code, symbols)
         found: dict[Case, int] = {}
         met = {*cases}
         attempts = ATTEMPTS * tries
         while self.corpus and tries and attempts and self.mask.bit_count() < size:
             attempts -= 1
-            case = variant(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
+            case = draw_neighbour(self.entry.op, self.random.choice(self.corpus[-RECENT:]), constants, self.random)
             if case is None or case in met:
                 continue
             met.add(case)
@@ -129,7 +130,7 @@ class _Search:
                 found[case] = each.mask
         if not found:
             return []
-        places = places_of(self.code, symbols)
+        places = point_places(self.code, symbols)
         return [
             Found(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
             for case, points in _needed(found, before).items()

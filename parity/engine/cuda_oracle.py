@@ -15,7 +15,7 @@ from parity.model.dtypes import Array
 from parity.model.launch import Arithmetic, Outcome
 from parity.op import Call
 from parity.reference.expected import Expected
-from parity.runners import Session, Shadowing, shadowing
+from parity.runners import Session, SupportsShadows, shadow_session
 
 __all__ = ["CudaOracle", "Side", "ptx_of"]
 
@@ -31,9 +31,9 @@ class Side:
     code: CodeObject
 
     @property
-    def shadowing(self) -> Shadowing | None:
+    def shadowing(self) -> SupportsShadows | None:
         """The device that executes this code with other roundings: the session's, or an emulator of the target."""
-        return self.session if isinstance(self.session, Shadowing) else shadowing(self.code.target)
+        return self.session if isinstance(self.session, SupportsShadows) else shadow_session(self.code.target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,10 @@ class CudaOracle:
 
     @functools.cached_property
     def _expected(self) -> Mapping[str, Expected]:
-        sides = [self.mine, *([self.theirs] if self.theirs and isinstance(self.theirs.session, Shadowing) else [])]
+        sides = [
+            self.mine,
+            *([self.theirs] if self.theirs and isinstance(self.theirs.session, SupportsShadows) else []),
+        ]
         ran = [_ran(self.call, side) for side in sides]
         arithmetic = max(each for each, _ in ran)
         moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
@@ -89,10 +92,10 @@ LEAST_NORMAL = 2.0**-126
 
 def ptx_of(call: Call, code: CodeObject) -> str:
     """The PTX of the kernels of a case, and of the functions that they call; empty where the code has none."""
-    from parity.emulator.ptx.parse import functions, kernel_functions
+    from parity.emulator.ptx.parse import function_texts, kernel_functions
 
     kernels = (each.kernel for each in call.on(code).launch.sequence)
-    of_kernels = (kernel_functions(code.listing, name) for name in kernels if name in functions(code.listing))
+    of_kernels = (kernel_functions(code.listing, name) for name in kernels if name in function_texts(code.listing))
     return "\n".join(each.text for several in of_kernels for each in several)
 
 

@@ -13,7 +13,7 @@ from parity.engine.records import Column
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.op import Op
-from parity.runners import Explaining, Library, Session
+from parity.runners import OpSession, Session, SupportsExplanation
 
 __all__ = ["diagnose", "passing_widths"]
 
@@ -27,7 +27,7 @@ def diagnose(
     failing: Checked,
     column: Column,
     code: Mapping[Column, CodeObject],
-    session: Callable[[Column], Session | Library],
+    session: Callable[[Column], Session | OpSession],
     helpful: Callable[[Column], HelpfulPort | None] = lambda column: None,
     by: Subject | None = None,
 ) -> Checked:
@@ -56,14 +56,14 @@ def _launches(
     failing: Checked,
     column: Column,
     code: Mapping[Column, CodeObject],
-    session: Callable[[Column], Session | Library],
+    session: Callable[[Column], Session | OpSession],
     by: Subject | None,
 ) -> list[str]:
     """The notes of the session on a failure, and those of further launches."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     here = session(column)
-    notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, Explaining) else []
+    notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, SupportsExplanation) else []
 
     def passes(case: Case, where: Column) -> bool:
         return check(op, case, Subject(session(where), where.vendor, code[where], by)).verdict.passed

@@ -20,7 +20,7 @@ from parity.model.dtypes import Array
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
 from parity.reference.expected import Expected
-from parity.runners import Drawing, Library, Session, Vendor
+from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
 __all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "on_output", "unjudged", "verdict_of"]
 
@@ -82,7 +82,7 @@ class Subject:
     called in a verdict.
     """
 
-    session: Session | Library
+    session: Session | OpSession
     vendor: Vendor
     code: CodeObject | None = None
     by: Subject | None = None
@@ -108,7 +108,7 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     case of an op without a reference; such a case is not judged without that.
     """
     session, vendor, code = subject.session, subject.vendor, subject.code
-    if isinstance(session, Library):
+    if isinstance(session, OpSession):
         return _computed(case, call, session, vendor)
     assert code is not None
     launch = call.on(code).launch
@@ -123,7 +123,7 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     )
     outcome = session.execute(code, launch, call.buffers)
     verdict, expected = judging.verdict(outcome)
-    nearest = session.nearest if outcome.drawn and isinstance(session, Drawing) else None
+    nearest = session.nearest if outcome.drawn and isinstance(session, SupportsNearest) else None
     if nearest and (first or verdict.status is Status.FAIL):
         again = nearest.execute(code, launch, call.buffers)
         plain, nearby = judging.verdict(again)
@@ -154,7 +154,7 @@ def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | No
         return lambda got: call.references()  # type: ignore[misc]
     if taken is None or by is None:
         return None
-    theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, Library) else None
+    theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, OpSession) else None
     return CudaOracle(call, taken.outputs, mine, theirs).expected
 
 
@@ -176,7 +176,7 @@ def unjudged(error: Exception) -> Verdict | None:
     return None
 
 
-def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
+def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Checked:
     """Let a library compute a case, and compare."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"

@@ -41,7 +41,7 @@ from parity.engine.records import COMPILE_ERROR, CaseRecord, Column, Task, besid
 from parity.errors import UsageError, nearest, shown
 from parity.platform.files import text_of
 from parity.platform.serialization import SchemaError, checked
-from parity.runners import described, replayed, runner
+from parity.runners import device_description, replayed_recording, runner
 from parity.suite.loading import Suite
 
 if TYPE_CHECKING:
@@ -315,9 +315,9 @@ def _facts(column: Column) -> Mapping[str, str]:
     if not column.runner:  # what is compiled only
         return {}
     made = runner(column.spec or column.runner)
-    recording = replayed(made)
+    recording = replayed_recording(made)
     then = recording.head["environment"].get("versions", {}) if recording else {}
-    return {**then, **described(made)}
+    return {**then, **device_description(made)}
 
 
 def _installed(package: str) -> str:

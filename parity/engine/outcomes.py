@@ -21,8 +21,8 @@ from parity.engine.records import Column, Task
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Entry
-from parity.runners import Drawing
-from parity.runners.recording import RecordedCase, launch_digest
+from parity.runners import SupportsNearest
+from parity.runners.recording_file import RecordedCase, launch_digest
 from parity.suite.loading import Suite
 
 __all__ = ["FinishedTask", "outcome_journal", "record_outcomes", "record_task"]
@@ -131,7 +131,7 @@ def record_task(task: Task) -> list[RecordedCase]:
     for column in task.columns:
         code, device = here.plan.code[entry.op.module, column], here.kernels(column)
         # A recording is of one device, and nothing of it is drawn.
-        session = device.nearest if isinstance(device, Drawing) else device
+        session = device.nearest if isinstance(device, SupportsNearest) else device
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text)).on(code)
             try:

@@ -12,7 +12,7 @@ from parity.engine.known_issues import Known
 from parity.engine.records import Column, Task
 from parity.model.code_object import CodeObject
 from parity.op import Entry
-from parity.runners import OpRunner, Runner, described
+from parity.runners import OpRunner, Runner, device_description
 from parity.suite.loading import Selection, Suite, load_suite
 from parity.suite.options import EXAMPLES
 from parity.suite.sample_cache import drawn_cases
@@ -121,7 +121,7 @@ class Plan:
         found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
         if not found:
             fulfils = f"fulfils where={op.where!r} and " if op.where else ""
-            raise op.mistake(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
+            raise op.origin.error(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
@@ -132,7 +132,7 @@ class Plan:
 
 def columns_of(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
     """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
-    device = described(runner).get("gpu", "")
+    device = device_description(runner).get("gpu", "")
     return tuple(
         Column(runner.name, target, str(runner.evidence), runner.vendor, spec or runner.name, device)
         for target in targets

@@ -16,7 +16,7 @@ from parity.engine import worker
 from parity.engine.calls import Pool, T
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
-from parity.runners import OpRunner, Runner, Shared, runner
+from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 
 __all__ = ["PoolFactory", "RemoteWorkers", "completed", "default_jobs", "processors", "worker_pool"]
@@ -62,8 +62,8 @@ def default_jobs(plan: Plan) -> int:
     """One worker per processor this process may use, if there is work for so many, and devices of each runner."""
     limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
-        if isinstance(found := runner(spec), Shared):
-            limits.append(found.most_workers([column.target for column in plan.columns if column.spec == spec]))
+        if isinstance(found := runner(spec), SupportsWorkerLimit):
+            limits.append(found.max_workers([column.target for column in plan.columns if column.spec == spec]))
     return min(limits)
 
 

@@ -32,7 +32,7 @@ from parity.errors import NotAvailable
 from parity.platform.fork_server import Forked, forked
 from parity.platform.signals import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
-from parity.runners.isolated import received
+from parity.runners.isolated import receive_in_thread
 
 __all__ = ["CallTimeout", "Processes", "WorkerCrashed"]
 
@@ -255,7 +255,7 @@ def work(descriptor: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     os.set_inheritable(descriptor, False)
     connection = Connection(descriptor)
-    messages = received(connection.recv_bytes)
+    messages = receive_in_thread(connection.recv_bytes)
     with contextlib.suppress(OSError):
         connection.send_bytes(b"")
         while True:

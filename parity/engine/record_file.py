@@ -21,8 +21,8 @@ from parity.op import Entry
 from parity.platform.files import below, content_of, writing
 from parity.platform.serialization import Malformed, json_text, read_json
 from parity.platform.version import __version__
-from parity.runners import described, runner
-from parity.runners.recording import Environment
+from parity.runners import device_description, runner
+from parity.runners.recording_file import Environment
 from parity.suite.corpus import SUFFIX
 
 __all__ = [
@@ -67,7 +67,7 @@ def environment(
     plan: Plan,
     arguments: Iterable[str] = (),
     share: Share | None = None,
-    describe: Callable[[str], dict[str, str]] = lambda spec: described(runner(spec)),
+    describe: Callable[[str], dict[str, str]] = lambda spec: device_description(runner(spec)),
 ) -> Environment:
     """Versions and digests of everything that decides the outcome of a run.
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parity.errors import UsageError, natural
-from parity.runners.recording import Part
+from parity.runners.recording_file import Part
 
 __all__ = ["Shard", "Share", "cut"]
 

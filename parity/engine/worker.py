@@ -21,7 +21,7 @@ from parity.errors import DeviceLost, ParityError
 from parity.model.case import Case
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
-from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
+from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
 from parity.suite.loading import Suite
 
 __all__ = ["LEFT_OUT", "Worker", "carry_out", "current", "endless", "perform", "prepare", "start"]
@@ -50,7 +50,7 @@ class Worker:
     plan: Plan
     suite: Suite
     runners: dict[str, Runner | OpRunner] = field(default_factory=dict)
-    sessions: dict[Column, Session | Library] = field(default_factory=dict)
+    sessions: dict[Column, Session | OpSession] = field(default_factory=dict)
     recorded: dict[Column, frozenset[str]] = field(default_factory=dict)
     helpful: dict[tuple[str, str], HelpfulPort | None] = field(default_factory=dict)
     lost: dict[Column, str] = field(default_factory=dict)
@@ -62,21 +62,21 @@ class Worker:
             self.runners[column.spec] = runner(self.plan.specs.get(column.spec, column.spec))
         return self.runners[column.spec]
 
-    def session(self, column: Column) -> Session | Library:
+    def session(self, column: Column) -> Session | OpSession:
         """The device of a column, opened on first use."""
         if column not in self.sessions:
             found = self.runner(column)
             self.sessions[column] = (
                 found.open(column.target, checked=self.plan.checked)
                 if isinstance(found, Runner)
-                else Library(found, column.target)
+                else OpSession(found, column.target)
             )
         return self.sessions[column]
 
     def kernels(self, column: Column) -> Session:
         """The device of a column that runs kernels."""
         found = self.session(column)
-        assert not isinstance(found, Library)
+        assert not isinstance(found, OpSession)
         return found
 
     def has(self, column: Column, text: str) -> bool:
@@ -85,7 +85,7 @@ class Worker:
             return True
         if column not in self.recorded:
             runner = self.runner(column)
-            assert isinstance(runner, Replaying)
+            assert isinstance(runner, SupportsReplay)
             self.recorded[column] = runner.recording.texts(column.target)
         return text in self.recorded[column]
 

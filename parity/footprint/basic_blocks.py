@@ -9,17 +9,17 @@ from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import items_of, runs_of
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED
 from parity.emulator.parse import Instruction, KernelCode, kernel_code
-from parity.emulator.ptx import flow, functions_of
+from parity.emulator.ptx import control_flow, optimized_functions
 from parity.model.code_object import CodeObject
 
-__all__ = ["Block", "blocks_of", "places_of"]
+__all__ = ["BasicBlock", "basic_blocks", "point_places"]
 
 _ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
 _EXEC = {"exec", "exec_lo", "exec_hi"}
 
 
 @dataclass(frozen=True)
-class Block:
+class BasicBlock:
     """The instructions of a block of coverage, and the numbers of the blocks that control can come from."""
 
     first: int
@@ -44,19 +44,19 @@ def _leads(instruction: Instruction) -> bool:
     return name.startswith("s_") and not _EXEC.isdisjoint(instruction.operands)
 
 
-def blocks_of(code: CodeObject, symbol: str) -> tuple[Block, ...]:
+def basic_blocks(code: CodeObject, symbol: str) -> tuple[BasicBlock, ...]:
     """The blocks of a kernel in the order of their bits in ``Reached``. Of a return, what follows is not known."""
     if target(code.target).vendor == "amd":
         return _amd(kernel_code(code.listing, symbol))
-    found = [*flow(functions_of(code.listing, symbol))]
+    found = [*control_flow(optimized_functions(code.listing, symbol))]
     before: list[list[int]] = [[] for _ in found]
     for number, (_, _, after) in enumerate(found):
         for each in after:
             before[each].append(number)
-    return tuple(Block(at.first, inside, tuple(b)) for (at, inside, _), b in zip(found, before, strict=True))
+    return tuple(BasicBlock(at.first, inside, tuple(b)) for (at, inside, _), b in zip(found, before, strict=True))
 
 
-def _amd(kernel: KernelCode) -> tuple[Block, ...]:
+def _amd(kernel: KernelCode) -> tuple[BasicBlock, ...]:
     items = items_of(kernel)
     runs = sorted(runs_of(items))
     numbers = [0]
@@ -76,15 +76,15 @@ def _amd(kernel: KernelCode) -> tuple[Block, ...]:
             before[at[deciding.operands[0]]].append(number)
         if not (deciding and deciding.mnemonic in _ENDS) and number + 1 < len(runs):
             before[number + 1].append(number)
-    return tuple(Block(numbers[s], i, tuple(b)) for s, i, b in zip(runs, inside, before, strict=True))
+    return tuple(BasicBlock(numbers[s], i, tuple(b)) for s, i, b in zip(runs, inside, before, strict=True))
 
 
-def places_of(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
+def point_places(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
     """The ``file:line`` of each bit of ``Reached`` of the kernels that a case launches; empty where it is not known."""
     blocks: list[str] = []
     directions: list[str] = []
     for symbol in symbols:
-        for block in blocks_of(code, symbol):
+        for block in basic_blocks(code, symbol):
             blocks.append(next((each.source for each in block.instructions if each.source), "") or "")
             for each in block.instructions:
                 if BRANCHES.get(each.mnemonic) or (each.mnemonic.startswith("bra") and each.modifiers):

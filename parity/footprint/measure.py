@@ -12,7 +12,7 @@ from parity.emulator.amdgpu.classes import class_of, totals
 from parity.emulator.parse import bodies_of
 from parity.errors import MissingTool
 from parity.footprint.occupancy import occupancy
-from parity.footprint.sass import mixes
+from parity.footprint.sass import instruction_mixes
 from parity.model.code_object import CodeObject, Kernel
 
 __all__ = ["Footprint", "footprints"]
@@ -90,7 +90,7 @@ def _footprint(code: CodeObject, kernel: Kernel, size: int | None, mix: Mapping[
 
 def _sass_mixes(cubin: Path | None) -> Mapping[str, Mapping[str, int]]:
     try:
-        return mixes(cubin) if cubin else {}
+        return instruction_mixes(cubin) if cubin else {}
     except MissingTool:
         return {}
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from parity.compilers.targets import Limits, Target
 
-__all__ = ["occupancy", "waves_of"]
+__all__ = ["occupancy", "resident_waves"]
 
 
-def waves_of(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
+def resident_waves(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
     """The number of wavefronts with so many registers that one SIMD holds."""
     waves = min(limits.waves, limits.vgprs // _rounded(max(vgprs, 1), limits.vgpr_step))
     if limits.sgprs and sgprs:
@@ -29,7 +29,7 @@ def occupancy(
     if (limits := target.limits) is None:
         return None
     per_group = -(-threads // target.wavefront)
-    groups = min(limits.simds * waves_of(limits, vgprs, sgprs) // per_group, limits.groups)
+    groups = min(limits.simds * resident_waves(limits, vgprs, sgprs) // per_group, limits.groups)
     if shared := _rounded(shared_bytes + limits.shared_own, limits.shared_step):
         groups = min(groups, limits.shared // shared)
     return groups * per_group / (limits.simds * limits.waves)

@@ -11,16 +11,16 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from parity.compilers.nvcc import INSTALL, nvcc
+from parity.compilers.cuda_toolkit import INSTALL, nvcc
 from parity.emulator.amdgpu.classes import classifier, totals
 from parity.errors import MissingTool, ParityError
 
-__all__ = ["class_of", "instructions", "mixes", "nvdisasm"]
+__all__ = ["instruction_mixes", "nvdisasm", "opcode_class", "section_opcodes"]
 
 #: How the opcodes of each class begin: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's: the
 #: uniform datapath is what works on one value per warp, constants are read as scalar loads read kernel arguments, and
 #: shared memory is LDS. A shuffle counts as access to shared memory, as its counterpart ds_bpermute does.
-class_of = classifier(
+opcode_class = classifier(
     {
         "valu": "F H D I V MOV MUFU MATCH PRMT PLOP PSET P2R R2P SEL SGXT SHF SHL SHR S2R CS2R LEA LOP LEPC POPC BMMA "
         "BMSK BREV B2R R2B QMMA OMMA ELECT",
@@ -60,7 +60,7 @@ def nvdisasm() -> Path:
     )
 
 
-def mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
+def instruction_mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
     """The instructions of each kernel in a cubin, and of the functions in its section, by class.
 
     Raises:
@@ -71,11 +71,12 @@ def mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
     if done.returncode:
         raise ParityError(f"{nvdisasm()} does not accept {cubin}: {done.stderr.strip()[:500]}")
     return {
-        name: totals((class_of(opcode), 1) for opcode in opcodes) for name, opcodes in instructions(done.stdout).items()
+        name: totals((opcode_class(opcode), 1) for opcode in opcodes)
+        for name, opcodes in section_opcodes(done.stdout).items()
     }
 
 
-def instructions(listing: str) -> Mapping[str, list[str]]:
+def section_opcodes(listing: str) -> Mapping[str, list[str]]:
     """The opcodes of each code section of a disassembly, without what follows the last instruction to fill it up: a
     branch to itself, and NOPs.
     """

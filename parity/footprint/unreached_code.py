@@ -10,12 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from parity.emulator.parse import Instruction
-from parity.footprint.basic_blocks import Block, blocks_of
+from parity.footprint.basic_blocks import BasicBlock, basic_blocks
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.platform.files import text_of
 
-__all__ = ["LARGE", "Gap", "Kind", "gaps_in", "reason_of", "text_at", "unreached"]
+__all__ = ["LARGE", "Gap", "GapKind", "find_gaps", "gap_reason", "source_line", "unreached_lines"]
 
 LARGE = 1 << 31
 """Numbers from here on are those of tensors that no emulator walks over."""
@@ -32,10 +32,10 @@ _LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MA
 """Conditions of sources about such numbers."""
 
 
-class Kind(StrEnum):
+class GapKind(StrEnum):
     """Code that was not reached: a line of the project's files, with all code that it became in this kernel; further
     code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain;
-    branches alone, which compute nothing (``Block.computes``).
+    branches alone, which compute nothing (``BasicBlock.computes``).
     """
 
     LINE = "line"
@@ -52,20 +52,20 @@ class Gap:
     ``guard`` is the line of the condition that leads there. ``reason`` says why no case comes there, if the code tells.
     """
 
-    kind: Kind
+    kind: GapKind
     line: str
     guard: str
     header: str = ""
     reason: str = ""
 
 
-def reason_of(gap: Gap, folder: Path) -> str:
+def gap_reason(gap: Gap, folder: Path) -> str:
     """The reason that no case comes there, by the machine code or by the condition in the source below ``folder``."""
-    large = _LARGE_TEXT.search(text_at(folder, gap.guard))
+    large = _LARGE_TEXT.search(source_line(folder, gap.guard))
     return gap.reason or ("needs a number of 2^31 or more" if large else "")
 
 
-def text_at(folder: Path, place: str) -> str:
+def source_line(folder: Path, place: str) -> str:
     """The line at ``file:line`` below a folder; empty if there is none."""
     file, _, line = place.rpartition(":")
     lines = _lines(folder, file)
@@ -78,14 +78,14 @@ def _lines(folder: Path, file: str) -> Sequence[str]:
     return text_of(path).splitlines() if file and path.is_file() else ()
 
 
-def unreached(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:
+def unreached_lines(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:
     """The instructions that were not reached of the kernels that a case launches, by line of the listing."""
     names = list(symbols)
-    gaps = iter(gaps_in(code, names, reached))
+    gaps = iter(find_gaps(code, names, reached))
     found: dict[int, Gap] = {}
     first = 0
     for symbol in names:
-        blocks = blocks_of(code, symbol)
+        blocks = basic_blocks(code, symbol)
         for number, block in enumerate(blocks, first):
             if not reached.mask >> number & 1:
                 found |= dict.fromkeys((each.line for each in block.instructions), next(gaps)[0])
@@ -93,12 +93,12 @@ def unreached(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dic
     return found
 
 
-def gaps_in(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[list[Gap]]:
+def find_gaps(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[list[Gap]]:
     """The gaps in the code of the kernels that a case launches one after the other: one or more for each block."""
     found: list[list[Gap]] = []
     first = 0
     for symbol in symbols:
-        blocks = blocks_of(code, symbol)
+        blocks = basic_blocks(code, symbol)
         ran = [bool(reached.mask >> first + i & 1) for i in range(len(blocks))]
         first += len(blocks)
         lines = {_place(each) for block, here in zip(blocks, ran, strict=True) if here for each in block.instructions}
@@ -113,7 +113,7 @@ def _place(instruction: Instruction) -> tuple[str | None, str | None]:
 
 
 def _of_block(
-    blocks: Sequence[Block], ran: Sequence[bool], number: int, lines: set[tuple[str | None, str | None]]
+    blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int, lines: set[tuple[str | None, str | None]]
 ) -> list[Gap]:
     block = blocks[number]
     guard = _guard(blocks, ran, number)
@@ -123,21 +123,21 @@ def _of_block(
     places = list(dict.fromkeys(_place(each) for each in block.instructions if each.source))
     if not block.computes:
         source, header = places[0] if places else ("", None)
-        return [Gap(Kind.BRANCH, source or "", where, header or "", reason)]
+        return [Gap(GapKind.BRANCH, source or "", where, header or "", reason)]
     never = [place for place in places if place not in lines]
     if not never:
         source, header = places[0] if places else ("", None)
-        kind = Kind.LIBRARY if header else Kind.COPY
+        kind = GapKind.LIBRARY if header else GapKind.COPY
         return [Gap(kind, source or "", where, header or "", reason)]
     own = [(source, header) for source, header in never if not header]
     chosen = own or never[:1]
     return [
-        Gap(Kind.LIBRARY if header else Kind.LINE, source or "", where, header or "", reason)
+        Gap(GapKind.LIBRARY if header else GapKind.LINE, source or "", where, header or "", reason)
         for source, header in chosen
     ]
 
 
-def _guard(blocks: Sequence[Block], ran: Sequence[bool], number: int) -> Block | None:
+def _guard(blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int) -> BasicBlock | None:
     """The block that ran last on the way to one that did not: its end decides that control does not come there."""
     met, waiting = {number}, [number]
     while waiting:
@@ -150,13 +150,13 @@ def _guard(blocks: Sequence[Block], ran: Sequence[bool], number: int) -> Block |
     return None
 
 
-def _compared(block: Block) -> str:
+def _compared(block: BasicBlock) -> str:
     """The last comparison of a block, as text; empty if it has none."""
     compares = (each for each in reversed(block.instructions) if "_cmp" in each.mnemonic or each.mnemonic[:4] == "setp")
     return next((each.text for each in compares), "")
 
 
-def _reason(block: Block, guard: Block | None) -> str:
+def _reason(block: BasicBlock, guard: BasicBlock | None) -> str:
     if any(each.mnemonic in _TRAPS or "__assertfail" in each.operands for each in block.instructions):
         return "a trap or a failed assertion, which would be a fault"
     small = guard is not None and any(_UPPER in each.operands for each in guard.instructions)

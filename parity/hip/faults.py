@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from parity.errors import UsageError, nearest
-from parity.hip.library import errors
+from parity.hip.library import hip_errors
 
 __all__ = ["STICKY", "HipError", "PlantedFault"]
 
-_NUMBERS = {name: value for value, name, _ in errors()}
+_NUMBERS = {name: value for value, name, _ in hip_errors()}
 
 # What a launch does to every later call: these errors stay until the process ends.
 STICKY = frozenset(

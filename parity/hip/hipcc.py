@@ -13,8 +13,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.compilers import clang, zig
+from parity.compilers import assembler, clang, zig
+from parity.compilers.headers import available_headers
 from parity.compilers.targets import target
+from parity.compilers.unit import Unit
 from parity.errors import NotAvailable, ParityError
 from parity.hip.library import library
 from parity.platform.cache import Cache, default_root, digest
@@ -58,9 +60,9 @@ def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) 
     include = tuple(folder.absolute() for folder in (*given.include, *after))
     with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:
         listing = Path(place, f"{source.stem}.s")
-        clang.compile_listing(clang.Unit(source, include, forced, tuple(flags)), listing, chosen)
+        clang.compile_listing(Unit(source, include, forced, tuple(flags)), listing, chosen)
         binary = listing.with_suffix(".hsaco")
-        clang.assemble(listing, binary, chosen)
+        assembler.assemble(listing, binary, chosen)
 
         def keep(folder: Path) -> None:
             for path in (listing, binary):
@@ -71,7 +73,7 @@ def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) 
 
 
 def _program(source: str, output: Path, flags: Sequence[str]) -> int:
-    headers = clang.headers()
+    headers = available_headers()
     if headers is None:
         raise NotAvailable("a HIP program needs AMD's headers; see parity doctor")
     includes = ("-D__HIP_PLATFORM_AMD__=1", "-isystem", headers.folder)

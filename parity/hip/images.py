@@ -10,10 +10,10 @@ from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse
 from parity.platform.cache import default_root
 
-__all__ = ["code_of"]
+__all__ = ["code_object_from_image"]
 
 
-def code_of(image: bytes) -> CodeObject:
+def code_object_from_image(image: bytes) -> CodeObject:
     """The code object with these bytes: the listing that parity built it from, else what a disassembler says of it.
 
     Raises:

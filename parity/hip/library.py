@@ -13,7 +13,7 @@ from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import rows_of
 
-__all__ = ["DEVICE_NAME", "LACKS", "environment", "errors", "library"]
+__all__ = ["DEVICE_NAME", "LIMITATIONS", "environment", "hip_errors", "library"]
 
 DEVICE_NAME = "parity's emulator"
 """The first words of every emulated GPU's name."""
@@ -29,7 +29,7 @@ _FLAGS = (
     *("-Wl,-soname,libamdhip64.so",),
 )
 
-LACKS = """\
+LIMITATIONS = """\
 Kernels launched with <<<>>> or hipLaunchKernel, hipMallocManaged, kernels that read host memory, textures, graphs,
 cooperative launches, occupancy queries, and libraries such as hipBLAS are not there: a program that needs one of them
 fails when it looks the function up. A module is found by its content among those that parity built, or else
@@ -40,7 +40,7 @@ are installed.
 """
 
 
-def errors() -> list[tuple[int, str, str]]:
+def hip_errors() -> list[tuple[int, str, str]]:
     """Value, name and text of the errors that the emulated HIP can return."""
     return [(int(row["value"]), row["name"], row["text"]) for row in rows_of(_ERRORS)]
 
@@ -51,7 +51,7 @@ def library() -> Path:
     Raises:
         MissingTool: the compiler is not installed.
     """
-    text = ", ".join(f"{{{value}, {json.dumps(name)}, {json.dumps(what)}}}" for value, name, what in errors())
+    text = ", ".join(f"{{{value}, {json.dumps(name)}, {json.dumps(what)}}}" for value, name, what in hip_errors())
     flags = [
         *_FLAGS,
         f"-DHIP_ERRORS={text}",

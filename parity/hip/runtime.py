@@ -22,6 +22,7 @@ from parity.emulator import (
     FailedAssertion,
     InstructionBudgetExceeded,
     KernelFault,
+    LaunchOptions,
     LdsExceeded,
     MemoryFault,
     NoProgress,
@@ -31,7 +32,7 @@ from parity.emulator import (
 from parity.emulator.image import image_of
 from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
-from parity.hip.images import code_of
+from parity.hip.images import code_object_from_image
 from parity.hip.properties import ATTRIBUTES, as_struct, properties
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
@@ -233,7 +234,7 @@ class Runtime:
         return self._keep("stream"), b""
 
     def do_make_event(self, *_: Any) -> tuple[int, bytes]:
-        return self._keep(Event()), b""
+        return self._keep(HipEvent()), b""
 
     def do_destroy(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         self._object(arguments[0], object)
@@ -247,13 +248,13 @@ class Runtime:
     def do_record(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         event, stream = arguments[:2]
         self.do_synchronize(0, (stream,), b"")
-        self._object(event, Event).at = time.perf_counter()
+        self._object(event, HipEvent).at = time.perf_counter()
 
     def do_recorded(self, _: int, arguments: Sequence[int], data: bytes) -> None:
-        self._object(arguments[0], Event)
+        self._object(arguments[0], HipEvent)
 
     def do_elapsed(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        begin, end = (self._object(handle, Event).at for handle in arguments[:2])
+        begin, end = (self._object(handle, HipEvent).at for handle in arguments[:2])
         if begin is None or end is None:
             raise HipError("hipErrorInvalidHandle", "an event that was not recorded has no time")
         return 0, struct.pack("<f", 1e3 * (end - begin))
@@ -273,7 +274,7 @@ class Runtime:
 
     def do_load(self, device: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         try:
-            code = code_of(data)
+            code = code_object_from_image(data)
         except UsageError as error:
             raise HipError("hipErrorInvalidImage", str(error)) from error
         if code.target != self._target(device).name:
@@ -324,7 +325,7 @@ class Runtime:
                 block=(bx, by, bz),
                 args=data[:size].ljust(size, b"\0"),
                 shared_bytes=shared_bytes,
-                seed=zlib.crc32(geometry.encode()) | 1,
+                options=LaunchOptions(seed=zlib.crc32(geometry.encode()) | 1),
             )
         except UnknownInstruction as error:
             raise HipError("hipErrorNotSupported", str(error)) from error
@@ -351,7 +352,7 @@ class Runtime:
 
 
 @dataclass
-class Event:
+class HipEvent:
     """An event, and when it was recorded."""
 
     at: float | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compilers.clang import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import writer_of
 from parity.emulator.amdgpu.instructions import emit

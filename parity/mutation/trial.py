@@ -13,12 +13,12 @@ from pathlib import Path
 
 from parity.build.recompile import Stage, recompiled, stage
 from parity.compare import Status
-from parity.compilers.clang import CompileError
+from parity.compilers.errors import CompileError
 from parity.data import sample
 from parity.engine import Column, Task, worker
 from parity.engine.judging import Checked
 from parity.engine.worker import Worker
-from parity.footprint import Gap, reason_of, unreached
+from parity.footprint.unreached_code import Gap, gap_reason, unreached_lines
 from parity.model.case import Case
 from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
@@ -187,7 +187,7 @@ def _explained(
     if not changed:
         reason = Reason.EQUIVALENT
         if gap := _gap(ready, tried.mutant):
-            why = reason_of(gap, worker.current().plan.kernels)
+            why = gap_reason(gap, worker.current().plan.kernels)
             reason = Reason.OUT_OF_REACH if why else Reason.NEVER_EXECUTED
             detail = ": ".join(filter(None, (gap.guard and f"behind {gap.guard}", why)))
     budget = max((checked.verdict.budget for checked in changed), default=0.0)
@@ -266,7 +266,7 @@ def _gap(ready: _Ready, mutant: Mutant) -> Gap | None:
         noted = [each.reached for each, _ in ready.usual.values() if each.verdict.passed and each.reached]
         symbols = list(dict.fromkeys(map(ready.code.symbol, ready.entry.kernels)))
         every = functools.reduce(operator.or_, noted) if noted else None
-        ready.unreached = unreached(ready.code, symbols, every) if every else {}
+        ready.unreached = unreached_lines(ready.code, symbols, every) if every else {}
     if mutant.level == "instruction":
         return ready.unreached.get(mutant.at)
     lines = lines_of(ready.code, mutant.kernel).get((mutant.file, mutant.line), {})

@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import functools
-import os
-import signal
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from parity.data.extents import Choices
 from parity.data.layouts import STRIDES, Draw, Strides
 from parity.data.streams import has_stream, streams_of
-from parity.dsl.arguments import Word, word_of
+from parity.dsl.arguments import ArgumentSpec, parse_argument
 from parity.dsl.expression import Expression, expression
-from parity.dsl.shapes import ShapeMismatch, Shapes, shapes, words
-from parity.errors import ParityError, Unreferenced, UsageError, nearest
+from parity.dsl.shapes import Shapes, parse_shapes, words
+from parity.errors import UsageError, nearest
 from parity.model.divergences import divergence
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import BLOCK, Grid
-from parity.ops.case_view import CaseView, Number, Params, Shape, Step
-from parity.platform.version import PACKAGE
+from parity.ops.callbacks import Origin
+from parity.ops.case_view import CaseView, Shape
+from parity.ops.launch_rules import Number, Step
 from parity.reference.expected import Expected
 
-__all__ = ["CaseView", "Declaration", "NamedCase", "Params", "Shape", "Step"]
+__all__ = ["DATA", "EXACT_STREAM", "Declaration", "NamedCase"]
 
 DATA = ("mixed", "normal", "special", "near", "bits")
-INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
-"""Streams from which inputs are drawn, and streams for inputs whose elements are indices."""
+"""Streams from which inputs are drawn by default."""
 
-WHOLE = "small"
-"""The stream of numbers whose sums and products are exact, so that two sides have to agree to the last bit. Ops without
-a reference have it beside the others.
+INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
+"""Streams from which inputs that hold indices are drawn by default."""
+
+EXACT_STREAM = "small"
+"""The stream of small whole numbers. Sums and products of them are exact, so two vendors must agree bit for bit.
+
+Ops without a reference use it in addition to ``DATA``.
 """
 
 
 @dataclass(frozen=True)
 class NamedCase:
-    """A case that every run includes: a title, the items of its text, and the dtypes it is for (None = all).
-
-    ``divergence`` is the id of the known CUDA/AMD divergence that the case is about (``model.divergences``), if any.
+    """A case that every run includes.
 
     Raises:
-        UsageError: no divergence has that id.
+        UsageError: no divergence has the given id.
     """
 
     title: str
     items: str
+    """The items of the case's text: ``x=4~normal@0 alpha=1.5``."""
     only: Callable[..., bool] | None = None
+    """Called with the dtypes; restricts the case to those for which it returns True."""
     divergence: str = ""
+    """The id of the known CUDA/AMD divergence that the case covers: an id such as ``D25`` in
+    ``parity/model/divergences.csv``, explained in ``docs/divergences.md``.
+    """
 
     def __post_init__(self) -> None:
         if self.divergence:
@@ -65,125 +65,171 @@ class NamedCase:
 class Declaration:
     """The declaration of an op.
 
-    What depends on the case is an expression of the names in ``shapes`` and of parameters (``dsl.expression``), or a
-    function of one object, ``CaseView``, that has the case's layouts, parameters, shape, types and grid.
-
-    Args:
-        name: ``module.op``; the module names the ``.cu`` file.
-        kernel: entry name with the type variables in braces: ``cast_{S}_{D}``. ``spelling``: how it spells a dtype, if
-            not by its name.
-        library: there is no kernel; what libraries compute is judged, and ``kernel`` is only the name of its rows.
-        types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
-        args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a structure, a name of
-            ``workspace`` or ``scalars``, ``info`` (dims, then strides, in memory), or a value: ``n:i32=rows*columns``
-            is a type and an expression without blanks (or with blanks in brackets). The type is u64 if none is given;
-            ``rows:i32`` is the value of that name. Beside the names of ``shapes`` there are ``numel`` and ``num_dims``
-            of the output, ``threads`` of a block and ``blocks`` of the grid.
-        reference: called with the inputs (logical arrays; None for one that is left out; last the former content of
-            what is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the output)
-            and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them. It returns what is
-            expected of the output, or, if there are several, a mapping from each one's name to that. Without a
-            reference AMD's results are judged by what CUDA's side of the run computes.
-        inputs: name and type (variable or dtype) of the tensors read.
-        outputs: name and type of the tensors written (default: ``out`` of type ``T``; none if some are updated). Each
-            is a fresh contiguous tensor, or, if ``writes`` is set, one with a layout of its own.
-        updates: name and type of the tensors read and written, with data and layouts of their own; each is compared.
-        params: name and type of the parameters. One that is no argument of the kernel is only part of the case.
-        shapes: the shapes of the tensors, as ``"x: rows 2*c; out: rows c"`` (``parity.dsl.shapes``). Layouts are drawn,
-            cases are checked and outputs are shaped by it (default: all tensors have one shape).
-        where: what must hold, as ``"c % 4 == 0 and rows > 0"``; other cases are refused, and not drawn.
-        strides: by tensor (or one for all), which layouts the kernel takes: a name of
-            ``parity.data.layouts.STRIDES``, or a ``Strides`` (default: ``dense`` if the kernel takes no ``info``,
-            else ``any`` of what is read and ``distinct`` of what is written; with ``layouts``, likewise).
-        choices: what names of ``shapes`` and parameters are drawn from: numbers, tuples for a starred name, expressions
-            of other names as text; a sequence of mappings is alternatives (default: small extents, and some on the
-            edges of wavefronts, blocks and grids; usual values of a parameter).
-        layouts: a function that draws the layouts, and values of parameters, where ``shapes`` cannot say it.
-        shape: a function to the output's shape, and ``misfit`` one that says what does not fit together, or returns an
-            empty string, likewise. It must find everything that would make the kernel or another function here fail.
-        grid: blocks of a launch, one to three expressions: ``"ceil(columns/256), rows"``. ``block``: the threads of
-            one, likewise; ``shared``: bytes of dynamic shared memory. All may use ``numel`` and, but for ``block``,
-            ``threads`` (default: a thread per element of the output, in blocks of 1024).
-        launch: a function to the ``Grid`` instead. ``threads``: the numbers of threads per block that may be used
-            beside the host's own.
-        grid_stride: the kernel must work for any number of blocks and threads.
-        then: kernels that follow, on the same buffers (``Step``); what the last one leaves is compared.
-        info: what ``info`` holds, as tuples: ``"x.shape x.strides"``, or a function (default: the dims of the first
-            input, then the strides of each; of the output, if there is no input).
-        null_info: the kernel takes a null ``info`` for "contiguous" (never with an ``info`` of its own).
-        in_place: the input that may be null, to be read from the output.
-        optional: inputs that may be null and are then left out of the case; ``no-<name>`` is the flag.
-        aliased: two inputs that may be the same memory.
-        indices: inputs whose elements index something, with the number of places that has. An id that is the maximum of
-            its type is right only where ``sentinel`` is among the input's ``data``. ``offsets`` are where rows begin:
-            from 0 to one less than that number, never back.
-        data: the streams that inputs are drawn from, each from those that its type has; a mapping says it by input.
-            Without a reference ``small`` is among those by default, and all inputs have it in a quarter of the cases.
-            ``points``: values that matter for this op.
-        values: values for the parameters beside the usual ones.
-        named: cases that every run includes.
-        workspace: name and type of further arguments that the kernel writes and that are not compared (scratch memory,
-            or an output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function
-            gives type and number of elements.
-        structs: structures passed by value: the fields of each, in order, as words like those of ``args``
-            (``"lr:f32 step:i32=t n:i32[4]=x.shape x"``), a tensor for a pointer.
-        symbols: ``__constant__`` and ``__device__`` variables that the host fills: name, and the input that lies there
-            (which then is no argument), or a function that computes the content, an array.
-        scalars: arguments that no expression says: name, and a function to type and value.
-        bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator.
-            If all tensors have one shape and may be of rank 1, they come beside one of contiguous tensors, 256 MiB of
-            the widest type.
-        operations: operations of a call (default: one per element of the output).
-        elements: elements read or written of those tensors for which that is not each element once (twice for one that
-            is updated).
-        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there.
+    Values that depend on the case are expressions of the names in ``shapes`` and of parameters (``dsl.expression``), or
+    functions of one ``CaseView``.
     """
 
+    # Kernel ------------------------------------------------------------------------------------------------------
     name: str
+    """``module.op``. The module names the ``.cu`` file."""
     kernel: str
+    """Name of the kernel entry, with type variables in braces: ``cast_{S}_{D}``."""
     types: tuple[str, ...]
+    """Dtype combinations, in the order of the type variables: ``"f32"`` or ``"f32,u8"``."""
     args: str
-    reference: Callable[..., Expected | Mapping[str, Expected]] | None = None
-    library: bool = False
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] | None = None
-    updates: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    shapes: str = ""
-    where: str = ""
-    strides: str | Strides | Mapping[str, str | Strides] = ""
-    choices: Choices = field(default_factory=dict)
-    layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] | None = None
-    shape: Callable[[CaseView], Shape] | None = None
-    misfit: Callable[[CaseView], str] | None = None
-    grid: str | int = ""
-    block: str | int = BLOCK
-    shared: str | int = 0
-    launch: Callable[[CaseView], Grid] | None = None
-    then: tuple[Step, ...] = ()
-    threads: tuple[int, ...] = ()
-    grid_stride: bool = True
-    info: str | Callable[[CaseView], Sequence[int]] = ""
-    null_info: bool = True
-    writes: bool = False
-    in_place: str | None = None
-    optional: tuple[str, ...] = ()
-    aliased: tuple[str, str] | None = None
-    indices: Mapping[str, Number] = field(default_factory=dict)
-    data: tuple[str, ...] | Mapping[str, tuple[str, ...]] = DATA
-    points: tuple[float, ...] = ()
-    values: tuple[float, ...] = ()
-    named: tuple[NamedCase, ...] = ()
-    scalars: Mapping[str, Callable[[CaseView], tuple[str, float | int]]] = field(default_factory=dict)
-    workspace: Mapping[str, str | Callable[[CaseView], tuple[str, int]]] = field(default_factory=dict)
-    structs: Mapping[str, str] = field(default_factory=dict)
-    symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
+    """Arguments of the kernel, in order, separated by blanks.
+
+    An argument is a tensor, a parameter, a structure, a name of ``workspace`` or ``scalars``, ``info``, or a value. A
+    value is written ``n:i32=rows*columns``: a type (default: u64) and an expression without blanks outside brackets.
+    ``rows:i32`` is the value of the name ``rows``. Expressions may use the names of ``shapes``, the parameters,
+    ``numel`` and ``num_dims`` of the output, ``threads`` of a block and ``blocks`` of the grid.
+    """
+
     spelling: Mapping[str, str] = field(default_factory=dict)
-    bench: tuple[NamedCase, ...] = ()
-    operations: Number = "numel"
-    elements: Mapping[str, Number] = field(default_factory=dict)
+    """How the kernel's name spells a dtype, where it differs from the dtype's name."""
     source: str = ""
+    """File of the kernel below the kernels folder. Default: ``module.cu``."""
+    library: bool = False
+    """True if the op has no kernel and judges what libraries compute. ``kernel`` is then only the name of its rows."""
+
+    # Result ------------------------------------------------------------------------------------------------------
+    reference: Callable[..., Expected | Mapping[str, Expected]] | None = None
+    """Computes the expected values: an ``Expected``, or a mapping from each output's name to one.
+
+    It gets the inputs as arrays in logical shape (None for an input that the case leaves out; the previous content of
+    updated tensors last), then the parameters, all by position. Parameters named ``to`` (DType of the output),
+    ``shape`` (of the output) and ``grid`` (``Grid`` of the launch) are passed by keyword. Without a reference, CUDA's
+    results judge AMD's.
+    """
+    # Tensors and parameters --------------------------------------------------------------------------------------
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Name and type (type variable or dtype) of the tensors that the kernel reads."""
+    outputs: Mapping[str, str] | None = None
+    """Name and type of the tensors that the kernel writes. Each is a new contiguous tensor, unless ``writes`` is set.
+
+    Default: ``{"out": "T"}``, or none if ``updates`` is given.
+    """
+    updates: Mapping[str, str] = field(default_factory=dict)
+    """Name and type of the tensors that the kernel reads and writes. Cases give their layouts and data."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """Name and type of the parameters. A parameter need not be an argument of the kernel."""
+
+    # Shapes and layouts ------------------------------------------------------------------------------------------
+    shapes: str = ""
+    """Shapes of the tensors, for example ``"x: rows 2*c; out: rows c"`` (``parity.dsl.shapes``).
+
+    Default: all tensors have the same shape.
+    """
+    where: str = ""
+    """Condition on cases: ``"c % 4 == 0 and rows > 0"``. Other cases are refused and never drawn."""
+    strides: str | Strides | Mapping[str, str | Strides] = ""
+    """Layouts that the kernel accepts, for all tensors or by name: a name of ``parity.data.layouts.STRIDES``, or a
+    ``Strides``.
+
+    Default: ``dense`` if the kernel takes no ``info`` and ``layouts`` is not set; otherwise ``any`` for tensors that
+    are read and ``distinct`` for tensors that are written.
+    """
+    choices: Choices = field(default_factory=dict)
+    """Values to draw for names of ``shapes`` and for parameters: numbers, tuples for a starred name, or expressions of
+    other names. A sequence of mappings lists alternatives.
+
+    Default: small extents and extents at the edges of wavefronts, blocks and grids; usual values for parameters.
+    """
+    layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] | None = None
+    """Draws the layouts, and values of parameters, where ``shapes`` cannot describe them."""
+    shape: Callable[[CaseView], Shape] | None = None
+    """Computes the shape of the output, where ``shapes`` cannot describe it."""
+    mismatch: Callable[[CaseView], str] | None = None
+    """Says why a case does not fit together, or returns an empty string, where ``shapes`` cannot describe it.
+
+    It must find everything that would make the kernel or another function of the declaration fail.
+    """
+
+    # Launch ------------------------------------------------------------------------------------------------------
+    grid: str | int = ""
+    """Blocks of the launch, as one to three expressions: ``"ceil(columns/256), rows"``. They may use ``threads``.
+
+    Default: one thread per element of the output.
+    """
+    block: str | int = BLOCK
+    """Threads of a block, as one to three expressions."""
+    shared: str | int = 0
+    """Bytes of dynamic shared memory. The expression may use ``threads``."""
+    launch: Callable[[CaseView], Grid] | None = None
+    """Computes the ``Grid``, in place of ``grid``, ``block`` and ``shared``."""
+    then: tuple[Step, ...] = ()
+    """Kernels that follow on the same buffers. The content after the last kernel is compared."""
+    threads: tuple[int, ...] = ()
+    """Further numbers of threads per block that cases may request."""
+    grid_stride: bool = True
+    """True if the kernel must work for any number of blocks and threads."""
+
+    # Special arguments -------------------------------------------------------------------------------------------
+    info: str | Callable[[CaseView], Sequence[int]] = ""
+    """Content of the argument ``info`` (integers in device memory), as tuples: ``"x.shape x.strides"``.
+
+    Default: the dims of the first input, then the strides of every input; of the output, if there are no inputs.
+    """
+    null_info: bool = True
+    """True if the kernel accepts a null ``info`` for contiguous tensors. Not with a custom ``info``."""
+    writes: bool = False
+    """True if cases give the layouts of ``outputs``."""
+    in_place: str | None = None
+    """The input that may be null; the kernel then reads it from the output."""
+    optional: tuple[str, ...] = ()
+    """Inputs that may be null. The flag ``no-<name>`` leaves the input out of a case."""
+    aliased: tuple[str, str] | None = None
+    """Two inputs that may share memory."""
+    workspace: Mapping[str, str | Callable[[CaseView], tuple[str, int]]] = field(default_factory=dict)
+    """Name and type of further arguments that the kernel writes and that are not compared, such as scratch memory.
+
+    They have a shape in ``shapes``, or the shape of the output. A function returns type and number of elements.
+    """
+    structs: Mapping[str, str] = field(default_factory=dict)
+    """Structures that are passed by value. The fields have the form of ``args``; a tensor stands for a pointer:
+    ``"lr:f32 step:i32=t n:i32[4]=x.shape x"``.
+    """
+    symbols: Mapping[str, str | Callable[[CaseView], Any]] = field(default_factory=dict)
+    """``__constant__`` and ``__device__`` variables that the host fills: the name of the input that they hold (which is
+    then not an argument), or a function that returns the content as an array.
+    """
+    scalars: Mapping[str, Callable[[CaseView], tuple[str, float | int]]] = field(default_factory=dict)
+    """Arguments that no expression can describe, each with a function that returns type and value."""
+
+    # Data --------------------------------------------------------------------------------------------------------
+    indices: Mapping[str, Number[CaseView]] = field(default_factory=dict)
+    """Inputs that hold indices, with the number of valid positions.
+
+    The largest value of the type is valid only if the input's ``data`` include ``sentinel``. The stream ``offsets``
+    holds row starts: ascending values from 0 to that number minus one.
+    """
+    data: tuple[str, ...] | Mapping[str, tuple[str, ...]] = DATA
+    """Data streams to draw inputs from, for all inputs or by name.
+
+    Without a reference, the default includes ``small``, and a quarter of the cases use it for all inputs.
+    """
+    points: tuple[float, ...] = ()
+    """Values that matter for this op. The streams ``points`` and ``near`` use them."""
+    values: tuple[float, ...] = ()
+    """Values for parameters, in addition to the usual values."""
+
+    # Cases -------------------------------------------------------------------------------------------------------
+    named: tuple[NamedCase, ...] = ()
+    """Cases that every run includes."""
+    # Cost --------------------------------------------------------------------------------------------------------
+    bench: tuple[NamedCase, ...] = ()
+    """Cases to measure. ``big|small`` in the items stands for a size on hardware and a size on an emulator.
+
+    If all tensors have one shape that may be of rank 1, contiguous tensors of 256 MiB (of the widest type) are measured
+    as well.
+    """
+    operations: Number[CaseView] = "numel"
+    """Operations of a call. Default: one per element of the output."""
+    elements: Mapping[str, Number[CaseView]] = field(default_factory=dict)
+    """Elements read or written, for tensors where this is not every element once (twice if it is updated)."""
+
     declared: str = field(init=False, default="")
+    """Place of the declaration, ``file:line``. Set by the constructor."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", _caller())
@@ -196,29 +242,34 @@ class Declaration:
 
     @property
     def file(self) -> str:
-        """The file of the kernel, below the folder of kernels."""
+        """The source file of the kernel, below the kernels folder."""
         return self.source or f"{self.module}.cu"
 
     @functools.cached_property
+    def origin(self) -> Origin:
+        """Name and place of the declaration, for errors."""
+        return Origin(self.declared, self.name)
+
+    @functools.cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The kernels that are launched, in order."""
+        """The kernels that a call launches, in order."""
         return (Step(self.kernel, self.args, self.grid, self.block, self.shared, self.launch), *self.then)
 
     @functools.cached_property
-    def stated(self) -> Shapes:
-        """The parsed statement of shapes; without one, it says nothing of any tensor."""
-        return shapes(self.shapes) if self.shapes else Shapes("", {}, {})
+    def parsed_shapes(self) -> Shapes:
+        """The parsed ``shapes``; empty if the op declares none."""
+        return parse_shapes(self.shapes) if self.shapes else Shapes("", {}, {})
 
     @functools.cached_property
-    def fields(self) -> Mapping[str, tuple[Word, ...]]:
-        """The fields of each structure."""
-        return {name: tuple(map(word_of, words(text))) for name, text in self.structs.items()}
+    def struct_fields(self) -> Mapping[str, tuple[ArgumentSpec, ...]]:
+        """The parsed fields of each structure."""
+        return {name: tuple(map(parse_argument, words(text))) for name, text in self.structs.items()}
 
     @functools.cached_property
-    def takes(self) -> tuple[str, ...]:
-        """The names in ``args`` of all kernels, and in structures."""
-        lists = [*(step.words for step in self.steps), *self.fields.values()]
-        return tuple(dict.fromkeys(word.name for each in lists for word in each))
+    def argument_names(self) -> tuple[str, ...]:
+        """The names in the arguments of all kernels and in structures."""
+        lists = [*(step.arguments for step in self.steps), *self.struct_fields.values()]
+        return tuple(dict.fromkeys(argument.name for each in lists for argument in each))
 
     @functools.cached_property
     def variables(self) -> tuple[str, ...]:
@@ -227,22 +278,22 @@ class Declaration:
 
     @property
     def compared(self) -> dict[str, str]:
-        """Tensors whose content is compared, with their types: the outputs, then those that are updated."""
+        """Types of the tensors whose content is compared: the outputs, then the updated tensors."""
         return {**(self.outputs or {}), **self.updates}
 
     @property
     def result(self) -> str:
-        """The first of them, which ``shape``, ``numel`` and ``to`` are about."""
+        """The first output, to which ``shape``, ``numel`` and ``to`` refer."""
         return next(iter(self.compared))
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The type of every tensor, variable or dtype."""
+        """The type (type variable or dtype) of every tensor."""
         return {**self.inputs, **self.compared}
 
     @property
     def tensors(self) -> dict[str, str]:
-        """Tensors that a case spells out, with their types."""
+        """Types of the tensors that a case spells out."""
         return {**self.inputs, **self.updates, **((self.outputs or {}) if self.writes else {})}
 
     @property
@@ -252,9 +303,9 @@ class Declaration:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Flags that a case may carry."""
+        """Flags that a case may have."""
         allowed = {
-            "null-info": "info" in self.takes and self.null_info and not self.info,
+            "null-info": "info" in self.argument_names and self.null_info and not self.info,
             "in-place": self.in_place is not None,
             "aliased": self.aliased is not None,
             **{f"no-{name}": True for name in self.optional},
@@ -263,28 +314,28 @@ class Declaration:
 
     @property
     def one_shape(self) -> bool:
-        """True if all tensors have one shape because the declaration names no shapes."""
-        return not (self.shapes or self.shape or self.misfit)
+        """True if all tensors have the same shape, because the declaration does not describe shapes."""
+        return not (self.shapes or self.shape or self.mismatch)
 
-    def strides_of(self, name: str) -> Strides:
-        """The layouts that the kernel takes of a tensor."""
+    def accepted_strides(self, name: str) -> Strides:
+        """The layouts that the kernel accepts for a tensor."""
         usual = "aligned" if name in self.symbols.values() else "dense"
-        if "info" in self.takes or self.library or self.layouts:
+        if "info" in self.argument_names or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
         return STRIDES[kind] if isinstance(kind, str) else kind
 
     def kernel_name(self, dtypes: Sequence[str], kernel: str = "") -> str:
-        """The name of the kernel entry for these dtypes; of the first one, unless another ``kernel`` is given."""
+        """Return the kernel entry's name for these dtypes; ``kernel`` is the pattern (default: the first kernel)."""
         spelled = (self.spelling.get(name, name) for name in dtypes)
         return (kernel or self.kernel).format(**dict(zip(self.variables, spelled, strict=True)))
 
     def kernel_names(self, dtypes: Sequence[str]) -> tuple[str, ...]:
-        """The names of all entries that a call launches."""
+        """Return the names of all kernel entries that a call launches."""
         return tuple(self.kernel_name(dtypes, step.kernel) for step in self.steps)
 
     def bind(self, dtypes: Sequence[str]) -> dict[str, DType]:
-        """The dtype of every type variable.
+        """Return the dtype of every type variable.
 
         Raises:
             UsageError: the op does not exist for these dtypes.
@@ -299,90 +350,44 @@ class Declaration:
 
     @functools.cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """The conditions that a case must meet, each on its own."""
+        """The conditions of ``where``, one expression each."""
         return expression(self.where).conjuncts if self.where else ()
 
     @property
-    def with_strides(self) -> tuple[str, ...]:
-        """Tensors whose strides the kernel is told, unless ``info`` says something else."""
+    def tensors_in_info(self) -> tuple[str, ...]:
+        """Tensors whose strides the default ``info`` holds."""
         return tuple(self.inputs) or (self.result,)
 
     @staticmethod
-    def dtype_of(kind: str, types: Mapping[str, DType]) -> DType:
-        """The dtype that a type variable is bound to, or that a name means."""
+    def resolve_dtype(kind: str, types: Mapping[str, DType]) -> DType:
+        """Return the dtype of a type variable, or the dtype with that name."""
         return types.get(kind) or dtype(kind)
 
-    def streams_for(self, name: str) -> tuple[str, ...]:
-        """The streams that the op names for a tensor, whether its type has them or not."""
-        usual = INDEX_DATA if name in self.indices else DATA if self.reference else (*DATA, WHOLE)
+    def declared_streams(self, name: str) -> tuple[str, ...]:
+        """Return the streams declared for a tensor, including streams that its type does not have."""
+        usual = INDEX_DATA if name in self.indices else DATA if self.reference else (*DATA, EXACT_STREAM)
         if isinstance(self.data, Mapping):
             return self.data.get(name, usual)
         return usual if name in self.indices or self.data is DATA else self.data
 
-    def data_of(self, name: str, types: Mapping[str, DType]) -> tuple[str, ...]:
-        """The streams that a tensor's data are drawn from.
+    def available_streams(self, name: str, types: Mapping[str, DType]) -> tuple[str, ...]:
+        """Return the streams from which the data of a tensor are drawn.
 
         Raises:
-            UsageError: its type has none of those that the op names.
+            UsageError: the tensor's type does not have any of the declared streams.
         """
         if name in self.indices:
-            return self.streams_for(name)
-        kind = self.dtype_of(self.tensors[name], types)
-        known, wanted = streams_of(kind), self.streams_for(name)
+            return self.declared_streams(name)
+        kind = self.resolve_dtype(self.tensors[name], types)
+        known, wanted = streams_of(kind), self.declared_streams(name)
         found = tuple(stream for stream in wanted if has_stream(kind, stream))
         if not found:
-            raise UsageError(f"op {self.name}: {name} is of {kind}, which has no data but {' '.join(known)}")
+            raise UsageError(f"op {self.name}: {name} has type {kind}, which has only the data {' '.join(known)}")
         return found
-
-    @contextmanager
-    def naming(self, what: str) -> Iterator[None]:
-        """Put the place of the declaration before what an expression does wrong; a misfit is the case's own."""
-        try:
-            yield
-        except ShapeMismatch:
-            raise
-        except UsageError as error:
-            raise self.mistake(f"{what}: {error}") from None
-
-    def ask(self, what: str, function: Callable[..., Any], *arguments: Any, **offered: Any) -> Any:
-        """The value that a function of the declaration returns; no such function can end the process.
-
-        Raises:
-            UsageError: it raised something else; ``Unreferenced``, if it is the reference.
-        """
-        try:
-            return function(*arguments, **offered)
-        except (ParityError, MemoryError):
-            raise
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            from hypothesis.errors import HypothesisException
-
-            if isinstance(error, HypothesisException):
-                raise
-            # Where Ctrl-C is ignored, as in a worker, the function itself has raised it.
-            if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-                raise
-            ends = "" if isinstance(error, Exception) else "; that ends nothing here, raise another exception"
-            problem = self.mistake(f"{what} raised {type(error).__name__}: {error}{_place(error)}{ends}")
-            raise (Unreferenced(str(problem)) if function is self.reference else problem) from error
-
-    def mistake(self, text: str) -> UsageError:
-        """An error of the declaration, with its place."""
-        return UsageError(f"{self.declared}: op {self.name}: {text}")
-
-
-def _place(error: BaseException) -> str:
-    """The place at which a function of a declaration raised an error: the last that is none of parity's or NumPy's.
-
-    Nor of Python's ``exit``, which is frozen into it.
-    """
-    own = ("<frozen ", *(str(folder) + os.sep for folder in (PACKAGE, Path(np.__file__).parent)))
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _caller() -> str:
-    """File and line of the declaration: the nearest place in the stack that is none of the classes themselves."""
+    """Return file and line of the nearest stack frame outside the constructors of the declaration."""
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__") in ("parity.ops.declaration", "parity.op", "dataclasses"):
         frame = frame.f_back

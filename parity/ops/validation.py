@@ -14,7 +14,7 @@ from parity.data.extents import alternatives
 from parity.data.indices import INDEX_STREAMS
 from parity.data.layouts import STRIDES, Strides
 from parity.data.streams import STREAMS, is_stream
-from parity.dsl.arguments import Word
+from parity.dsl.arguments import ArgumentSpec
 from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import words
 from parity.errors import UsageError, nearest
@@ -74,7 +74,7 @@ _KINDS: dict[str, Any] = {
     "scalars": {str: Callable},
     "symbols": {str: (str, Callable)},
     **dict.fromkeys(("library", "grid_stride", "null_info", "writes"), bool),
-    **dict.fromkeys(("reference", "layouts", "shape", "misfit", "launch"), (type(None), Callable)),
+    **dict.fromkeys(("reference", "layouts", "shape", "mismatch", "launch"), (type(None), Callable)),
 }
 """The kinds of value of each field of a declaration: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are
 names with such values, and a tuple has several kinds, of which it may be any.
@@ -92,7 +92,7 @@ _CALLED = {
 def _kinds(op: Declaration) -> None:
     """Values of another kind than the field takes."""
     for name, kind in _KINDS.items():
-        if problem := _misfit(getattr(op, name), kind):
+        if problem := _type_error(getattr(op, name), kind):
             raise UsageError(f"op {op.name}: {name}{problem}")
     for what in ("named", "bench"):
         for case in getattr(op, what):
@@ -126,19 +126,19 @@ def _kinds(op: Declaration) -> None:
             raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
 
 
-def _misfit(value: Any, kind: Any) -> str:
+def _type_error(value: Any, kind: Any) -> str:
     """The first error in a value, to be said after its name; empty if the value is of the kind."""
     if isinstance(kind, tuple):
-        problems = list(itertools.takewhile(bool, (_misfit(value, each) for each in kind)))
+        problems = list(itertools.takewhile(bool, (_type_error(value, each) for each in kind)))
         return problems[-1] if len(problems) == len(kind) else ""
     if isinstance(kind, list):
         if not isinstance(value, list | tuple):
             return f" is {value!r}, not a list"
-        return next((f"[{i}]{problem}" for i, each in enumerate(value) if (problem := _misfit(each, kind[0]))), "")
+        return next((f"[{i}]{problem}" for i, each in enumerate(value) if (problem := _type_error(each, kind[0]))), "")
     if isinstance(kind, dict):
         if not isinstance(value, Mapping):
             return f" is {value!r}, not a dict"
-        return next((f": {at}{problem}" for at, each in value.items() if (problem := _misfit(each, kind[str]))), "")
+        return next((f": {at}{problem}" for at, each in value.items() if (problem := _type_error(each, kind[str]))), "")
     right = kind is object or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
     return "" if right else f" is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
 
@@ -171,7 +171,7 @@ def _known(op: Declaration, what: str, names: Iterable[str], known: Collection[s
 def _outputs(op: Declaration) -> None:
     """Outputs that no kernel is given, and those whose shape follows from nothing."""
     outputs = " ".join(op.compared)
-    if not (op.library or set(op.compared) & set(op.takes)):
+    if not (op.library or set(op.compared) & set(op.argument_names)):
         raise UsageError(f"op {op.name}: args has none of its outputs ({outputs}), so nothing could be compared")
     if not (op.tensors or op.shape or op.library):
         raise UsageError(
@@ -183,7 +183,7 @@ def _outputs(op: Declaration) -> None:
 def _shapes(op: Declaration) -> None:
     """The statement of shapes: it is about every tensor, and about nothing else."""
     with _naming(op, "shapes"):
-        stated = op.stated
+        stated = op.parsed_shapes
         known = {**op.kinds, **op.workspace}
         _known(op, "tensor in shapes", stated.tensors, known)
         needed = [*op.inputs, *(() if op.shape else op.compared)] if op.shapes else ()
@@ -205,7 +205,7 @@ def _shapes(op: Declaration) -> None:
 
 def _told(op: Declaration) -> None:
     """Extents of outputs, which nothing tells unless an input has them, or a parameter."""
-    stated = op.stated
+    stated = op.parsed_shapes
     told = {name for tensor in op.tensors for dim in stated.tensors.get(tensor, ()) for name in dim.extent.names}
     told |= {*stated.defined, *op.params}
     for name in set(op.compared) & set(stated.tensors) - set(op.tensors):
@@ -214,7 +214,7 @@ def _told(op: Declaration) -> None:
                 continue
             for missing in sorted(dim.extent.names - told):
                 raise UsageError(
-                    f"{stated.of(name)!r}: nothing tells {missing}: no input has it, and it is no parameter"
+                    f"{stated.statement(name)!r}: nothing tells {missing}: no input has it, and it is no parameter"
                 )
 
 
@@ -239,7 +239,7 @@ def _reference(op: Declaration) -> None:
 
 def _rules(op: Declaration) -> None:
     """Expressions, whose names must be known."""
-    names = {*op.stated.free, *op.stated.defined, *op.params}
+    names = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params}
     counted, tensors = {*names, *COUNTS}, op.kinds
     rules: list[tuple[str, Any, set[str], Collection[str]]] = [
         ("where", op.where or "1", names, op.tensors),
@@ -262,21 +262,21 @@ def _rules(op: Declaration) -> None:
 
 def _arguments(op: Declaration) -> None:
     """The words of arguments and fields."""
-    values = {*op.stated.free, *op.stated.defined, *op.params, *COUNTS, *LAUNCHED}
+    values = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params, *COUNTS, *LAUNCHED}
     pointers = {*op.kinds, *op.workspace}
     for what, lists, more in (
-        ("args", [step.words for step in op.steps], {"info", *op.structs, *op.scalars}),
-        ("structs", list(op.fields.values()), set[str]()),
+        ("args", [step.arguments for step in op.steps], {"info", *op.structs, *op.scalars}),
+        ("structs", list(op.struct_fields.values()), set[str]()),
     ):
         for word in (word for each in lists for word in each):
             with _naming(op, what):
                 _check_word(op, word, pointers | more, values)
     lying = {each for each in op.symbols.values() if isinstance(each, str)}
-    if both := lying & set(op.takes):
+    if both := lying & set(op.argument_names):
         raise UsageError(f"op {op.name}: {min(both)} lies in a symbol, so it is no argument; take it out of args")
 
 
-def _check_word(op: Declaration, word: Word, others: set[str], values: set[str]) -> None:
+def _check_word(op: Declaration, word: ArgumentSpec, others: set[str], values: set[str]) -> None:
     if word.value:
         if word.name in others or word.name in op.params:
             raise UsageError(f"{word.name}={word.value}: {word.name} is something else already; take another name")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import platformdirs
 
-from parity.compilers import zig
 from parity.errors import ResourceExhausted
+from parity.platform import subprocesses
 from parity.platform.cache_eviction import SCRATCH, SEAL, begun, grown, locked, used
 
 __all__ = ["Cache", "default_root", "digest"]
@@ -160,7 +160,7 @@ def _turn(folder: Path) -> Iterator[None]:
                 stack.callback(path.unlink, missing_ok=True)
             else:
                 end = time.monotonic() + PATIENCE
-                while zig.wanted() and time.monotonic() < end and not locked(file.fileno()):
+                while not subprocesses.interrupted() and time.monotonic() < end and not locked(file.fileno()):
                     time.sleep(0.05)
                 file.close()
         yield

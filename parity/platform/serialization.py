@@ -78,7 +78,7 @@ def read_json(text: bytes | str, kind: type[T], source: str, advice: str = "") -
 
     Raises:
         Malformed: it is no JSON.
-        Misfit: something in it does not fit the type.
+        SchemaError: something in it does not fit the type.
     """
     try:
         try:
@@ -94,7 +94,7 @@ def checked(value: Any, kind: type[T], source: str, advice: str = "") -> T:
     """Data of JSON, TOML or YAML as a type; infinity is put in place of ``null`` where there has to be a number.
 
     Raises:
-        Misfit: something does not fit the type.
+        SchemaError: something does not fit the type.
     """
     while True:
         try:
@@ -133,7 +133,7 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
 
     Raises:
         Malformed: it is no MessagePack.
-        Misfit: something in it does not fit the type.
+        SchemaError: something in it does not fit the type.
     """
     _known(kind)
     try:

@@ -14,13 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.compilers import nvcc
-from parity.compilers.clang import HEADERS, STUBS, CompileError, Unit
+from parity.compilers import cuda_toolkit, nvcc
 from parity.compilers.diagnostics import Diagnostic, Place, diagnostics, warnings
+from parity.compilers.errors import CompileError
 from parity.compilers.headers import curand_headers
+from parity.compilers.include import HEADERS, STUBS
 from parity.compilers.targets import Target
-from parity.porting.hints import hints
-from parity.porting.hipify import Finding
+from parity.compilers.unit import Unit
+from parity.model.finding import Finding
+from parity.porting.errors import PortError
+from parity.porting.hints import hints, remedies
 from parity.porting.host_code import HostCode
 from parity.porting.host_pieces import ANYTHING
 from parity.porting.removed_apis import missed
@@ -62,7 +65,7 @@ def compiled(compile_it: Callable[[StagedCuda], bool], source: Source, target: T
     ``compile_it`` says whether kernels came out of it.
 
     Raises:
-        CompileError: device code does not compile.
+        PortError: device code does not compile.
     """
     try:
         return _compiled(compile_it, source, target, folder, cuda_stub)
@@ -160,7 +163,7 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
     stubs = tuple(each for each in host.empty_headers if stub_of(each) or (HIP_ON_CUDA / each).is_file())
     if stubs:
         (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
-        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=nvcc.headers()))
+        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=cuda_toolkit.headers()))
     forced = {path: str(place_of(Path(path))) for path in source.side.forced if Path(path) in source.files}
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     unit = Unit(
@@ -200,17 +203,15 @@ def _named(error: Diagnostic, names: dict[Path, str], texts: dict[str, str]) -> 
     return replace(error, places=tuple(map(named, error.places)), included=tuple(map(named, error.included)))
 
 
-def _explained(error: CompileError, staged: StagedCuda, source: Source) -> CompileError:
+def _explained(error: CompileError, staged: StagedCuda, source: Source) -> PortError:
     """The error in terms of the source's files, behind what led to it."""
     paths = {str(place): str(source.originals[name]) for place, name in staged.originals.items()}
     known = re.compile(rf"(?:{'|'.join(map(re.escape, paths))})(?=[:(,\"' ])")
     log = known.sub(lambda match: paths[match[0]], error.log)
     first = (*staged.host.missing, *staged.host.reasons_of(each.text for each in diagnostics(log)))
     found = hints(source, source.files, diagnostics(log))
-    error = CompileError(error.module, error.target, "\n".join((*_placed(first, source), log)), error.files)
-    error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
-    error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
-    return error
+    log = "\n".join((*_placed(first, source), log))
+    return PortError(error.module, error.target, log, error.files, remedies=remedies(found))
 
 
 def _placed(lines: Sequence[str], source: Source) -> list[str]:

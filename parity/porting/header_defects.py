@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
+from parity.model.finding import Finding
 from parity.platform.files import rows_of
 from parity.porting.compat import identifiers, of_version
-from parity.porting.hipify import Finding
 
 __all__ = ["Defect", "defects", "table"]
 

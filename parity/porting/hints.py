@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
+from parity.model.finding import Finding
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
-from parity.porting.hipify import Finding, defined_macros
+from parity.porting.errors import Remedies
+from parity.porting.hipify import defined_macros
 from parity.porting.sources import INCLUDE, Source, found_in, project_of, searched
 
-__all__ = ["Hint", "hints", "is_beyond_switches", "say_so", "switches_asked", "switches_of_kernels"]
+__all__ = ["Hint", "hints", "is_beyond_switches", "remedies", "say_so", "switches_asked", "switches_of_kernels"]
 
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
@@ -53,6 +55,12 @@ class Hint:
 
     def __bool__(self) -> bool:
         return bool(self.advice or self.switches)
+
+
+def remedies(found: Mapping[str, Hint]) -> Remedies:
+    """Return the advice and the macros of hints."""
+    advice = {name: hint.advice for name, hint in found.items() if hint.advice}
+    return Remedies(advice, tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches)))
 
 
 @dataclass(frozen=True)

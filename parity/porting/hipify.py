@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
+from parity.model.finding import Finding
 from parity.platform.files import rows_of
 from parity.porting import inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
@@ -33,7 +34,6 @@ __all__ = [
     "HELPFUL",
     "LITERAL",
     "STYLES",
-    "Finding",
     "Hipified",
     "Rule",
     "counterpart",
@@ -59,20 +59,6 @@ class Rule:
     cuda: str
     hip: str
     note: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something in the source that needs a person: where it is (line and column from 1), and what to do."""
-
-    name: str
-    file: str
-    line: int
-    column: int
-    advice: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.name}: {self.advice}"
 
 
 @dataclass(frozen=True)

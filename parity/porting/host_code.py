@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from parity.compilers.diagnostics import Place
-from parity.porting.hipify import Finding
+from parity.model.finding import Finding
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.source_tree import Edit
 

@@ -18,10 +18,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
+from parity.model.finding import Finding
 from parity.platform.files import rows_of
 from parity.porting.compat import identifiers
 from parity.porting.device_words import device_macros
-from parity.porting.hipify import Finding, counterpart, defined_macros
+from parity.porting.hipify import counterpart, defined_macros
 from parity.porting.host_pieces import TypeName, type_in_host_head
 
 __all__ = ["brought", "pasted"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
+from parity.model.finding import Finding
 from parity.platform.files import rows_of
-from parity.porting.hipify import Finding
 
 __all__ = ["missed"]
 

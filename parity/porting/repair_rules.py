@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import tree_sitter
 
-from parity.compilers.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
+from parity.compilers.diagnostics import ATTRIBUTES, NOT_DEFINED, Diagnostic, Place
 from parity.compilers.lexing import Lines, code
 from parity.porting.device_words import (
     DEVICE_ONLY,
@@ -393,7 +393,7 @@ def _host_code(site: Site, match: re.Match[str]) -> list[Located]:
 REPAIRS = (
     Repair(
         "side of a declaration and its definition differ",
-        re.compile(f"{ATTRIBUTES.pattern}|{ELSEWHERE}"),
+        re.compile(f"{ATTRIBUTES.pattern}|{NOT_DEFINED}"),
         _side_words,
         "struct A { __device__ int f(int) const; };\nint A::f(int x) const { return x; }\n"
         "__global__ void k(int* x) { *x = A().f(1); }\n",

@@ -13,13 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.compilers import clang, rocm
-from parity.compilers.clang import RUNTIME, CompileError, Unit, in_terms_of_the_source, undefined
-from parity.compilers.diagnostics import ELSEWHERE, Diagnostic, Place, diagnostics
+from parity.compilers.clang_flags import STUBS_AFTER
+from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, Place, diagnostics
+from parity.compilers.errors import CompileError, undefined_names
+from parity.compilers.headers import available_headers
+from parity.compilers.include import HIP_RUNTIME, STUBS
 from parity.compilers.targets import Target
+from parity.compilers.unit import Unit, with_user_paths
+from parity.model.finding import Finding
 from parity.porting.compat import Compat, of_version, supplied
+from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
-from parity.porting.hints import hints
-from parity.porting.hipify import Finding, Hipified, counterpart, hipify
+from parity.porting.hints import hints, remedies
+from parity.porting.hipify import Hipified, counterpart, hipify
 from parity.porting.host_code import HostCode, LeftOut
 from parity.porting.host_pieces import ANYTHING
 from parity.porting.implicit_includes import brought, pasted
@@ -29,12 +35,13 @@ from parity.porting.repair import repair
 from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
 from parity.porting.stubs import LIBRARY_NAMES, answered, library_names, needed_for, stub_of, switches
 from parity.porting.thread_coordinates import with_plain_coordinates
+from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
 __all__ = [
-    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "appended",
-    "compiled", "not_found",
+    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "appended", "compiled",
+    "not_found",
 ]  # fmt: skip
 
 EMPTY = "empty"
@@ -48,42 +55,11 @@ FINE_ROUNDS, ROUNDS = 8, 16
 """Rounds in which parts of host functions are left out, and rounds of leaving out altogether; an error that is left
 after them is the user's."""
 
-ANYTHING_HEADER = clang.STUBS / "parity" / "anything.h"
+ANYTHING_HEADER = STUBS / "parity" / "anything.h"
 """Declares what stands in host code for a value that is not compiled."""
 
-STANDARD_HEADER = clang.STUBS / "parity" / "standard.h"
+STANDARD_HEADER = STUBS / "parity" / "standard.h"
 """Has what headers that are not here would have brought of the standard library."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The changes to the source of a module on its way to AMD's compiler.
-
-    ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
-    person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
-    writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
-    headers that are not here and in whose place an empty one stands, ``stubs`` are those that parity's own small ones
-    answer, see ``stubs.py``, and ``around`` are folders of the project in which headers were found although no setting
-    names these folders; ``made`` are headers that the project's build makes, with the template of each and what is
-    switched on in it. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose function
-    in AMD's headers is known to be wrong. ``brought`` are lines in the place of what headers that are not here would
-    have brought with them. ``ported`` sources were HIP already.
-    """
-
-    ported: bool = False
-    replaced: Mapping[str, int] | None = None
-    unmapped: tuple[Finding, ...] = ()
-    hazards: tuple[Finding, ...] = ()
-    branches: tuple[Finding, ...] = ()
-    spelled_out: tuple[Finding, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    empty_headers: tuple[str, ...] = ()
-    stubs: tuple[str, ...] = ()
-    around: tuple[str, ...] = ()
-    made: tuple[Finding, ...] = ()
-    needs: tuple[Finding, ...] = ()
-    defects: tuple[Finding, ...] = ()
-    brought: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +77,7 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
     out, and ``compile_it`` is called again. What is left out for one target is left out for all.
 
     Raises:
-        CompileError: device code does not compile. It knows what became of the source.
+        PortError: device code does not compile.
     """
     installed = rocm.chosen(target)
     hip = _hip(source)
@@ -130,8 +106,8 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 errors = _errors(error, source)
                 if (
                     errors
-                    and all(ELSEWHERE in each.text for each in errors)
-                    and others_define(undefined(error), source)
+                    and all(NOT_DEFINED in each.text for each in errors)
+                    and others_define(undefined_names(error), source)
                 ):
                     raise _explained(error, host, source, hip, staged) from None  # no other words bring what they have
                 if any(each.missing_header for each in errors):
@@ -156,7 +132,7 @@ def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
     """The version of AMD's headers; empty where parity's own have to do."""
     if installed:
         return installed.version
-    found = clang.headers()
+    found = available_headers()
     return of_version(found.version) if found else ()
 
 
@@ -179,18 +155,17 @@ def not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagno
 
 def _explained(
     error: CompileError, host: HostCode, source: Source, hip: Mapping[Path, Hipified], staged: Staged
-) -> CompileError:
+) -> PortError:
     """The error behind what may have led to it, with what became of the source, and what the project has for it."""
     # What device code lacks may have been in a header that is not there, or in what was left out.
-    if first := (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log))):
-        error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
-    error.translation = staged.translation
+    causes = (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log)))
+    log = "\n".join((*(with_user_paths(each, _paths(source)) for each in causes), error.log))
     refused = (Diagnostic(each.because, ((str(source.originals[each.file]), each.line, 1),)) for each in host.errors)
-    errors = [*refused, *diagnostics(error.log)]
+    errors = [*refused, *diagnostics(log)]
     found = hints(source, {path: each.text for path, each in hip.items()}, errors)
-    error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
-    error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
-    return error
+    return PortError(
+        error.module, error.target, log, error.files, translation=staged.translation, remedies=remedies(found)
+    )
 
 
 def _wanted(source: Source) -> Iterator[Instantiation]:
@@ -250,7 +225,7 @@ def _staged(
         place = folder / _STUBS / LIBRARY_NAMES
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(library_names(each.text for each in hip.values()))
-    after = (clang.STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
+    after = (STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
     behind = folder / BROUGHT
     lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
     if lines:
@@ -260,7 +235,7 @@ def _staged(
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / EMPTY,) if host.empty_headers else ()),
         (
-            *(() if source.ported else (RUNTIME, *compat.headers)),
+            *(() if source.ported else (HIP_RUNTIME, *compat.headers)),
             *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
             *((behind.resolve(),) if lines else ()),
             *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),

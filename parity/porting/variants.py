@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.compilers.clang import CompileError, undefined
-from parity.compilers.diagnostics import CRASHED, ELSEWHERE, diagnostics
+from parity.compilers.diagnostics import CRASHED, NOT_DEFINED, diagnostics
+from parity.compilers.errors import undefined_names
 from parity.compilers.lexing import code
 from parity.porting.build_files import (
     Switch,
@@ -28,6 +28,7 @@ from parity.porting.build_files import (
     switches_of,
 )
 from parity.porting.conditionals import macros_of
+from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_asked, switches_of_kernels
 from parity.porting.hipify import defined_macros
 from parity.porting.host_code import HostCode, RepairState
@@ -152,7 +153,7 @@ class Variant:
         return _KINDS[self.kind](source, self.names)
 
 
-def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
+def after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Variant]:
     """The variants of a source that does not compile, the likeliest first."""
     found = _after_errors(source, vendor, error)
     if is_beyond_switches(source, error.findings):
@@ -160,7 +161,7 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     return found
 
 
-def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
+def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Variant]:
     if any(CRASHED in each.advice for each in error.findings):
         yield Variant("optimized", _LEVELS)
         return
@@ -170,9 +171,9 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
             yield Variant("folder", (next(filter(_OF_CUDA.search, names), names[0]), header))
             break  # other headers are doubtful no more, or are this variant's
     said = [each for each in diagnostics(error.log) if not each.missing_header]  # which led to none of these errors
-    if said and all(ELSEWHERE in each.text for each in said):
+    if said and all(NOT_DEFINED in each.text for each in said):
         # It compiles, and nothing but the file that has the names makes a difference.
-        yield Variant("linked", undefined(error))
+        yield Variant("linked", undefined_names(error))
         yield from _wholes(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
             yield Variant("without", ())
@@ -180,14 +181,14 @@ def _after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[
     if source.without:
         return  # with every other variant it is tried, too
     asked = switches_asked(source)
-    flags = [Variant("switches", (*error.switches, _WRAPPED))]
+    flags = [Variant("switches", (*error.remedies.switches, _WRAPPED))]
     if cudas := tuple(filter(is_for_cuda, asked)):
         flags.append(Variant("cuda", cudas))
     # Code for one of NVIDIA's GPUs is in the way where it is PTX.
     if any(_PTX.search(each.advice) for each in error.findings):
         flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
-        flags.append(Variant("linked", undefined(error)))
+        flags.append(Variant("linked", undefined_names(error)))
     for header, (without, _, _) in _HEADERS.items():
         if (vendor == "amd" or header == _STANDARD) and any(without.search(each.advice) for each in error.findings):
             flags.append(Variant("headers", (header, f"{_PREFIXES[vendor]}-force-include")))

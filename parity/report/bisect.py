@@ -13,7 +13,7 @@ from rich.text import Text
 from parity.bisect import BisectResult, Change, Effect, State, Turn, state_of
 from parity.compare import Verdict
 from parity.engine import CaseRecord
-from parity.footprint import text_at
+from parity.footprint.unreached_code import source_line
 from parity.report import tables
 
 __all__ = ["as_dict", "sentence", "terminal"]
@@ -58,7 +58,7 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     if cost := _cost(answer, found):
         parts.append(cost)
     lines = [f"{'; '.join(parts)}."]
-    if change and (text := text_at(sources, change.place)):
+    if change and (text := source_line(sources, change.place)):
         lines.append(f"  {change.place}: {text}")
     lines += [f"  {line}" for line in _detail(found)]
     lines.append(f"{_capital(knob.says)}.")

@@ -10,7 +10,7 @@ from typing import Any
 from parity.engine import Column
 from parity.engine.coverage_search import Found
 from parity.errors import count_of, some_of
-from parity.footprint import Gap, Kind, gaps_in, reason_of, text_at
+from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
 from parity.report.coverage_totals import Total, totals
 from parity.report.model import Matrix
@@ -29,7 +29,7 @@ class Missed:
     kernels and targets.
     """
 
-    kind: Kind
+    kind: GapKind
     file: str
     first: int
     last: int
@@ -47,27 +47,27 @@ def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
     """The coverage of each column, and the gaps: the project's own lines first."""
-    groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
+    groups: dict[tuple[GapKind, str, str], list[tuple[Gap, str, str]]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for kernel, column, gaps in _gaps(matrix, suite, code):
         for block in gaps:
-            explained = any(reason_of(each, suite.kernels) for each in block)
+            explained = any(gap_reason(each, suite.kernels) for each in block)
             counts[str(column), "explained" if explained else block[0].kind] += 1
             for each in block:
-                gap = replace(each, kind=Kind.COPY) if explained and each.kind is Kind.BRANCH else each
+                gap = replace(each, kind=GapKind.COPY) if explained and each.kind is GapKind.BRANCH else each
                 groups.setdefault((gap.kind, gap.line, gap.header), []).append((gap, kernel, column.target))
     columns = [
         replace(
             each,
             explained=counts[each.column, "explained"],
-            library=counts[each.column, Kind.LIBRARY],
-            branches=counts[each.column, Kind.BRANCH],
-            copies=counts[each.column, Kind.COPY],
+            library=counts[each.column, GapKind.LIBRARY],
+            branches=counts[each.column, GapKind.BRANCH],
+            copies=counts[each.column, GapKind.COPY],
         )
         for each in totals(matrix)
     ]
     found = [_missed(suite, where) for where in groups.values()]
-    order = [*Kind]
+    order = [*GapKind]
     found.sort(key=lambda each: (order.index(each.kind), each.file, each.first))
     return columns, list(_merged(found))
 
@@ -81,7 +81,7 @@ def _gaps(
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
             if built and reached and reached.blocks_reached < reached.blocks:
-                yield row.kernel, column, gaps_in(built, dict.fromkeys(map(built.symbol, symbols)), reached)
+                yield row.kernel, column, find_gaps(built, dict.fromkeys(map(built.symbol, symbols)), reached)
 
 
 def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> Missed:
@@ -89,11 +89,13 @@ def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> Missed:
     gap = where[0][0]
     file, _, line = gap.line.rpartition(":")
     guard = Counter(each.guard for each, _, _ in where).most_common(1)[0][0]
-    reason = Counter(reason_of(each, suite.kernels) for each, _, _ in where if each.guard == guard).most_common(1)[0][0]
+    reason = Counter(gap_reason(each, suite.kernels) for each, _, _ in where if each.guard == guard).most_common(1)[0][
+        0
+    ]
     number = int(line or 0)
     kernels, targets = (tuple(dict.fromkeys(names)) for names in zip(*(each[1:] for each in where), strict=True))
     return Missed(
-        gap.kind, file, number, number, text_at(suite.kernels, gap.line), guard, text_at(suite.kernels, guard),
+        gap.kind, file, number, number, source_line(suite.kernels, gap.line), guard, source_line(suite.kernels, guard),
         gap.header, reason, kernels, targets, len(where),
     )  # fmt: skip
 
@@ -123,7 +125,7 @@ def _merged(found: Iterable[Missed]) -> Iterator[Missed]:
 
 
 def _is_next(before: Missed, each: Missed) -> bool:
-    if each.kind is not Kind.LINE or each.first - before.last > 2:
+    if each.kind is not GapKind.LINE or each.first - before.last > 2:
         return False
     return (before.file, before.guard, before.reason) == (each.file, each.guard, each.reason)
 
@@ -132,10 +134,10 @@ NAMES = 3
 """The number of kernels that are named beside a line."""
 
 _HEADS = {
-    Kind.LINE: ("lines of which nothing ran", "bold"),
-    Kind.COPY: ("lines that ran, but not in every copy that the compiler made of them", "bold"),
-    Kind.LIBRARY: ("library functions, which have code for arguments that no case has", "bold"),
-    Kind.BRANCH: ("branches alone, which compute nothing", "bold"),
+    GapKind.LINE: ("lines of which nothing ran", "bold"),
+    GapKind.COPY: ("lines that ran, but not in every copy that the compiler made of them", "bold"),
+    GapKind.LIBRARY: ("library functions, which have code for arguments that no case has", "bold"),
+    GapKind.BRANCH: ("branches alone, which compute nothing", "bold"),
 }
 
 
@@ -144,7 +146,7 @@ def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = Fal
     for kind, (head, style) in _HEADS.items():
         if chosen := [each for each in found if each.kind is kind]:
             yield head, style
-            if kind in (Kind.LIBRARY, Kind.BRANCH) and not full:
+            if kind in (GapKind.LIBRARY, GapKind.BRANCH) and not full:
                 yield from ((line, "") for line in _files(chosen))
             else:
                 for each in chosen:
@@ -157,7 +159,7 @@ def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = Fal
 def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
     last = f"-{each.last}" if each.last > each.first else ""
     where = f"{each.file}:{each.first}{last}" if each.file else "(the compiler's own code)"
-    yield f"  {where}  {each.text}", "yellow" if each.kind is Kind.LINE and not each.reason else ""
+    yield f"  {where}  {each.text}", "yellow" if each.kind is GapKind.LINE and not each.reason else ""
     if each.header:
         yield f"    code  {each.header}", "dim"
     if each.guard and each.guard not in (f"{each.file}:{each.first}", each.header):

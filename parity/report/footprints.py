@@ -11,7 +11,8 @@ from rich.text import Text
 
 from parity.emulator import CLASSES
 from parity.errors import count_of, some_of
-from parity.footprint import Footprint, Remark
+from parity.footprint.measure import Footprint
+from parity.footprint.remarks import Remark
 from parity.report import tables
 
 __all__ = ["as_csv", "as_dict", "markdown", "terminal"]

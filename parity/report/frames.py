@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from parity.engine.baseline import Change
     from parity.engine.bench import Measurement
-    from parity.footprint import Footprint
+    from parity.footprint.measure import Footprint
     from parity.runners.timing import Timing
 
 __all__ = [

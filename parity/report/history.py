@@ -20,7 +20,7 @@ from parity.platform.files import content_of, writing
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState
-from parity.runners.recording import Environment
+from parity.runners.recording_file import Environment
 
 __all__ = ["Flaky", "Summary", "add_summary", "flaky", "history_content", "read_history", "summary_of"]
 

@@ -19,7 +19,18 @@ from parity.model.code_object import CodeObject, Kernel, first_difference
 from parity.model.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
 from parity.reference.expected import Vendor
 
-__all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "lacking", "mismatch"]
+__all__ = [
+    "Evidence",
+    "Executor",
+    "OpRunner",
+    "OpSession",
+    "Probe",
+    "Runner",
+    "Session",
+    "Vendor",
+    "argument_mismatch",
+    "missing_tool_probe",
+]
 
 
 class Evidence(StrEnum):
@@ -45,7 +56,7 @@ class Probe:
     install: str = ""
 
 
-def lacking(*tools: Callable[[], object]) -> Probe | None:
+def missing_tool_probe(*tools: Callable[[], object]) -> Probe | None:
     """The probe of a runner that lacks one of these tools, each a function that raises MissingTool; None if none is."""
     try:
         for tool in tools:
@@ -117,7 +128,7 @@ class OpRunner(Protocol):
 
 
 @dataclass(frozen=True)
-class Library:
+class OpSession:
     """A device of an OpRunner, open."""
 
     runner: OpRunner
@@ -128,7 +139,7 @@ class Library:
         return self.runner.compute(self.target, asked)
 
 
-def mismatch(kernel: Kernel, launch: Launch) -> str:
+def argument_mismatch(kernel: Kernel, launch: Launch) -> str:
     """The first error in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
     given = [(len(argument_bytes(arg)), isinstance(arg, Pointer)) for arg in launch.args]
     return first_difference(kernel, given)

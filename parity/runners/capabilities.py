@@ -12,18 +12,29 @@ from parity.model.code_object import CodeObject
 from parity.model.coverage import Point
 from parity.model.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
-from parity.runners.recording import Recording
+from parity.runners.recording_file import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "Choosing", "Counting", "Covering", "Describing", "Drawing", "Explaining", "Numbered", "Replaying", "Shadowing",
-    "Shared", "Timed",
-    "described", "replayed", "usual_targets",
+    "SupportsCounting",
+    "SupportsCoverage",
+    "SupportsDefaultTargets",
+    "SupportsDescription",
+    "SupportsDeviceNumbers",
+    "SupportsExplanation",
+    "SupportsNearest",
+    "SupportsReplay",
+    "SupportsShadows",
+    "SupportsTiming",
+    "SupportsWorkerLimit",
+    "default_targets",
+    "device_description",
+    "replayed_recording",
 ]  # fmt: skip
 
 
 @runtime_checkable
-class Timed(Protocol):
+class SupportsTiming(Protocol):
     """A session that can time launches, because its times are those of a device."""
 
     def time(
@@ -36,7 +47,7 @@ class Timed(Protocol):
 
 
 @runtime_checkable
-class Counting(Protocol):
+class SupportsCounting(Protocol):
     """A session that counts instructions, because its times are not those of a device."""
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
@@ -44,7 +55,7 @@ class Counting(Protocol):
 
 
 @runtime_checkable
-class Covering(Protocol):
+class SupportsCoverage(Protocol):
     """A session that notes what launches reach of the code of kernels (``Outcome.reached``)."""
 
     def points(self, code: CodeObject, kernels: Iterable[str]) -> Sequence[Sequence[Point]]:
@@ -52,7 +63,7 @@ class Covering(Protocol):
 
 
 @runtime_checkable
-class Explaining(Protocol):
+class SupportsExplanation(Protocol):
     """A session that can find out more after a wrong result."""
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
@@ -60,7 +71,7 @@ class Explaining(Protocol):
 
 
 @runtime_checkable
-class Drawing(Protocol):
+class SupportsNearest(Protocol):
     """A session that draws the results of approximate instructions (``Outcome.drawn``)."""
 
     @property
@@ -69,15 +80,15 @@ class Drawing(Protocol):
 
 
 @runtime_checkable
-class Choosing(Protocol):
+class SupportsDefaultTargets(Protocol):
     """A runner that runs some of its targets only if they are named."""
 
-    def usual(self) -> tuple[str, ...]:
+    def default_targets(self) -> tuple[str, ...]:
         """The targets of a run that names none."""
 
 
 @runtime_checkable
-class Shadowing(Protocol):
+class SupportsShadows(Protocol):
     """A session that can execute a launch once more with other roundings, to show what they matter to its results."""
 
     def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
@@ -88,7 +99,7 @@ class Shadowing(Protocol):
 
 
 @runtime_checkable
-class Describing(Protocol):
+class SupportsDescription(Protocol):
     """A runner that knows its device."""
 
     def describe(self) -> Mapping[str, str]:
@@ -96,25 +107,25 @@ class Describing(Protocol):
 
 
 @runtime_checkable
-class Numbered(Protocol):
+class SupportsDeviceNumbers(Protocol):
     """A runner of GPUs that have numbers; ``visible`` is the variable that shows a process only some of them."""
 
     visible: str
 
-    def numbered(self) -> Sequence[str]:
+    def device_targets(self) -> Sequence[str]:
         """The target of each GPU of this machine, by its number."""
 
 
 @runtime_checkable
-class Shared(Protocol):
+class SupportsWorkerLimit(Protocol):
     """A runner whose devices are shared by the processes of a run."""
 
-    def most_workers(self, targets: Sequence[str]) -> int:
+    def max_workers(self, targets: Sequence[str]) -> int:
         """The number of processes that the devices of these targets serve."""
 
 
 @runtime_checkable
-class Replaying(Protocol):
+class SupportsReplay(Protocol):
     """A runner that replays, and so has ``Evidence.RECORDED``.
 
     Nothing is built for it, and it has results for the cases recorded there only.
@@ -125,17 +136,17 @@ class Replaying(Protocol):
         """The recording that it replays."""
 
 
-def described(runner: Runner | OpRunner) -> dict[str, str]:
+def device_description(runner: Runner | OpRunner) -> dict[str, str]:
     """The facts that a runner states about its device and software; empty if it states none."""
-    told = runner.describe() if isinstance(runner, Describing) else {}
+    told = runner.describe() if isinstance(runner, SupportsDescription) else {}
     return {str(what): str(value) for what, value in told.items()}
 
 
-def usual_targets(runner: Runner | OpRunner) -> tuple[str, ...]:
+def default_targets(runner: Runner | OpRunner) -> tuple[str, ...]:
     """The targets of a run on a runner that names none."""
-    return tuple(runner.usual() if isinstance(runner, Choosing) else runner.targets())
+    return tuple(runner.default_targets() if isinstance(runner, SupportsDefaultTargets) else runner.targets())
 
 
-def replayed(runner: Runner | OpRunner) -> Recording | None:
+def replayed_recording(runner: Runner | OpRunner) -> Recording | None:
     """The recording that a runner replays; None for a runner that executes."""
-    return runner.recording if isinstance(runner, Replaying) else None
+    return runner.recording if isinstance(runner, SupportsReplay) else None

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from parity.compilers.nvcc import nvcc, nvcc_version
+from parity.compilers.cuda_toolkit import nvcc, nvcc_version
 from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
-from parity.runners.gpu import GpuDevice, most_workers, worker_number
-from parity.runners.isolated import Isolated
+from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.runners.gpu import GpuDevice, max_workers, worker_number
+from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
-__all__ = ["Cuda", "CudaDevice", "CudaDriver", "capabilities", "throttling"]
+__all__ = ["CudaDevice", "CudaDriver", "CudaRunner", "capabilities", "throttling"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
@@ -40,7 +40,7 @@ REASONS = {
 }
 
 
-class Cuda:
+class CudaRunner:
     """Executes cubins on the GPUs of this machine, every launch between red zones and in a process that may die."""
 
     name = "cuda"
@@ -52,7 +52,7 @@ class Cuda:
         """Needs CuPy, nvcc, and a GPU with its driver. CuPy is imported only if it is there."""
         if importlib.util.find_spec("cupy") is None:
             return Probe(False, "CuPy is not installed", f"install it with: {INSTALL}")
-        if problem := lacking(nvcc):
+        if problem := missing_tool_probe(nvcc):
             return problem
         try:
             found = capabilities()
@@ -64,7 +64,7 @@ class Cuda:
         """The architectures of the GPUs: none where there is no GPU or no CuPy."""
         return tuple(dict.fromkeys(capabilities())) if self.probe().available else ()
 
-    def numbered(self) -> list[str]:
+    def device_targets(self) -> list[str]:
         """The target of each GPU, by its number."""
         return capabilities()
 
@@ -83,14 +83,14 @@ class Cuda:
             "nvcc": nvcc_version().strip().splitlines()[-1],
         }
 
-    def most_workers(self, targets: Sequence[str]) -> int:
+    def max_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
         runtime: Any = importlib.import_module("cupy").cuda.runtime
         gpus = [number for number, target in enumerate(capabilities()) if target in targets]
-        return most_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
+        return max_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return Isolated("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
+        return IsolatedSession("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
 
 
 def CudaDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one

@@ -17,7 +17,7 @@ from parity.errors import Unsupported
 from parity.model.launch import Computation
 from parity.runners.redzone import Bytes
 
-__all__ = ["OP", "GemmOperand", "Product", "product"]
+__all__ = ["OP", "GemmOperand", "GemmProduct", "gemm_product"]
 
 OP = "gemm.matmul"
 
@@ -38,7 +38,7 @@ class GemmOperand:
 
 
 @dataclass(frozen=True)
-class Product:
+class GemmProduct:
     """Column-major ``left`` times ``right``: ``rows`` x ``columns`` elements of a dtype, without gaps.
 
     Sums are of ``inner`` products. ``dtype`` is the name of the type of both operands and of the result.
@@ -67,7 +67,7 @@ class Product:
         return f"{self.dtype} {turned} {self.rows} x {self.columns} x {self.inner}"
 
 
-def product(asked: Computation, dtypes: Sequence[str]) -> Product:
+def gemm_product(asked: Computation, dtypes: Sequence[str]) -> GemmProduct:
     """The product that a computation is, for a library that multiplies these dtypes.
 
     Inputs ``a`` (m, k) and ``b`` (k, n) and an output (m, n) of one dtype; each input has rows or columns without gaps
@@ -87,7 +87,7 @@ def product(asked: Computation, dtypes: Sequence[str]) -> Product:
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or asked.shape != (a.shape[0], b.shape[1]):
         raise Unsupported(f"no product of the shapes {a.shape} and {b.shape} in {asked.shape}; only (m, k), (k, n)")
     (m, k), n = a.shape, b.shape[1]
-    return Product(asked.dtype.name, asked.dtype.itemsize, n, m, k, left=_matrix("b", b), right=_matrix("a", a))
+    return GemmProduct(asked.dtype.name, asked.dtype.itemsize, n, m, k, left=_matrix("b", b), right=_matrix("a", a))
 
 
 def _matrix(name: str, array: np.ndarray[Any, Any]) -> GemmOperand:

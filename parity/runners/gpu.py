@@ -15,12 +15,12 @@ from parity.build.module_store import MissingKernel, ModuleStore
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
-from parity.runners.base import mismatch
+from parity.runners.base import argument_mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
-from parity.runners.stopwatch import Stopwatch, Timeline
+from parity.runners.stopwatch import Stopwatch, TimedStream
 from parity.runners.timing import Timings
 
-__all__ = ["WORKER_NUMBER", "Driver", "GpuDevice", "Placed", "most_workers", "worker_number"]
+__all__ = ["WORKER_NUMBER", "GpuDevice", "GpuDriver", "PlacedLaunch", "max_workers", "worker_number"]
 
 WORKERS_PER_GPU = 16
 """Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
@@ -33,7 +33,7 @@ WORKER_NUMBER = "PARITY_WORKER"
 """The environment variable with the number of a process among those that its parent has started, from 0 on."""
 
 # What errors of a runtime mean that say nothing about the kernel's work; any other is a kind of its own.
-KINDS = {
+FAULT_KINDS = {
     "hipErrorOutOfMemory": "out of memory",
     "hipErrorNotFound": "missing kernel",
     "hipErrorInvalidImage": "unusable code object",
@@ -43,7 +43,7 @@ KINDS = {
 }
 
 
-class Driver(Timeline, Protocol):
+class GpuDriver(TimedStream, Protocol):
     """One GPU as its runtime shows it, and one stream of work.
 
     What enqueues does so on the stream that ``active`` makes current. Every error of the runtime is one of ``errors``,
@@ -89,7 +89,7 @@ class Driver(Timeline, Protocol):
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedLaunch:
     """A launch whose buffers lie in memory: both functions enqueue on the current stream.
 
     ``launch`` launches the kernel, ``restore`` puts back what the host wrote into memory that the kernel changes.
@@ -104,7 +104,7 @@ class Placed:
 class GpuDevice:
     """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers."""
 
-    def __init__(self, driver: Driver, checked: bool) -> None:
+    def __init__(self, driver: GpuDriver, checked: bool) -> None:
         self.driver = driver
         self._red_bytes = RED_BYTES if checked else 0
         self._errors: tuple[type[Exception], ...] = (*driver.errors, MemoryError, ParityError)
@@ -134,7 +134,7 @@ class GpuDevice:
         except self._errors as error:
             return self._fault(error)
 
-    def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> Placed:
+    def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> PlacedLaunch:
         """Put the buffers into memory of their own, so that the launch can be repeated.
 
         Raises:
@@ -163,7 +163,7 @@ class GpuDevice:
             for address, copy, size in kept:
                 driver.copy(address, copy, size)
 
-        return Placed(enqueue, restore, memory)
+        return PlacedLaunch(enqueue, restore, memory)
 
     def _fill(self, memory: Any, buffer: Tiled) -> None:
         """Write the tile over and over; poison where there is none."""
@@ -191,7 +191,7 @@ class GpuDevice:
         found = []
         for each in launch.sequence:
             found.append(self.modules.function(code, each.kernel))
-            if problem := mismatch(code.kernels[each.kernel], each):
+            if problem := argument_mismatch(code.kernels[each.kernel], each):
                 raise UsageError(f"{problem}; the op declares {each}")
         return found
 
@@ -231,11 +231,11 @@ class GpuDevice:
         if isinstance(error, ParityError):
             return Fault("missing kernel" if isinstance(error, MissingKernel) else "error", str(error))
         name, _, text = str(error).partition(": ")
-        kind = KINDS.get(name, name)
+        kind = FAULT_KINDS.get(name, name)
         return Fault(kind, text if kind == name else str(error), self.driver.is_lost())
 
 
-def most_workers(memories: list[int]) -> int:
+def max_workers(memories: list[int]) -> int:
     """Processes that GPUs with so many bytes of memory serve together."""
     return max(1, sum(min(WORKERS_PER_GPU, each // 2 // WORKER_BYTES) for each in memories))
 

@@ -16,13 +16,13 @@ import numpy as np
 from parity.errors import Unsupported
 from parity.model.launch import Computation, Fault
 from parity.runners.base import Evidence, Probe, Vendor
-from parity.runners.gemm import GemmOperand, Product, product
-from parity.runners.gpu import most_workers, worker_number
-from parity.runners.isolated import Isolated
+from parity.runners.gemm import GemmOperand, GemmProduct, gemm_product
+from parity.runners.gpu import max_workers, worker_number
+from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
-from parity.runners.rocm import INSTALL, HipDriver, HipError, HipMemory, gpu_problem, gpus, software
+from parity.runners.rocm import INSTALL, HipCallError, HipDriver, HipMemory, gpu_problem, gpus, software
 
-__all__ = ["HipBlas", "HipBlasDevice", "HipBlasLt", "HipBlasLtDevice", "LibraryError"]
+__all__ = ["HipBlasDevice", "HipBlasLtDevice", "HipBlasLtRunner", "HipBlasRunner", "LibraryError"]
 
 WORKSPACE_BYTES = 32 << 20
 """The most memory that hipBLASLt may ask for beside the operands."""
@@ -55,7 +55,7 @@ class _Library:
     vendor: Vendor = "amd"
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Isolated] = {}
+        self._sessions: dict[str, IsolatedSession] = {}
 
     def probe(self) -> Probe:
         """Needs hip-python with its extra ``libraries``, an AMD GPU with ROCm's driver, and the library of ROCm."""
@@ -87,9 +87,9 @@ class _Library:
         """The GPUs, the versions of driver and runtime, hip-python and the library."""
         return {**software(), self.name: _version(self._executor, gpus()[0].target)}
 
-    def most_workers(self, targets: Sequence[str]) -> int:
+    def max_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
-        return most_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+        return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
         """The product of ``a`` (m, k) and ``b`` (k, n), each with rows or columns without gaps; zeros where k is 0.
@@ -99,7 +99,7 @@ class _Library:
             LibraryError: a call failed, or the process did.
             NotAvailable: the GPU cannot be opened.
         """
-        wanted = product(asked, self.dtypes)
+        wanted = gemm_product(asked, self.dtypes)
         if wanted.is_empty:  # there is no operand to point at, and libraries differ in whether they take that
             return np.zeros(asked.shape, asked.dtype.numpy)
         result = self._session(target).ask("multiply", wanted)
@@ -110,7 +110,7 @@ class _Library:
         found: Bytes = result
         return found.view(asked.dtype.numpy).reshape(asked.shape)
 
-    def _session(self, target: str) -> Isolated:
+    def _session(self, target: str) -> IsolatedSession:
         if target not in self._sessions:
             self._sessions[target] = _opened(self._executor, target)
         return self._sessions[target]
@@ -121,7 +121,7 @@ class _Library:
         return f"{__name__}:{type(self).__name__}Device"
 
 
-class HipBlas(_Library):
+class HipBlasRunner(_Library):
     """hipBLAS: ``hipblasGemmEx`` with the default algorithm."""
 
     name = "hipblas"
@@ -131,7 +131,7 @@ class HipBlas(_Library):
         binding.hipblasSetStream(None, None)
 
 
-class HipBlasLt(_Library):
+class HipBlasLtRunner(_Library):
     """hipBLASLt: ``hipblasLtMatmul`` with the algorithm that its heuristic puts first."""
 
     name = "hipblaslt"
@@ -156,17 +156,17 @@ class _Device:
         self.driver = HipDriver(target, worker)
         self.hip, self.hipblas, self._functions = (_binding(name) for name in ("hip", "hipblas", self.binding))
 
-    def multiply(self, wanted: Product) -> Bytes | Fault:
+    def multiply(self, wanted: GemmProduct) -> Bytes | Fault:
         """The bytes of a product that is not empty; a fault is named after a status or error, or ``UNSUPPORTED``."""
         try:
             return self._multiply(wanted)
         except Unsupported as reason:
             return Fault(UNSUPPORTED, str(reason))
-        except (LibraryError, HipError) as error:
+        except (LibraryError, HipCallError) as error:
             name, _, story = str(error).partition(": ")
             return Fault(name, story, self.driver.is_lost())
 
-    def _multiply(self, wanted: Product) -> Bytes:
+    def _multiply(self, wanted: GemmProduct) -> Bytes:
         driver = self.driver
         left, right = (self._placed(matrix, wanted.itemsize) for matrix in (wanted.left, wanted.right))
         out = self._memory(wanted.nbytes)
@@ -174,7 +174,7 @@ class _Device:
             self.enqueue(handle, wanted, left.address, right.address, out.address)
             return driver.download(out, wanted.nbytes)
 
-    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+    def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
         """Let the library multiply what lies at these addresses, on the driver's stream."""
         raise NotImplementedError
 
@@ -237,7 +237,7 @@ class HipBlasDevice(_Device):
             self.call("GetVersion", handle, number)
         return _dotted(int(number[0]), 10_000)
 
-    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+    def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
         """As ``_Device.enqueue``."""
         compute = self.hipblas.hipblasComputeType_t
         is_double = wanted.dtype == "f64"
@@ -264,7 +264,7 @@ class HipBlasLtDevice(_Device):
         with self.made() as handle:
             return _dotted(self.call("GetVersion", handle), 100_000)
 
-    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+    def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
         """As ``_Device.enqueue``; done when it returns, because the workspace is freed then."""
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
         with ExitStack() as stack:
@@ -281,7 +281,7 @@ class HipBlasLtDevice(_Device):
             self.driver.synchronize()
 
     @contextmanager
-    def _operation(self, wanted: Product) -> Iterator[Any]:
+    def _operation(self, wanted: GemmProduct) -> Iterator[Any]:
         """The description of a product: types of its sums and scalars, and which operands are transposed."""
         attributes = self._functions.hipblasLtMatmulDescAttributes_t
         single = self.hipblas.hipblasComputeType_t.HIPBLAS_COMPUTE_32F
@@ -294,13 +294,13 @@ class HipBlasLtDevice(_Device):
                 self.call("MatmulDescSetAttribute", made, attribute, value, value.nbytes)
             yield made
 
-    def _layouts(self, wanted: Product) -> list[Any]:
+    def _layouts(self, wanted: GemmProduct) -> list[Any]:
         """The layouts of the operands and of the result, to be entered."""
         places = [(matrix.rows, matrix.columns, matrix.leading) for matrix in (wanted.left, wanted.right)]
         places.append((wanted.rows, wanted.columns, wanted.rows))
         return [self.made("MatrixLayout", self.type(wanted.dtype), *place) for place in places]
 
-    def _algorithm(self, handle: Any, wanted: Product, operation: Any, layouts: Sequence[Any]) -> Any:
+    def _algorithm(self, handle: Any, wanted: GemmProduct, operation: Any, layouts: Sequence[Any]) -> Any:
         """The result of the heuristic.
 
         Raises:
@@ -318,8 +318,8 @@ class HipBlasLtDevice(_Device):
         return found
 
 
-def _opened(executor: str, target: str) -> Isolated:
-    return Isolated(executor, (target, worker_number()), launch_seconds=SECONDS)
+def _opened(executor: str, target: str) -> IsolatedSession:
+    return IsolatedSession(executor, (target, worker_number()), launch_seconds=SECONDS)
 
 
 @functools.cache  # a run describes its columns more than once, and each time would be a process

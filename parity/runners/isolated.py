@@ -27,7 +27,7 @@ from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
-__all__ = ["Isolated", "received"]
+__all__ = ["IsolatedSession", "receive_in_thread"]
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ TIME_SECONDS = 60.0
 """Limit for timing a launch, beside what the caller gives it: buffers, and the repetitions of a slow kernel."""
 
 
-class Isolated:
+class IsolatedSession:
     """A session whose launches happen in another process, which is started when it is needed.
 
     ``executor`` is the import path (``module:name``) of what makes the executor there, called with ``arguments``. It
@@ -182,7 +182,7 @@ class _Process:
         return "".join(f"\n{line}" for line in lines)
 
 
-def received(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
+def receive_in_thread(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
     """The messages that ``receive`` takes from the other side of a connection; when that has gone, this process ends.
 
     A thread reads, so that this is seen in the middle of a call, too, even one without end.
@@ -202,7 +202,7 @@ def received(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
 
 def _serve(connection: Connection) -> None:
     """Answer requests until the other side closes the connection."""
-    requests: queue.SimpleQueue[Any] = received(connection.recv)
+    requests: queue.SimpleQueue[Any] = receive_in_thread(connection.recv)
     path, arguments = requests.get()
     module, _, name = path.partition(":")
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, LIMITS, target
 from parity.compilers.zig import zig
 from parity.emulator.ptx import PtxDevice
 from parity.platform.cache import Cache, default_root
-from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
-from parity.runners.emulated import INSTRUCTIONS, DeviceSession
+from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.runners.device_session import DeviceSession
+from parity.runners.emulated import INSTRUCTIONS
 
 __all__ = ["PtxRunner"]
 
@@ -26,13 +27,13 @@ class PtxRunner:
 
     def probe(self) -> Probe:
         """Needs nvcc, which makes PTX, and the compiler of the emulator."""
-        return lacking(zig, nvcc) or Probe(True)
+        return missing_tool_probe(zig, nvcc) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         """The architectures of CUDA that parity knows. The code is compiled for each; what it computes is the same."""
         return tuple(name for name in LIMITS if target(name).vendor == "cuda")
 
-    def usual(self) -> tuple[str, ...]:
+    def default_targets(self) -> tuple[str, ...]:
         """That of the GPU on which PTX's instructions were measured."""
         return (CUDA_TARGET,)
 

@@ -15,17 +15,17 @@ from typing import get_args
 from parity.errors import NotAvailable, ParityError, UsageError, nearest
 from parity.runners.base import Evidence, OpRunner, Probe, Runner, Vendor
 
-__all__ = ["available", "kernel_runner", "probed", "problems", "runner", "runners"]
+__all__ = ["available", "kernel_runner", "plugin_conflicts", "probe_runner", "runner", "runners"]
 
 GROUP = "parity.runners"
 BUILT_IN = {
-    "emulated": "parity.runners.emulated:Emulated",
+    "emulated": "parity.runners.emulated:EmulatedRunner",
     "ptx": "parity.runners.ptx:PtxRunner",
-    "cuda": "parity.runners.cuda:Cuda",
-    "rocm": "parity.runners.rocm:Rocm",
-    "hipblas": "parity.runners.hip_libraries:HipBlas",
-    "hipblaslt": "parity.runners.hip_libraries:HipBlasLt",
-    "recorded": "parity.runners.replay:Recorded",
+    "cuda": "parity.runners.cuda:CudaRunner",
+    "rocm": "parity.runners.rocm:RocmRunner",
+    "hipblas": "parity.runners.hip_libraries:HipBlasRunner",
+    "hipblaslt": "parity.runners.hip_libraries:HipBlasLtRunner",
+    "recorded": "parity.runners.replay:ReplayRunner",
 }
 
 
@@ -34,7 +34,7 @@ def runners() -> dict[str, str]:
     return {**{point.name: point.value for point in entry_points(group=GROUP)}, **BUILT_IN}
 
 
-def problems() -> Iterator[tuple[str, str]]:
+def plugin_conflicts() -> Iterator[tuple[str, str]]:
     """The names that more than one package wants, and what to do; nothing is imported."""
     for name, points in _plugins().items():
         if name in BUILT_IN:
@@ -56,7 +56,7 @@ def runner(name: str) -> Runner | OpRunner:
         raise UsageError(f"unknown runner {name!r}; installed: {' '.join(known)}{nearest(name, known)}")
     plugins = [] if name in BUILT_IN else _plugins()[name]
     if len(plugins) > 1:
-        raise NotAvailable(dict(problems())[name])
+        raise NotAvailable(dict(plugin_conflicts())[name])
     module, _, attribute = known[name].partition(":")
     whose = f"the runner {name!r} of {_packages(plugins) or known[name]}"
     try:
@@ -79,7 +79,7 @@ def available(name: str) -> Runner | OpRunner:
         NotAvailable: it cannot work here; the message says why and what to install.
     """
     found = runner(name)
-    probe = probed(found)
+    probe = probe_runner(found)
     if not probe.available:
         raise NotAvailable(
             f"the runner {name!r} cannot work here: {probe.reason}" + (f"; {probe.install}" if probe.install else "")
@@ -87,7 +87,7 @@ def available(name: str) -> Runner | OpRunner:
     return found
 
 
-def probed(found: Runner | OpRunner) -> Probe:
+def probe_runner(found: Runner | OpRunner) -> Probe:
     """The probe of a runner; if a defect keeps it from an answer, the defect is the reason why it cannot work here."""
     whose = f"{type(found).__module__}.{type(found).__qualname__}"
     try:

@@ -9,12 +9,12 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.base import Evidence, Probe, Session, Vendor
-from parity.runners.recording import RecordedCase, Recording, launch_digest, read_recording
+from parity.runners.recording_file import RecordedCase, Recording, launch_digest, read_recording
 
-__all__ = ["Recorded"]
+__all__ = ["ReplayRunner"]
 
 
-class Recorded:
+class ReplayRunner:
     """Replays the recording in a file: a launch has the outcome it had there, if it is the same to the last byte.
 
     Raises:
@@ -57,10 +57,10 @@ class Recorded:
         return dict(self.recording.head["device"])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return RecordedSession([case for case in self.recording.cases if case.target == target])
+        return ReplaySession([case for case in self.recording.cases if case.target == target])
 
 
-class RecordedSession:
+class ReplaySession:
     """The launches of one target, by their digest."""
 
     def __init__(self, cases: Sequence[RecordedCase]) -> None:

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from parity.compilers import zig
-from parity.compilers.clang import device_library
+from parity.compilers.device_library import device_library
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
 from parity.hip import DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
-from parity.runners.gpu import GpuDevice, most_workers, worker_number
-from parity.runners.isolated import Isolated
+from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.runners.gpu import GpuDevice, max_workers, worker_number
+from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
-__all__ = ["INSTALL", "Gpu", "HipDriver", "HipError", "Rocm", "RocmDevice", "gpu_problem", "gpus", "software"]
+__all__ = ["INSTALL", "Gpu", "HipCallError", "HipDriver", "RocmDevice", "RocmRunner", "gpu_problem", "gpus", "software"]
 
 INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
@@ -34,7 +34,7 @@ NON_BLOCKING = 1
 """hipStreamNonBlocking: work on the null stream does not wait for this one, nor this one for it."""
 
 
-class Rocm:
+class RocmRunner:
     """Executes HSACOs on the GPUs of this machine, every launch between red zones and in a process that may die.
 
     Where the library that hip-python finds is parity's own (``parity hip-emulator``), the evidence is that of the
@@ -55,7 +55,7 @@ class Rocm:
 
     def probe(self) -> Probe:
         """Needs hip-python, a GPU with ROCm's driver, and the compiler. hip-python is imported only if it is there."""
-        if problem := gpu_problem() or lacking(zig.zig, device_library):
+        if problem := gpu_problem() or missing_tool_probe(zig.zig, device_library):
             return problem
         if not any(gpu.target in TARGETS for gpu in gpus()):
             names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))
@@ -68,7 +68,7 @@ class Rocm:
             return ()
         return tuple(dict.fromkeys(gpu.target for gpu in gpus() if gpu.target in TARGETS))
 
-    def numbered(self) -> list[str]:
+    def device_targets(self) -> list[str]:
         """The target of each GPU, by its number."""
         return [gpu.target for gpu in gpus()]
 
@@ -76,12 +76,12 @@ class Rocm:
         """The GPUs, the versions of driver and runtime, hip-python and the compiler."""
         return {**software(), "compiler": zig.version()}
 
-    def most_workers(self, targets: Sequence[str]) -> int:
+    def max_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
-        return most_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+        return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return Isolated("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
+        return IsolatedSession("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
 
 
 def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
@@ -93,7 +93,7 @@ def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noq
     return GpuDevice(HipDriver(target, worker), checked)
 
 
-class HipError(Exception):
+class HipCallError(Exception):
     """A call of HIP returned an error: its name, and what HIP says of it."""
 
 
@@ -122,7 +122,7 @@ class HipDriver:
         NotAvailable: no GPU of this machine is of that target.
     """
 
-    errors: tuple[type[Exception], ...] = (HipError,)
+    errors: tuple[type[Exception], ...] = (HipCallError,)
 
     def __init__(self, target: str, worker: int = 0) -> None:
         numbers = [i for i, gpu in enumerate(gpus()) if gpu.target == target]
@@ -145,21 +145,21 @@ class HipDriver:
         assert code.binary is not None
         try:
             return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
-        except HipError as error:
-            raise HipError(f"{error} ({code.binary})") from error
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({code.binary})") from error
 
     def find(self, module: Any, name: str) -> Any:
         try:
             return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
-        except HipError as error:
-            raise HipError(f"{error} ({name})") from error
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({name})") from error
 
     def symbol(self, module: Any, name: str) -> Any:
         try:
             address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()))
-        except HipError as error:
-            raise HipError(f"{error} ({name})") from error
-        return Variable(int(address))
+        except HipCallError as error:
+            raise HipCallError(f"{error} ({name})") from error
+        return DeviceVariable(int(address))
 
     def packed(self, args: list[bytes]) -> Any:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]
@@ -180,7 +180,7 @@ class HipDriver:
     def address(self, memory: HipMemory) -> int:
         return memory.address
 
-    def upload(self, memory: HipMemory | Variable, data: Bytes) -> None:
+    def upload(self, memory: HipMemory | DeviceVariable, data: Bytes) -> None:
         self._copy(memory.address, data.ctypes.data, data.nbytes, self._kind.hipMemcpyHostToDevice)
 
     def download(self, memory: HipMemory, nbytes: int) -> Bytes:
@@ -204,7 +204,7 @@ class HipDriver:
     def is_lost(self) -> bool:
         try:
             _checked(self._hip.hipDeviceSynchronize())
-        except HipError:
+        except HipCallError:
             return True
         return False
 
@@ -231,7 +231,7 @@ class HipDriver:
 
 
 @dataclass(frozen=True)
-class Variable:
+class DeviceVariable:
     """A variable of a module."""
 
     address: int
@@ -307,7 +307,7 @@ def _checked(result: Any) -> Any:
     error, *values = result
     if error.value:
         _, text = _hip().hipGetErrorString(error)
-        raise HipError(f"{error.name}: {_text(text)}")
+        raise HipCallError(f"{error.name}: {_text(text)}")
     return values[0] if len(values) == 1 else tuple(values)
 
 

@@ -6,14 +6,14 @@ import functools
 
 from parity.errors import ParityError
 from parity.runners.base import Evidence, Runner
-from parity.runners.capabilities import Shadowing
-from parity.runners.registry import probed, runner, runners
+from parity.runners.capabilities import SupportsShadows
+from parity.runners.registry import probe_runner, runner, runners
 
-__all__ = ["shadowing"]
+__all__ = ["shadow_session"]
 
 
 @functools.cache
-def shadowing(target: str) -> Shadowing | None:
+def shadow_session(target: str) -> SupportsShadows | None:
     """A session that executes code of a target with other roundings; None if no runner that is installed has one."""
     for name in runners():
         try:
@@ -22,8 +22,8 @@ def shadowing(target: str) -> Shadowing | None:
             continue
         if not isinstance(found, Runner) or found.evidence != Evidence.EMULATED or target not in found.targets():
             continue
-        if probed(found).available:
+        if probe_runner(found).available:
             session = found.open(target, checked=False)
-            if isinstance(session, Shadowing):
+            if isinstance(session, SupportsShadows):
                 return session
     return None

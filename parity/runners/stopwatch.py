@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from parity.runners.timing import Timing, Timings, measure
 
-__all__ = ["Stopwatch", "Timeline"]
+__all__ = ["Stopwatch", "TimedStream"]
 
 FLUSH_BYTES = 256 * 2**20
 """At least this much is written to flush the L2 cache: it takes the GPU longer than the next launch takes the host."""
@@ -21,7 +21,7 @@ HOT_LAUNCHES = 400
 """The most launches that are repeated in one go."""
 
 
-class Timeline(Protocol):
+class TimedStream(Protocol):
     """One GPU and one stream of work, as far as timing needs them."""
 
     @property
@@ -56,7 +56,7 @@ class Timeline(Protocol):
 class Stopwatch:
     """Times what ``launch()`` enqueues on a stream; ``restore()`` enqueues what has to happen before each, untimed."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: TimedStream) -> None:
         self._timeline = timeline
         self._scratch_bytes = max(2 * timeline.l2_bytes, FLUSH_BYTES)
         self._scratch: Any = None

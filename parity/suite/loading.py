@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 
 from msgspec import Meta, Struct
 
-from parity.cases.builtin import own_launch
+from parity.cases.builtin import has_custom_launch
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError, nearest, some_of
 from parity.model.case import Case, split
@@ -163,7 +163,7 @@ class Suite:
     def found_cases(self, entry: Entry) -> list[tuple[str, str]]:
         """Title and text of the cases of an entry that are kept beside its case file."""
         kept = self.found.get(entry.name, ())
-        return [(title, text) for title, text in kept if self.launches == "any" or not own_launch(text)]
+        return [(title, text) for title, text in kept if self.launches == "any" or not has_custom_launch(text)]
 
     def ops_of(self, file: Path) -> tuple[Op, ...]:
         """The ops that a case file declares; an op that two files share is the first one's."""

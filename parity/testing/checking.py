@@ -15,7 +15,7 @@ from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
 from parity.op import Op
-from parity.ops.callbacks import wanted
+from parity.ops.callbacks import accepted
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
@@ -137,7 +137,7 @@ class PythonRunner:
         """Call the function."""
         op = self.suite.op(asked.op)
         inputs = [asked.inputs.get(name) for name in op.filled]
-        offered = wanted(self.function, shape=asked.shape, to=asked.dtype)
+        offered = accepted(self.function, shape=asked.shape, to=asked.dtype)
         return np.asarray(self.function(*inputs, *asked.params.values(), **offered))
 
 

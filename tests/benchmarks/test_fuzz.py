@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.fuzz import fuzz
 from parity.cli import main
-from parity.runners import recording
+from parity.runners import recording_file
 
 LEAKY = "leaky_relu.leaky_relu[f32]"
 
@@ -133,7 +133,7 @@ def test_a_recording_is_refused_by_its_size_before_it_is_unpacked(tmp_path, told
     bomb = Path(shutil.copy(source, tmp_path / "bomb.zip"))
     with zipfile.ZipFile(bomb) as file:
         size = sum(member.file_size for member in file.infolist())
-    monkeypatch.setattr(recording, "LARGEST", size - 1)
+    monkeypatch.setattr(recording_file, "LARGEST", size - 1)
     monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("unpacked"))
     code, err = told("run", "--runner", f"recorded={bomb}")
     assert (code, "unpacks to" in err, "are read" in err) == (2, True, True), err
@@ -144,7 +144,7 @@ def test_a_recording_without_cases_says_so(tmp_path, told, mine):
         "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {}, "seed": 0, "examples": 1,
         "environment": {"sources": {}},
     }  # fmt: skip
-    recording.write_recording(tmp_path / "empty.zip", head, [], [])
+    recording_file.write_recording(tmp_path / "empty.zip", head, [], [])
     code, err = told("run", "--runner", f"recorded={tmp_path / 'empty.zip'}")
     assert (code, "the recording has no case" in err) == (3, True), err
 

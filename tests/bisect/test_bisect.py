@@ -9,7 +9,7 @@ from parity.bisect.compiler_options import knobs_for
 from parity.build.builder import build
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.targets import target
-from parity.runners import probed, runner
+from parity.runners import probe_runner, runner
 
 
 def described(name: str, *flags: str) -> list[str]:
@@ -56,7 +56,9 @@ extern "C" __global__ void first(float* x, int n) {
 """
 
 
-NVCC = pytest.mark.skipif(not probed(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'")
+NVCC = pytest.mark.skipif(
+    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
+)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from parity.build.builder import build_suite, source_as_built
 from parity.build.recompile import recompiled, stage
-from parity.compilers.clang import CompileError
+from parity.compilers.errors import CompileError
 from parity.emulator.parse import kernel_code
 from parity.op import Op
 from parity.suite.loading import Suite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.cases.builtin import EDGES
+from parity.cases.builtin import EDGE_TEMPLATES
 from parity.data import elements
 from parity.suite.sample_cache import drawn_cases
 
@@ -61,7 +61,7 @@ def test_an_edge_is_the_largest_drawn_case_with_other_data(suite):
 def test_an_edge_is_for_ops_that_take_such_data(suite, name, dtypes, streams):
     op = suite.op(name)
     found = edges(op, *(dtypes or op.entries()[0].dtypes))
-    assert [edge.stream for edge in EDGES if edge.title in found] == streams
+    assert [edge.stream for edge in EDGE_TEMPLATES if edge.title in found] == streams
     for case in found.values():
         assert all(tensor.data not in ("runs", "halfway", "extreme") for n, tensor in case.tensors if n in op.indices)
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from parity.cases.neighbours import LARGEST, Constants, variant
+from parity.cases.neighbours import LARGEST, Constants, draw_neighbour
 from parity.engine import Column, Plan, Task
 
 OPS = ("affine.affine", "reduce.softmax", "ternary.where", "indexing.index_select", "conv.conv2d", "cast.convert")
@@ -22,7 +22,7 @@ def cases(suite, name):
 
 def variants(op, given, seed, count=150):
     random = Random(seed)
-    found = (variant(op, random.choice(given), CONSTANTS, random) for _ in range(count))
+    found = (draw_neighbour(op, random.choice(given), CONSTANTS, random) for _ in range(count))
     return [each for each in found if each]
 
 

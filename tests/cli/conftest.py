@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
 ROOT = Path(__file__).parents[2]

@@ -176,7 +176,7 @@ def test_doctor_says_which_nvcc_it_is_or_what_installs_one(parity, monkeypatch, 
     (tmp_path / "nvcc").write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.7, V13.7.21'\n")
     (tmp_path / "nvcc").chmod(0o755)
     assert nvcc()["found"] == f"13.7.21, {tmp_path}/nvcc (on PATH)"
-    monkeypatch.setattr("parity.compilers.nvcc._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
     assert nvcc()["advice"].startswith("only for CUDA targets: python -m pip install 'parity-harness[nvcc]'")
 
 
@@ -194,9 +194,11 @@ def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
 
 
 def test_doctor_says_what_to_install(parity, monkeypatch):
-    from parity.runners.emulated import Emulated
+    from parity.runners.emulated import EmulatedRunner
 
-    monkeypatch.setattr(Emulated, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang"))
+    monkeypatch.setattr(
+        EmulatedRunner, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang")
+    )
     result = parity("doctor")
     assert result.code == 0
     assert "no compiler; python -m pip install ziglang" in result.out

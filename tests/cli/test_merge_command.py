@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
-from parity.runners.recording import read_recording
+from parity.runners.recording_file import read_recording
 
 RUN = ("affine", "unary.neg", "--dtype", "f32,f64", "--target", "gfx1100", "--examples", "1", "-j", "1")
 ROOT = Path(__file__).parents[2]

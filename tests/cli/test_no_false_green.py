@@ -46,14 +46,14 @@ def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, e
     result = parity("run", CASE, *TARGET)
     assert result.code not in (0, 130) and " 0 passed" in result.out
     told, place = result.out + result.err, f"({Path('cases/leaky_relu.py').absolute()}:11)"
-    assert f"the reference raised {named}: " in told and f"{place}; that ends nothing here" in told
+    assert f"the reference raised {named}: " in told and f"{place}; it cannot end the process here" in told
 
 
 def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
-    project("    grid_stride=False", "    misfit=lambda given: exit(0),\n    grid_stride=False")
+    project("    grid_stride=False", "    mismatch=lambda given: exit(0),\n    grid_stride=False")
     result = parity("run", *TARGET)
-    assert result.code not in (0, 130) and "leaky_relu.py:22); that ends nothing here" in result.out
-    assert "op leaky_relu.leaky_relu: misfit raised SystemExit: 0 (" in result.out
+    assert result.code not in (0, 130) and "leaky_relu.py:22); it cannot end the process here" in result.out
+    assert "op leaky_relu.leaky_relu: mismatch raised SystemExit: 0 (" in result.out
 
 
 def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):

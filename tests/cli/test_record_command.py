@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.runners import recording as module
-from parity.runners.recording import read_recording, write_recording
+from parity.runners import recording_file as module
+from parity.runners.recording_file import read_recording, write_recording
 
 SELECTORS = ("unary.neg", "unary.exp")
 NEG_KERNELS, KERNELS = 5, 10
@@ -89,15 +89,15 @@ HELD = """
 import os, time
 from parity.runners import emulated
 
-class Emulated(emulated.Emulated):
+class Emulated(emulated.EmulatedRunner):
     def open(self, target, *, checked=True):
         session = super().open(target, checked=checked)
         execute = session._execute  # which draws no result, too, where a recording is made
 
-        def held(code, launch, *more):
-            while launch.kernel.startswith(os.environ.get("HELD", "none")):
+        def held(request, **options):
+            while request.launch.kernel.startswith(os.environ.get("HELD", "none")):
                 time.sleep(1)
-            return execute(code, launch, *more)
+            return execute(request, **options)
 
         session._execute = held
         return session

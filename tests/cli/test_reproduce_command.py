@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 from parity.hip import environment
 

@@ -11,7 +11,7 @@ import pytest
 from parity.application import default_runners
 from parity.engine import read_record
 from parity.engine import run as execute
-from parity.runners.emulated import Emulated
+from parity.runners.emulated import EmulatedRunner
 
 ONE = ("--target", "gfx1100")
 
@@ -90,7 +90,7 @@ def test_dtypes_select(parity):
 @pytest.fixture
 def only_gfx1100(monkeypatch):
     """A runner that can run one target only."""
-    monkeypatch.setattr(Emulated, "targets", lambda self: ("gfx1100",))
+    monkeypatch.setattr(EmulatedRunner, "targets", lambda self: ("gfx1100",))
 
 
 @pytest.mark.usefixtures("only_gfx1100")

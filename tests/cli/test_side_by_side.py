@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parity.engine import read_record
-from parity.runners.recording import read_recording, write_recording
+from parity.runners.recording_file import read_recording, write_recording
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "affine_f32"

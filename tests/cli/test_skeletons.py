@@ -211,7 +211,7 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
-    monkeypatch.setattr("parity.compilers.nvcc._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0

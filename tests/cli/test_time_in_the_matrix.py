@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from parity.runners.recording import MEASUREMENTS, read_recording, write_recording
+from parity.runners.recording_file import MEASUREMENTS, read_recording, write_recording
 
 FEW = ("--target", "gfx1100", "--examples", "2")
 

@@ -10,7 +10,7 @@ import pytest
 
 from parity.bisect import compiler_options
 from parity.compilers.headers import hip_headers
-from parity.runners import probed, runner
+from parity.runners import probe_runner, runner
 
 KERNELS = """\
 extern "C" __global__ void squares_f32(const float* a, const float* b, float* out, int n) {
@@ -64,7 +64,9 @@ wrong_op = op("wrong", one_more, ("i32",))
 """
 SQUARES = "mine.squares[f32](a=1~mixed@0 b=1~mixed@0)"
 ON = ("--target", "gfx1100", "--runner", "emulated")
-NVCC = pytest.mark.skipif(not probed(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'")
+NVCC = pytest.mark.skipif(
+    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
+)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from parity.engine import read_record
-from parity.runners import probed, runner
-from parity.runners.recording import read_recording, write_recording
+from parity.runners import probe_runner, runner
+from parity.runners.recording_file import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
 
@@ -194,10 +194,10 @@ def test_roundings_of_another_instruction_sequence_are_no_fault(mine, parity, ed
 
 
 SHAM = '''
-from parity.runners.emulated import Emulated
+from parity.runners.emulated import EmulatedRunner
 
 
-class Sham(Emulated):
+class Sham(EmulatedRunner):
     """Said to be a CUDA device: it executes what is built for gfx1030."""
     name, vendor = "sham", "cuda"
     def targets(self): return ("gfx1030",)
@@ -264,7 +264,9 @@ def test_a_test_of_one_s_own_names_both_sides(mine):
         ParityCheck()(**{**both, "runner": "emulated"})
 
 
-@pytest.mark.skipif(not probed(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'")
+@pytest.mark.skipif(
+    not probe_runner(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'"
+)
 def test_a_folder_of_cuda_kernels_needs_neither_a_gpu_nor_a_reference(mine, parity):
     """CUDA's side is executed on the CPU, without being asked for; faults of the port alone are found."""
     result = parity("run", *TARGET, "--examples", "4")

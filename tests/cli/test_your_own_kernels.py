@@ -138,7 +138,7 @@ def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_pat
 def test_without_nvcc_the_cuda_side_is_not_compiled(parity, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
-    monkeypatch.setattr("parity.compilers.nvcc._places", lambda: iter(()))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
     Path("both.cu").write_text(BROKEN["both"])
     result = parity("build", "--kernels", ".")
     assert "sm_90" not in result.out and "CUDA side" not in result.err

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from parity.compilers import clang, zig
+from parity.compilers import assembler, clang, clang_version, device_library, errors, include, zig
 from parity.compilers.targets import TARGETS, target
+from parity.compilers.unit import Unit
 from parity.errors import MissingTool
 
 MATH = """
@@ -29,13 +30,13 @@ def source(tmp_path):
 @pytest.mark.parametrize("name", TARGETS)
 def test_listing_and_hsaco_of_every_target(source, name):
     listing, hsaco = source.with_suffix(".s"), source.with_suffix(".hsaco")
-    clang.compile_listing(clang.Unit(source), listing, target(name))
+    clang.compile_listing(Unit(source), listing, target(name))
     text = listing.read_text()
     assert f'.amdgcn_target "amdgcn-amd-amdhsa--{name}"' in text
     assert ".amdhsa_code_object_version 5" in text
     assert "s_swappc" not in text, "the library was not linked and inlined"
     assert "original.cu:3:" in text
-    clang.assemble(listing, hsaco, target(name))
+    assembler.assemble(listing, hsaco, target(name))
     assert hsaco.read_bytes()[:4] == b"\x7fELF"
     assert b"k.kd\0" in hsaco.read_bytes()
     assert not list(source.parent.glob("*.o"))
@@ -46,10 +47,10 @@ def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
     other.mkdir()
     (other / source.name).write_text(MATH)
     for path in (source, other / source.name):
-        clang.compile_listing(clang.Unit(path), path.with_suffix(".s"), target("gfx1100"))
+        clang.compile_listing(Unit(path), path.with_suffix(".s"), target("gfx1100"))
     text = source.with_suffix(".s").read_text()
     assert text == (other / source.name).with_suffix(".s").read_text()
-    assert str(clang.HEADERS) not in text
+    assert str(include.HEADERS) not in text
 
 
 def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
@@ -62,19 +63,19 @@ def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
 
     monkeypatch.setattr(zig, "run", noted)
     for flags in ((), ("-idirafter", str(source.parent)), ("-DOF_NO_HEADER=1",)):
-        clang.compile_listing(clang.Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
+        clang.compile_listing(Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
     assert len(read) >= 3 and len(set(read[-3:])) == 1
     for flags in ((), ("-D__HIP_DISABLE_CPP_FUNCTIONS__",)):  # which AMD's headers ask for
-        unit = clang.Unit(source, flags=flags, forced=(clang.RUNTIME,))
+        unit = Unit(source, flags=flags, forced=(include.HIP_RUNTIME,))
         clang.compile_listing(unit, source.with_suffix(".s"), target("gfx1100"))
     assert len(set(read[-2:])) == 2
 
 
 def test_an_error_speaks_of_the_original_file(source):
     source.write_text(MATH.replace("tanh_f32(x[threadIdx.x])", "tanh_f32(undeclared)"))
-    with pytest.raises(clang.CompileError) as caught:
+    with pytest.raises(errors.CompileError) as caught:
         names = {"original.cu": "kernels/original.cu"}
-        clang.compile_listing(clang.Unit(source, originals=names), source.with_suffix(".s"), target("gfx1100"))
+        clang.compile_listing(Unit(source, originals=names), source.with_suffix(".s"), target("gfx1100"))
     assert "module 'm' does not compile for gfx1100" in str(caught.value)
     assert "kernels/original.cu:3:38: error: use of undeclared identifier 'undeclared'" in str(caught.value)
 
@@ -99,10 +100,10 @@ __global__ void brought(int* x) {
 def test_a_call_that_is_left_and_may_not_be_is_refused_before_code_is_made(source, monkeypatch):
     """Of one in a header of parity's the place is where the source leads there."""
     made = []
-    monkeypatch.setattr(clang, "_generated", made.append)
+    monkeypatch.setattr(clang, "_generate", made.append)
     source.write_text(REFUSED)
-    with pytest.raises(clang.CompileError) as caught:
-        clang.compile_listing(clang.Unit(source), source.with_suffix(".s"), target("gfx1100"))
+    with pytest.raises(errors.CompileError) as caught:
+        clang.compile_listing(Unit(source), source.with_suffix(".s"), target("gfx1100"))
     said = "error: call to 'gone' declared with 'error' attribute: no \"such\" thing"
     assert caught.value.log.splitlines() == [f"original.cu:5:3: {said}", f"original.cu:8:3: {said}"] and not made
     assert {path.suffix for path in source.parent.iterdir()} == {".hip"}
@@ -111,8 +112,8 @@ def test_a_call_that_is_left_and_may_not_be_is_refused_before_code_is_made(sourc
 def test_an_assembler_error_is_told(tmp_path):
     listing = tmp_path / "bad.s"
     listing.write_text("\tv_frobnicate_f32 v0, v1\n")
-    with pytest.raises(clang.CompileError, match=r"(?s)module 'bad'.*invalid instruction"):
-        clang.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
+    with pytest.raises(errors.CompileError, match=r"(?s)module 'bad'.*invalid instruction"):
+        assembler.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
 
 
 def without(monkeypatch, package):
@@ -123,10 +124,10 @@ def without(monkeypatch, package):
 
 def test_missing_device_libraries_name_the_wheel(monkeypatch):
     without(monkeypatch, "quadrants")
-    folders = list(clang._library_folders())
-    monkeypatch.setattr(clang, "_library_folders", lambda: iter(f / "absent" for f in folders))
+    folders = list(device_library._library_folders())
+    monkeypatch.setattr(device_library, "_library_folders", lambda: iter(f / "absent" for f in folders))
     with pytest.raises(MissingTool, match=r"ocml\.bc.*quadrants.*python -m pip install quadrants"):
-        clang.device_library()
+        device_library.device_library()
 
 
 def test_rocms_device_libraries_serve_when_the_wheel_is_missing(monkeypatch, tmp_path):
@@ -135,28 +136,28 @@ def test_rocms_device_libraries_serve_when_the_wheel_is_missing(monkeypatch, tmp
     folder.mkdir(parents=True)
     (folder / "ocml.bc").write_text("")
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
-    assert clang.device_library() == folder
+    assert device_library.device_library() == folder
     with pytest.raises(MissingTool, match=r"ockl\.bc"):
-        clang.fingerprint(target("gfx1100"))
+        clang_version.fingerprint(target("gfx1100"))
 
 
 def test_a_missing_compiler_names_the_wheel(monkeypatch):
     zig.zig.cache_clear()
     without(monkeypatch, "ziglang")
     with pytest.raises(MissingTool, match=r"ziglang.*python -m pip install 'ziglang==0\.17\.\*'"):
-        clang.fingerprint(target("gfx1100"))
+        clang_version.fingerprint(target("gfx1100"))
 
 
 def test_the_library_wheel_is_found_without_importing_it():
-    clang.device_library()
+    device_library.device_library()
     assert "quadrants" not in sys.modules
 
 
 def test_fingerprints_tell_targets_and_compilers_apart(monkeypatch):
-    prints = {clang.fingerprint(t) for t in TARGETS.values()}
+    prints = {clang_version.fingerprint(t) for t in TARGETS.values()}
     assert len(prints) == len(TARGETS)
-    monkeypatch.setattr(clang, "_compiler_version", lambda: "ziglang 0.18")
-    assert clang.fingerprint(target("gfx1100")) not in prints
+    monkeypatch.setattr(clang_version, "_compiler_version", lambda: "ziglang 0.18")
+    assert clang_version.fingerprint(target("gfx1100")) not in prints
 
 
 def test_a_function_as_template_argument_is_mangled_as_nvcc_does(source):
@@ -168,5 +169,5 @@ def test_a_function_as_template_argument_is_mangled_as_nvcc_does(source):
         "template __global__ void k<float, twice<float>>(float*);\n"
     )
     listing = source.with_suffix(".s")
-    clang.compile_listing(clang.Unit(source), listing, target("gfx1100"))
+    clang.compile_listing(Unit(source), listing, target("gfx1100"))
     assert "\n_Z1kIfXadL_Z5twiceIfET_S1_EEEvPS1_:" in listing.read_text()

@@ -10,7 +10,7 @@ from parity.build.builder import build
 from parity.compilers import disassembler
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.errors import MissingTool, UsageError
-from parity.hip.images import code_of
+from parity.hip.images import code_object_from_image
 from parity.platform.cache import Cache
 
 SOURCE = """
@@ -144,9 +144,9 @@ def test_a_target_without_a_code_object(given, binaries):
 
 def test_a_program_of_the_hip_emulator_may_bring_its_own_code_object(binaries, compiled, tools, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
-    assert code_of(binaries["gfx90a"]).kernels == compiled["gfx90a"].kernels
+    assert code_object_from_image(binaries["gfx90a"]).kernels == compiled["gfx90a"].kernels
     with pytest.raises(UsageError, match="parity did not build it, and the code object of 999 bytes is cut off"):
-        code_of(binaries["gfx90a"][:999])
+        code_object_from_image(binaries["gfx90a"][:999])
 
 
 def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_from(tools, monkeypatch, tmp_path):
@@ -159,7 +159,7 @@ def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_f
     (tmp_path / "given" / "module.hsaco").write_bytes(binary)
     (read,) = build(tmp_path / "given", targets=["gfx90a"])
     assert read.code_object.listing != compiled.code_object.listing
-    assert code_of(binary).listing == compiled.code_object.listing
+    assert code_object_from_image(binary).listing == compiled.code_object.listing
 
 
 def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, monkeypatch):

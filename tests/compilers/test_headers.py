@@ -7,9 +7,10 @@ import zipfile
 
 import pytest
 
-from parity.compilers import clang, headers
+from parity.compilers import clang, clang_version, headers
 from parity.compilers.headers import Wheel
 from parity.compilers.targets import target
+from parity.compilers.unit import Unit
 
 VERSION = "#define HIP_VERSION_MAJOR 9\n#define HIP_VERSION_MINOR 8\n#define HIP_VERSION_PATCH 7\n"
 CONTENT = {"big/include/hip/hip_version.h": VERSION, "big/include/hip/sub/a.h": "// a", "big/library.so": "much"}
@@ -19,10 +20,10 @@ PLACES = {"big/include/hip/": "hip/"}
 @pytest.fixture(autouse=True)
 def forgotten():
     """What one process found out holds for all that it does; a test begins anew, and leaves nothing behind."""
-    for cached in (headers._found, clang._warn_of_fallback):
+    for cached in (headers._found, headers._warn_of_fallback):
         cached.cache_clear()
     yield
-    for cached in (headers._found, clang._warn_of_fallback):
+    for cached in (headers._found, headers._warn_of_fallback):
         cached.cache_clear()
 
 
@@ -82,12 +83,12 @@ def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_
     line = "x[threadIdx.x] += __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1, 8);"
     source.write_text(f'#include <hip/hip_runtime.h>\nextern "C" __global__ void k(float* x) {{ {line} }}\n')
     for _ in range(2):
-        clang.compile_listing(clang.Unit(source), tmp_path / "k.s", target("gfx1100"))
+        clang.compile_listing(Unit(source), tmp_path / "k.s", target("gfx1100"))
     assert "k.kd" in (tmp_path / "k.s").read_text()
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert "AMD's HIP headers are not here: pip could not get big 1.0" in warning
     assert "headers of parity's own are used instead" in warning
-    assert clang.described().endswith("headers of parity")
+    assert clang_version.described().endswith("headers of parity")
 
 
 def test_the_wheels_are_pinned():

@@ -12,9 +12,10 @@ import pytest
 
 from parity import emulator
 from parity.build.builder import build
-from parity.compilers import nvcc as module
-from parity.compilers import zig
-from parity.compilers.nvcc import nvcc, parse_ptx
+from parity.compilers import cuda_toolkit, zig
+from parity.compilers import nvcc as nvcc_module
+from parity.compilers.cuda_toolkit import nvcc
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator.ptx import PtxDevice
 from parity.errors import MissingTool, UsageError
@@ -108,7 +109,7 @@ def test_eight_bytes_may_be_a_pointer_or_a_number():
 
 def test_without_nvcc_the_message_says_what_to_install(monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
-    monkeypatch.setattr(module, "_places", lambda: iter(()))
+    monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
     with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install .*\[nvcc\]"):
         build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
 
@@ -127,31 +128,31 @@ def compilers(monkeypatch, tmp_path):
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "usr"))
-    monkeypatch.setattr(module, "_DEFAULT", tmp_path / "default" / "nvcc")
+    monkeypatch.setattr(cuda_toolkit, "_DEFAULT", tmp_path / "default" / "nvcc")
     make("site/nvidia/cu13/bin", "13.5.1")
     package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
-    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: package)
+    monkeypatch.setattr(cuda_toolkit.importlib.util, "find_spec", lambda name: package)
     return make
 
 
 def test_an_installed_nvcc_goes_before_that_of_the_wheel(compilers, monkeypatch, tmp_path):
-    assert module.located().startswith("13.5.1, ")
-    assert module.located().endswith("(of the Python package nvidia-cuda-nvcc)")
+    assert cuda_toolkit.located().startswith("13.5.1, ")
+    assert cuda_toolkit.located().endswith("(of the Python package nvidia-cuda-nvcc)")
     compilers("default", "12.9.3")
-    assert module.located() == f"12.9.3, {tmp_path}/default/nvcc (where CUDA is installed by default)"
+    assert cuda_toolkit.located() == f"12.9.3, {tmp_path}/default/nvcc (where CUDA is installed by default)"
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
     compilers("home/bin", "13.0.2")
-    assert module.located() == f"13.0.2, {tmp_path}/home/bin/nvcc (by $CUDA_HOME)"
+    assert cuda_toolkit.located() == f"13.0.2, {tmp_path}/home/bin/nvcc (by $CUDA_HOME)"
     compilers("usr", "13.1.4")
-    assert module.located() == f"13.1.4, {tmp_path}/usr/nvcc (on PATH)"
+    assert cuda_toolkit.located() == f"13.1.4, {tmp_path}/usr/nvcc (on PATH)"
     monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
-    assert module.located().startswith("13.5.1, ")
+    assert cuda_toolkit.located().startswith("13.5.1, ")
 
 
 def test_where_wheels_are_asked_for_an_installed_nvcc_is_not_taken(compilers, monkeypatch, tmp_path):
     compilers("usr", "13.1.4")
     (tmp_path / "site/nvidia/cu13/bin/nvcc").unlink()
-    assert module.located().startswith("13.1.4, ")
+    assert cuda_toolkit.located().startswith("13.1.4, ")
     monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
     with pytest.raises(MissingTool, match=r"alone, because PARITY_TOOLCHAIN is wheels\); install it with: .*\[nvcc\]"):
         nvcc()
@@ -193,12 +194,12 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
 
 def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
     def now():
-        module._version.cache_clear()
-        return module.fingerprint(target("sm_90"))
+        cuda_toolkit._version.cache_clear()
+        return nvcc_module.fingerprint(target("sm_90"))
 
     (tmp_path / "include").mkdir()
-    monkeypatch.setattr(module, "HEADERS", tmp_path / "include")
-    found = [now(), module.fingerprint(target("sm_100"))]
+    monkeypatch.setattr(nvcc_module, "HEADERS", tmp_path / "include")
+    found = [now(), nvcc_module.fingerprint(target("sm_100"))]
     (tmp_path / "include" / "torch.h").write_text("#pragma once\n")
     found.append(now())
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX=1")
@@ -277,7 +278,7 @@ def test_an_old_nvcc_wants_a_gcc(compilers, without_gcc, tmp_path):
 
 def test_without_any_host_compiler_the_message_says_what_to_install(compilers, monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
-    monkeypatch.setattr(module, "_gcc", lambda: None)
+    monkeypatch.setattr(cuda_toolkit, "_gcc", lambda: None)
 
     def missing():
         raise MissingTool("ziglang", "wheels", "pip")

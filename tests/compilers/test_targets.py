@@ -18,9 +18,9 @@ from parity import emulator
 from parity.build.builder import build
 from parity.compilers.targets import DEFAULT_TARGETS, TABLE, TARGETS, read, target
 from parity.errors import UsageError
-from parity.footprint import footprints
+from parity.footprint.measure import footprints
 from parity.hip.properties import properties
-from parity.runners.emulated import Emulated
+from parity.runners.emulated import EmulatedRunner
 
 ROOT = Path(__file__).parents[2]
 KERNEL = """
@@ -89,7 +89,7 @@ def test_a_new_target_is_a_row(planted, cache, tmp_path, monkeypatch):
     targets, _ = read(planted)
     assert targets["gfx1101"] == replace(TARGETS["gfx1100"], name="gfx1101")
     monkeypatch.setitem(TARGETS, "gfx1101", targets["gfx1101"])
-    assert Emulated().targets() == (*(name for name in TARGETS if name != "gfx1101"), "gfx1101")
+    assert EmulatedRunner().targets() == (*(name for name in TARGETS if name != "gfx1101"), "gfx1101")
     (tmp_path / "sums.cu").write_text(KERNEL)
     found, seen = [], []
     for built in build(tmp_path, targets=["gfx1100", "gfx1101"], cache=cache):

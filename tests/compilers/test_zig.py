@@ -8,6 +8,7 @@ import pytest
 
 from parity.compilers import zig
 from parity.errors import ResourceExhausted
+from parity.platform import subprocesses
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_an_interrupt_does_not_wait_for_compilers(compiler, tmp_path):
     thread.start()
     while not (tmp_path / "started").exists():
         thread.join(0.01)
-    with zig.stopped():
+    with subprocesses.killed():
         thread.join()
         with pytest.raises(ResourceExhausted):  # what a thread would start next
             zig.run(["clang"])

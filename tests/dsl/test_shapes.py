@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from parity.dsl.expression import Scope
-from parity.dsl.shapes import ShapeMismatch, shapes, words
+from parity.dsl.shapes import ShapeMismatch, parse_shapes, words
 from parity.errors import UsageError
 
 
 def names(text, extents, **known):
-    return shapes(text).bind(extents, known, {}).names
+    return parse_shapes(text).bind(extents, known, {}).names
 
 
 def test_equal_names_are_equal_extents_and_expressions_are_turned_round():
-    stated = shapes("x: r 2*c; y: c; out: r c")
+    stated = parse_shapes("x: r 2*c; y: c; out: r c")
     scope = stated.bind({"x": (3, 10)}, {}, {})
     assert scope.names == {"r": 3, "c": 5} and stated.shape("out", scope) == (3, 5)
     assert stated.free == ("r", "c")
@@ -59,14 +59,14 @@ def test_what_cannot_be_told_is_an_error_and_no_guess():
 
 
 def test_a_value_that_does_not_exist_is_an_error_where_it_is_asked_for():
-    stated = shapes("x: n; out: m; m = n//step")
+    stated = parse_shapes("x: n; out: m; m = n//step")
     scope = stated.bind({"x": (4,)}, {"step": 0}, {})
     with pytest.raises(UsageError, match="a division by zero with n=4, step=0; say what must hold with where="):
         stated.shape("out", scope)
 
 
 def test_a_negative_extent_is_a_misfit():
-    stated = shapes("x: n; out: n-5")
+    stated = parse_shapes("x: n; out: n-5")
     with pytest.raises(ShapeMismatch, match=r"out would have shape \(-2,\).*where="):
         stated.shape("out", Scope({"n": 3}))
 
@@ -83,7 +83,7 @@ def test_a_negative_extent_is_a_misfit():
 )
 def test_what_is_no_statement_is_refused(text, says):
     with pytest.raises(UsageError, match=says):
-        shapes(text)
+        parse_shapes(text)
 
 
 def test_words_keep_brackets_together():

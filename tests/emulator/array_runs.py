@@ -24,5 +24,12 @@ class Run:
             self.device.write(buffers[-1], array)
         target = self.device.allocate(n * np.dtype(out).itemsize, "out")
         args = emulator.pack(self.code.kernels[kernel], [n, *buffers, target])
-        self.device.launch(self.code, kernel, grid=(-(-n // block), 1, 1), block=(block, 1, 1), args=args, **options)
+        self.device.launch(
+            self.code,
+            kernel,
+            grid=(-(-n // block), 1, 1),
+            block=(block, 1, 1),
+            args=args,
+            options=emulator.LaunchOptions(**options),
+        )
         return self.device.read(target).view(out)

@@ -218,7 +218,14 @@ class Bench:
         device.write(given, np.ascontiguousarray(whole.T))
         device.write(out, np.ascontiguousarray(whole.T))
         args = emulator.pack(self.code.kernels[name], [given, out, 0])
-        device.launch(self.code, name, grid=(1, 1, 1), block=(self.machine.lanes, 1, 1), args=args, **more)
+        device.launch(
+            self.code,
+            name,
+            grid=(1, 1, 1),
+            block=(self.machine.lanes, 1, 1),
+            args=args,
+            options=emulator.LaunchOptions(**more),
+        )
         return device.read(out).view(np.uint32).reshape(self.machine.lanes, 96).T[64:]
 
 

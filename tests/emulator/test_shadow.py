@@ -11,7 +11,7 @@ from parity.emulator.parse import instruction_of
 from parity.emulator.shadow import LANES, arithmetic_of, divisions
 from parity.model.dtypes import dtype
 from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
-from parity.runners import Shadowing, runner, shadowing
+from parity.runners import SupportsShadows, runner, shadow_session
 
 SOURCE = """
 #include <cuda_bf16.h>
@@ -132,8 +132,8 @@ def test_what_code_does_with_floating_point_numbers(session, code):
 
 
 def test_an_emulator_shows_roundings_of_any_amd_target():
-    assert isinstance(shadowing("gfx90a"), Shadowing)
-    assert shadowing("sm_90x") is None
+    assert isinstance(shadow_session("gfx90a"), SupportsShadows)
+    assert shadow_session("sm_90x") is None
 
 
 def test_a_division_of_integers_is_found_by_its_reciprocal():

@@ -85,7 +85,9 @@ def test_it_does_what_compiled_code_does(code, cache, kernel):
         x, out = device.allocate(400, "x"), device.allocate(400, "out")
         device.write(x, np.arange(1, 101, dtype=np.int32))
         args = emulator.pack(code.kernels[kernel], [100, x, out])
-        stats = device.launch(code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, seed=7)
+        stats = device.launch(
+            code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, options=emulator.LaunchOptions(seed=7)
+        )
         results.append((stats.instructions, device.read(out).tobytes(), device.written(out).tobytes()))
     assert results[0] == results[1]
     assert results[0][0] > 0

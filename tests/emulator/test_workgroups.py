@@ -38,7 +38,13 @@ class Workgroups:
                 given.append(np.int32(value))
         args = emulator.pack(self.code.kernels[kernel], given)
         self.stats = self.device.launch(
-            self.code, kernel, grid=(grid, 1, 1), block=(block, 1, 1), args=args, shared_bytes=shared, **options
+            self.code,
+            kernel,
+            grid=(grid, 1, 1),
+            block=(block, 1, 1),
+            args=args,
+            shared_bytes=shared,
+            options=emulator.LaunchOptions(**options),
         )
         return [self.device.read(buffer).view(dtype) for buffer, dtype in buffers]
 

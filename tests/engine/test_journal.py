@@ -13,7 +13,7 @@ from parity.engine import outcome_journal
 from parity.engine.outcomes import FinishedTask
 from parity.errors import UsageError
 from parity.model.launch import Fault
-from parity.runners.recording import RecordedCase
+from parity.runners.recording_file import RecordedCase
 
 PLAN = {"seed": 0, "environment": {"sources": {"unary.cu": "ab" * 32}, "versions": {"numpy": "2.0"}}}
 

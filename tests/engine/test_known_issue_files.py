@@ -100,9 +100,9 @@ def test_what_passes_or_is_not_run_is_not_known(read):
     ids=str,
 )
 def test_runner_target_and_toolchain_say_where(read, monkeypatch, changes, places):
-    from parity.runners.cuda import Cuda
+    from parity.runners.cuda import CudaRunner
 
-    monkeypatch.setattr(Cuda, "describe", lambda self: {"driver": "580.1 open"})
+    monkeypatch.setattr(CudaRunner, "describe", lambda self: {"driver": "580.1 open"})
     known = read(toml(**changes))
     assert not known.mistakes
     found = [c for c in COLUMNS if known.mark(record(runner=c.runner, target=c.target)).known]

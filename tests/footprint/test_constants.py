@@ -1,6 +1,7 @@
 """The numbers that machine code compares with, and the lines where it does."""
 
-from parity.footprint import constants_of, places_of
+from parity.footprint.basic_blocks import point_places
+from parity.footprint.compared_constants import kernel_constants
 from parity.model.code_object import CodeObject
 
 LISTING = """
@@ -24,7 +25,7 @@ CODE = CodeObject("mine", "gfx1100", LISTING, {}, "digest")
 
 
 def test_constants_of_comparisons_come_first_with_the_type_that_they_are_compared_as():
-    found = constants_of(CODE, ["k"])
+    found = kernel_constants(CODE, ["k"])
     assert found.whole == (4099, -7, 12, 4096, 65536)
     assert found.real[:2] == (12345.5, 2.0)
     assert {4098, 4099, 4100, 4097, 65537} <= {*found.extents}
@@ -32,4 +33,4 @@ def test_constants_of_comparisons_come_first_with_the_type_that_they_are_compare
 
 
 def test_places_are_those_of_blocks_and_then_of_both_directions():
-    assert places_of(CODE, ["k"]) == ("mine.cu:7", "mine.cu:8", "mine.cu:8", "mine.cu:7", "mine.cu:7")
+    assert point_places(CODE, ["k"]) == ("mine.cu:7", "mine.cu:8", "mine.cu:8", "mine.cu:7", "mine.cu:7")

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator import CLASSES
 from parity.errors import MissingTool
-from parity.footprint import Footprint, footprints, nvdisasm, remarks
 from parity.footprint import sass as sass_module
+from parity.footprint.measure import Footprint, footprints
+from parity.footprint.remarks import remarks
+from parity.footprint.sass import nvdisasm
 from parity.platform.cache import Cache
 
 # `once` writes where `nothing` writes on CUDA alone: the mistake of a port that compiles and does nothing.

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import LIMITS, TARGETS, target
 from parity.errors import MissingTool
-from parity.footprint import footprints, occupancy, waves_of
+from parity.footprint.measure import footprints
+from parity.footprint.occupancy import occupancy, resident_waves
 from parity.runners import runner
 
 # A process around NVIDIA's calculator, which is a header of the CUDA toolkit: a question per line, blocks per SM back.
@@ -133,7 +134,7 @@ def test_the_compiler_s_own_estimate_agrees(tmp_path, name):
     listing, estimates = built.code_object.listing, set()
     for kernel in built.code_object.kernels.values():
         estimate = re.search(r"; Occupancy: (\d+)", listing[listing.index(f"\n{kernel.name}:") :])
-        assert waves_of(LIMITS[name], kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
+        assert resident_waves(LIMITS[name], kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
         estimates.add(int(estimate[1]))
     assert len(estimates) >= 3
 
@@ -149,7 +150,7 @@ def test_the_compiler_s_own_estimate_agrees_for_the_suite(suite, name):
             if limits.sgprs and kernel.sgprs > 96:
                 continue
             estimate = re.search(r"; Occupancy: (\d+)", listing[listing.index(f"\n{kernel.name}:") :])
-            assert waves_of(limits, kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
+            assert resident_waves(limits, kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
             checked += 1
     assert checked > 100
 

@@ -6,9 +6,8 @@ import pytest
 
 from parity.emulator import CLASSES
 from parity.errors import MissingTool, ParityError
-from parity.footprint import nvdisasm
 from parity.footprint import sass as module
-from parity.footprint.sass import class_of, instructions, mixes
+from parity.footprint.sass import instruction_mixes, nvdisasm, opcode_class, section_opcodes
 
 LISTING = """
 \t.target\tsm_90
@@ -61,12 +60,12 @@ LISTING = """
     ],
 )
 def test_class_of_an_opcode(opcodes, name):
-    assert {opcode: class_of(opcode) for opcode in opcodes.split()} == dict.fromkeys(opcodes.split(), name)
+    assert {opcode: opcode_class(opcode) for opcode in opcodes.split()} == dict.fromkeys(opcodes.split(), name)
     assert name in CLASSES
 
 
 def test_instructions_of_each_kernel_without_what_fills_it_up():
-    assert instructions(LISTING) == {
+    assert section_opcodes(LISTING) == {
         "first": ["LDC", "BRA", "UIADD3", "NOP", "STG", "EXIT"],
         "second": ["EXIT"],
     }
@@ -85,4 +84,4 @@ def test_a_file_that_is_no_cubin_is_refused(tmp_path):
         pytest.skip(str(error))
     (tmp_path / "no.cubin").write_text("text")
     with pytest.raises(ParityError, match=r"does not accept .*no\.cubin"):
-        mixes(tmp_path / "no.cubin")
+        instruction_mixes(tmp_path / "no.cubin")

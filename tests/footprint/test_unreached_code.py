@@ -1,7 +1,7 @@
 """Code that was not reached: what kind it is of."""
 
-from parity.footprint import Kind, gaps_in
-from parity.footprint.basic_blocks import blocks_of
+from parity.footprint.basic_blocks import basic_blocks
+from parity.footprint.unreached_code import GapKind, find_gaps
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 
@@ -31,7 +31,7 @@ CODE = CodeObject("mine", "gfx1100", LISTING, {}, "digest")
 
 
 def test_blocks_of_branches_waits_and_masks_of_lanes_compute_nothing():
-    first = {block.instructions[0].text: block.computes for block in blocks_of(CODE, "k")}
+    first = {block.instructions[0].text: block.computes for block in basic_blocks(CODE, "k")}
     assert first == {
         "v_cmp_gt_u32_e32 vcc_lo, s3, v0": True,
         "s_xor_b32 s5, exec_lo, s5": False,
@@ -44,6 +44,6 @@ def test_blocks_of_branches_waits_and_masks_of_lanes_compute_nothing():
 
 
 def test_they_are_told_apart_from_lines_that_did_not_run():
-    blocks = blocks_of(CODE, "k")
-    kinds = [gap.kind for (gap,) in gaps_in(CODE, ["k"], Reached.of(len(blocks), 2, 1))]
-    assert kinds == [Kind.BRANCH, Kind.LINE, Kind.BRANCH, Kind.BRANCH, Kind.BRANCH, Kind.LINE]
+    blocks = basic_blocks(CODE, "k")
+    kinds = [gap.kind for (gap,) in find_gaps(CODE, ["k"], Reached.of(len(blocks), 2, 1))]
+    assert kinds == [GapKind.BRANCH, GapKind.LINE, GapKind.BRANCH, GapKind.BRANCH, GapKind.BRANCH, GapKind.LINE]

@@ -10,10 +10,10 @@ from parity.build.builder import build
 from parity.errors import UsageError
 from parity.hip import runtime as module
 from parity.hip.faults import PlantedFault
-from parity.hip.library import errors
+from parity.hip.library import hip_errors
 from parity.hip.runtime import Runtime
 
-NUMBERS = {name: number for number, name, _ in errors()}
+NUMBERS = {name: number for number, name, _ in hip_errors()}
 KERNEL = """
 extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }
 extern "C" __global__ void endless(const unsigned char* x, volatile unsigned* out) { while (true) out[0] = 1; }

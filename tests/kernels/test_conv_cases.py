@@ -17,7 +17,7 @@ by_op = pytest.mark.parametrize
 @by_op("op", OPS, ids=lambda op: op.name)
 def test_drawn_cases_are_small_and_varied(op):
     cases = sample(op.cases(("f32",)), 11, 150)
-    sizes = [math.prod(op.given(case).shape) for case in cases]
+    sizes = [math.prod(op.view(case).shape) for case in cases]
     assert max(sizes) <= 12000
     assert sum(size > 1024 for size in sizes) >= 1  # more than one block
     assert sum(size < 33 for size in sizes) >= 10
@@ -41,7 +41,7 @@ def test_drawn_convolutions_cover_the_parameters(op):
     assert taps == {1, 2, 3, 4, 5}
     for case, p in zip(cases, params, strict=True):
         src, weight = case.layouts["src"].shape, case.layouts["weight"].shape
-        visited = math.prod(op.given(case).shape) * src[1] * math.prod(weight[2:])
+        visited = math.prod(op.view(case).shape) * src[1] * math.prod(weight[2:])
         met = p["stride"] ** (len(src) - 2) if "out_padding" in p else 1
         assert visited / met <= 20000, case
 
@@ -53,7 +53,7 @@ def test_drawn_convolutions_cover_the_parameters(op):
         ("conv1d[f32](src=1x2x5~small@0 weight=1x2x2~small@0 stride=0 padding=0 dilation=1)", "stride=0"),
         ("conv1d[f32](src=1x2x5~small@0 weight=1x2x6~small@0 stride=1 padding=0 dilation=1)", "l_out=0"),
         ("conv1d[f32](src=2x5~small@0 weight=1x2x6~small@0 stride=1 padding=0 dilation=1)", "src has 2 dims"),
-        ("im2col[u8](src=1x0x2x2~small@0 h_k=1 w_k=1 stride=1 padding=0 dilation=1)", "src.numel > 0 has to hold"),
+        ("im2col[u8](src=1x0x2x2~small@0 h_k=1 w_k=1 stride=1 padding=0 dilation=1)", "src.numel > 0 must hold"),
         ("col2im1d[f16](src=1x2x2x2:8,2,4,1~small@0 stride=1)", "contiguous"),
         ("max_pool2d[f16](src=1x1x2x3~small@0 w_k=3 h_k=2 w_stride=1 h_stride=1)", "w_out=0"),
         ("upsample_nearest2d[u8](src=1x1x2x3~small@0 w_out=3 h_out=2 w_scale=-1.0 h_scale=1.0)", "w_scale=-1.0"),

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 
 ENTRIES = entries()

@@ -24,7 +24,7 @@ def first(op):
 
 
 def shape_of(op, case):
-    return op.given(case).shape
+    return op.view(case).shape
 
 
 def multiply_adds(op, case):
@@ -176,10 +176,10 @@ def test_launches_follow_the_hosts_rules(text, grid, block, values):
 @by_parameters(
     ("text", "reason"),
     [
-        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=3x3~small@0 out=3x5)", "vectors == 2 has to hold; here vectors=3"),
+        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=3x3~small@0 out=3x5)", "vectors == 2 must hold; here vectors=3"),
         (
             "mul_mat_vec_2[q4_0](w=4x3~small@0 y=2x3~small@0 out=2x5)",
-            "rows <= w_rows has to hold; here rows=5, w_rows=4",
+            "rows <= w_rows must hold; here rows=5, w_rows=4",
         ),
         ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=2x2~small@0 out=2x5)", "here k_y=2, used=3"),
         ("mul_mat_k[q4_K](w=5x3~small@0 y=2x3~small@0 out=2x5)", "here k_y=3, used=24"),
@@ -198,7 +198,7 @@ def test_launches_follow_the_hosts_rules(text, grid, block, values):
         ("get_rows[q4_0](table=4x2:3,1~small@0 ids=3~ramp@0 out=3x64)", "contiguous"),
         (
             "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x3x16~small@0 ids=2x4~ramp@0)",
-            r"inputs in \(1, topk\) has to hold; here inputs=3, topk=4",
+            r"inputs in \(1, topk\) must hold; here inputs=3, topk=4",
         ),
         (
             "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x1x3~small@0 ids=2x4~ramp@0)",

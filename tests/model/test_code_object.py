@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from parity.compilers.clang import Unit, compile_listing
+from parity.compilers.clang import compile_listing
 from parity.compilers.targets import target
+from parity.compilers.unit import Unit
 from parity.errors import UsageError
 from parity.model.code_object import Argument, parse, spelled
 

@@ -45,7 +45,7 @@ def test_one_statement_gives_shape_arguments_and_grid():
     assert launch_of(op, "x=3x200~normal@0", "f16") == (
         "glu_f16<<<2x1x1, 256x1x1>>>(&x, &out, i32(300), i32(3), u64(100), u64(200), u32(1200))"
     )
-    assert op.given(op.parse("toy.glu[f32](x=3x200~normal@0)")).shape == (3, 100)
+    assert op.view(op.parse("toy.glu[f32](x=3x200~normal@0)")).shape == (3, 100)
 
 
 def test_it_gives_the_cases_too():
@@ -245,7 +245,7 @@ def test_what_cannot_be_right_is_refused_at_once(more, says):
     ("more", "items", "says"),
     [
         ({}, "x=3x5~normal@0", r"x has 5 along dim 1, which is no 2\*c"),
-        ({"where": "c > 3 and r > 2"}, "x=2x10~normal@0", "r > 2 has to hold; here r=2"),
+        ({"where": "c > 3 and r > 2"}, "x=2x10~normal@0", "r > 2 must hold; here r=2"),
         ({}, "x=0x10~normal@0", "a launch needs 1 or more along every dim"),
         ({"grid": "1, r*c*9999"}, "x=4x4~normal@0", r"is \(1, 79992\) with c=2, r=4: a grid has at most 65535 blocks"),
         ({"shapes": "x: r c; out: r c-9"}, "x=2x3~normal@0", r"out would have shape \(2, -6\)"),

@@ -34,7 +34,7 @@ def matrix(draw, names):
     return {name: layouts[name] for name in (*names, "keep")}
 
 
-def misfit(given):
+def mismatch(given):
     layouts = given.layouts
     if len(layouts["x"].shape) != 2:
         return "x has to be a matrix"
@@ -54,7 +54,7 @@ norm = Op(
     params={"keep": "i32"},
     layouts=matrix,
     shape=lambda given: (given.layouts["x"].shape[0],),
-    misfit=misfit,
+    mismatch=mismatch,
     launch=lambda given: Grid((*given.shape, 1, 1), (1, given.threads or 32, 1), shared_bytes=4),
     threads=(64, 256),
     grid_stride=False,
@@ -74,7 +74,7 @@ put = Op(
     args="ids x out",
     inputs={"ids": "I", "x": "T"},
     layouts=lambda draw, names: {"ids": contiguous((4,)), "x": contiguous((4,)), "out": contiguous((6,))},
-    misfit=lambda given: "" if given.layouts["ids"] == given.layouts["x"] else "ids and x differ in shape",
+    mismatch=lambda given: "" if given.layouts["ids"] == given.layouts["x"] else "ids and x differ in shape",
     updates={"out": "T"},
     indices={"ids": lambda given: given.layouts["out"].shape[0]},
     reference=reference,
@@ -198,7 +198,7 @@ def test_a_launch_of_ones_own_keeps_the_shared_memory_of_the_rule():
     op = replace(norm, grid_stride=True)
     case = op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=7x128)")
     assert op.call(case).launch.shared_bytes == 4
-    assert math.prod(op.given(case).grid.grid) == 7
+    assert math.prod(op.view(case).grid.grid) == 7
 
 
 def test_a_layout_is_not_needed_for_the_output_of_an_elementwise_op(suite):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
 from parity.errors import MissingTool

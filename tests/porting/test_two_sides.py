@@ -3,8 +3,8 @@
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.clang import NoSource
 from parity.compilers.compile_options import CompileOptions, Sides
+from parity.compilers.errors import NoSource
 from parity.platform.cache import Cache
 
 CUDA = """

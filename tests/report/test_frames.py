@@ -14,7 +14,7 @@ from parity.emulator import CLASSES
 from parity.engine import CaseRecord, Column
 from parity.engine.baseline import Change, Changed
 from parity.engine.bench import Measurement
-from parity.footprint import Footprint
+from parity.footprint.measure import Footprint
 from parity.model.coverage import Reached
 from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
 from parity.report.bench import BenchResults

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parity.build.builder import build
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.engine import Column, Plan, tasks_of
 from parity.engine import run as execute
@@ -25,7 +25,7 @@ from parity.model.launch import Buffer, Launch, Pointer, Scalar
 from parity.platform.cache import Cache
 from parity.runners import Evidence, Runner, available, runner
 from parity.runners import cuda as module
-from parity.runners.cuda import Cuda, CudaDevice
+from parity.runners.cuda import CudaDevice, CudaRunner
 
 PTX = """
 .visible .entry scale(
@@ -132,7 +132,7 @@ def test_it_is_a_runner_of_hardware():
 
 def test_without_cupy_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert Cuda().targets() == ()
+    assert CudaRunner().targets() == ()
     with pytest.raises(
         NotAvailable, match="CuPy is not installed; install it with: python -m pip install cupy-cuda13x"
     ):
@@ -145,7 +145,7 @@ def test_without_nvcc_it_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(module, "nvcc", missing)
-    probe = Cuda().probe()
+    probe = CudaRunner().probe()
     assert (probe.available, probe.reason) == (False, "nvcc not found")
     assert "pip install nvidia-cuda-nvcc" in probe.install
 
@@ -160,10 +160,10 @@ def test_the_gpus_decide(monkeypatch, opened, count, says):
     stand_in.cuda.runtime.getDeviceCount = count
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(module, "nvcc", lambda: None)
-    probe = Cuda().probe()
+    probe = CudaRunner().probe()
     assert probe.available is (not says)
     assert says in probe.reason
-    assert Cuda().targets() == (() if says else ("sm_80", "sm_90"))
+    assert CudaRunner().targets() == (() if says else ("sm_80", "sm_90"))
 
 
 def test_it_describes_the_device_and_its_software(monkeypatch, opened):
@@ -173,7 +173,7 @@ def test_it_describes_the_device_and_its_software(monkeypatch, opened):
     runtime.driverGetVersion, runtime.runtimeGetVersion = (lambda: 13000), (lambda: 12090)
     stand_in.__version__ = "14.0"
     monkeypatch.setattr(module, "nvcc_version", lambda: "nvcc: NVIDIA (R)\nBuild cuda_13.0\n")
-    found = Cuda().describe()
+    found = CudaRunner().describe()
     assert (found["gpu"], found["cupy"], found["nvcc"]) == ("NVIDIA H200", "14.0", "Build cuda_13.0")
     assert (found["driver's CUDA"], found["runtime"]) == ("13.0", "12.9")
 
@@ -185,7 +185,7 @@ def test_it_describes_the_device_and_its_software(monkeypatch, opened):
 def test_so_many_processes_share_a_gpu_as_find_room_on_it(opened, gib, targets, most):
     _, stand_in = opened(scale)
     stand_in.cuda.runtime.getDeviceProperties = lambda place: {"totalGlobalMem": gib * 2**30}
-    assert Cuda().most_workers(targets) == most
+    assert CudaRunner().max_workers(targets) == most
 
 
 CUPY = """
@@ -309,14 +309,14 @@ extern "C" __global__ void wild(unsigned n, float* out) { *(float*)(n * 16ull) =
 @pytest.fixture(scope="module")
 def hardware(tmp_path_factory):
     """A session on a real GPU, and the code of the kernels above."""
-    probe = Cuda().probe()
+    probe = CudaRunner().probe()
     if not probe.available:
         pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")
     folder = tmp_path_factory.mktemp("kernels")
     (folder / "some.cu").write_text(KERNELS)
-    name = Cuda().targets()[0]
+    name = CudaRunner().targets()[0]
     (built,) = build(folder, targets=[name], cache=Cache(folder / "cache"))
-    return Cuda().open(name), built.code_object
+    return CudaRunner().open(name), built.code_object
 
 
 def on_hardware(hardware, kernel, n):

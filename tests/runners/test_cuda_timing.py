@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.model.dtypes import dtype
 from parity.model.launch import POISON, Fault, Launch, Pointer, Scalar, Tiled

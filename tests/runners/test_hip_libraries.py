@@ -259,7 +259,7 @@ def test_it_says_what_it_works_with(machine, name, version):
     machine()
     program = (
         f"from parity.runners import runner; found = runner({name!r})\n"
-        f"print(found.probe()); print(found.targets()); print(found.most_workers(['gfx1100']))\n"
+        f"print(found.probe()); print(found.targets()); print(found.max_workers(['gfx1100']))\n"
         f"print(found.describe()['gpu']); print(found.describe()[{name!r}])"
     )
     assert in_a_process(program) == [

@@ -12,7 +12,7 @@ from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Fault, Launch, Tiled
-from parity.runners.isolated import Isolated
+from parity.runners.isolated import IsolatedSession
 
 EXECUTOR = """
 import os, sys, time
@@ -54,7 +54,7 @@ CODE = CodeObject("module", "sm_90", "a long listing", {}, "digest")
 def session(tmp_path, monkeypatch):
     (tmp_path / "an_executor.py").write_text(EXECUTOR)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    made = Isolated("an_executor:Executor", launch_seconds=60)
+    made = IsolatedSession("an_executor:Executor", launch_seconds=60)
     yield made
     made.close()
 
@@ -110,7 +110,7 @@ def test_a_defect_of_the_executor_is_an_error_and_keeps_the_process(session):
 
 
 def test_a_device_that_cannot_be_opened_says_why(session):
-    broken = Isolated("an_executor:Executor", ["no GPU of that kind"])
+    broken = IsolatedSession("an_executor:Executor", ["no GPU of that kind"])
     with pytest.raises(NotAvailable, match="cannot be opened: RuntimeError: no GPU of that kind"):
         launch(broken)
 

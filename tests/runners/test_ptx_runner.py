@@ -11,7 +11,7 @@ from parity.build.builder import build
 from parity.errors import MissingTool
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Launch, Pointer
-from parity.runners import Choosing, Counting, Drawing, Explaining, runner
+from parity.runners import SupportsCounting, SupportsDefaultTargets, SupportsExplanation, SupportsNearest, runner
 from parity.runners import ptx as module
 
 HAS_NVCC = shutil.which("nvcc") or (find_spec("nvidia") and find_spec("nvidia.cu13"))
@@ -40,8 +40,8 @@ def outcome(suite, session, code, text, **change):
 
 def test_a_run_that_names_no_target_has_the_one_that_was_measured():
     ptx = runner("ptx")
-    assert isinstance(ptx, Choosing)
-    assert ptx.usual() == ("sm_90",)
+    assert isinstance(ptx, SupportsDefaultTargets)
+    assert ptx.default_targets() == ("sm_90",)
     assert {"sm_80", "sm_90", "sm_100"} <= set(ptx.targets())
     assert (ptx.evidence, ptx.vendor) == ("emulated", "cuda")
 
@@ -57,8 +57,8 @@ def test_without_nvcc_it_says_what_to_install(monkeypatch):
 
 
 def test_its_sessions_explain_and_neither_count_nor_draw(session):
-    assert isinstance(session, Explaining)
-    assert not isinstance(session, Counting | Drawing)
+    assert isinstance(session, SupportsExplanation)
+    assert not isinstance(session, SupportsCounting | SupportsNearest)
 
 
 def test_a_kernel_gives_what_the_gpu_gave(suite, session, code):

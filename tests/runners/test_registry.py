@@ -7,7 +7,7 @@ import pytest
 from parity.application import columns
 from parity.cli.doctor import facts
 from parity.errors import NotAvailable, UsageError
-from parity.runners import Evidence, Runner, available, kernel_runner, problems, runner, runners
+from parity.runners import Evidence, Runner, available, kernel_runner, plugin_conflicts, runner, runners
 
 LIBRARY = """
 import numpy as np
@@ -93,7 +93,7 @@ def test_a_name_that_two_packages_want_is_nobody_s(install):
 def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
     install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
     assert isinstance(runner("emulated"), Runner)
-    assert [name for name, _ in problems()] == ["emulated"]
+    assert [name for name, _ in plugin_conflicts()] == ["emulated"]
     (finding,) = [each for each in facts() if each.name == "emulated" and not each.ok]
     assert "taker" in finding.advice
 

@@ -21,7 +21,7 @@ from parity.hip import environment
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Tiled
 from parity.runners import Evidence, Runner, available, rocm, runner
-from parity.runners.isolated import Isolated
+from parity.runners.isolated import IsolatedSession
 from parity.runners.timing import Timings
 from parity.suite.loading import find_suite
 
@@ -56,7 +56,7 @@ def opened(emulated):
 
     def do(target="gfx1100", **more):
         emulated(target, **more)
-        sessions.append(Isolated("parity.runners.rocm:RocmDevice", (target, True)))
+        sessions.append(IsolatedSession("parity.runners.rocm:RocmDevice", (target, True)))
         return sessions[-1]
 
     yield do
@@ -103,7 +103,7 @@ def test_without_hip_python_it_says_what_to_install(monkeypatch):
 def test_without_a_gpu_it_says_so(monkeypatch, gpus, says):
     def found():
         if gpus is None:
-            raise rocm.HipError("hipErrorNoDevice: no ROCm-capable device is detected")
+            raise rocm.HipCallError("hipErrorNoDevice: no ROCm-capable device is detected")
         return tuple(gpus)
 
     monkeypatch.setattr(rocm, "_is_installed", lambda: True)
@@ -198,7 +198,7 @@ def test_a_device_that_cannot_be_opened_says_why(opened, code):
     with pytest.raises(NotAvailable, match="hipErrorOperatingSystem: OS call failed"):
         run(opened(faults=["hipStreamCreateWithFlags=hipErrorOperatingSystem"]), code)
     with pytest.raises(NotAvailable, match="no GPU here is gfx90a"):
-        run(Isolated("parity.runners.rocm:RocmDevice", ("gfx90a", True)), code)
+        run(IsolatedSession("parity.runners.rocm:RocmDevice", ("gfx90a", True)), code)
 
 
 @needs_hip
@@ -240,9 +240,9 @@ def test_workers_spread_over_the_visible_gpus_of_the_target(emulated, monkeypatc
     emulated("gfx90a", "gfx1100", "gfx1030", "gfx1100")
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", visible)
     program = (
-        "from parity.runners.rocm import HipDriver, Rocm\n"
-        "print([HipDriver('gfx1100', worker).number for worker in range(3)], *Rocm().targets())\n"
-        "print(Rocm().evidence, Rocm().describe()['gpu'], Rocm().most_workers(['gfx1100']))"
+        "from parity.runners.rocm import HipDriver, RocmRunner\n"
+        "print([HipDriver('gfx1100', worker).number for worker in range(3)], *RocmRunner().targets())\n"
+        "print(RocmRunner().evidence, RocmRunner().describe()['gpu'], RocmRunner().max_workers(['gfx1100']))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     gpus = ", ".join(f"parity's emulator ({target})" for target in targets.split())
@@ -264,7 +264,7 @@ def test_events_time_a_launch_and_what_it_updates_is_put_back(emulated, code, tm
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     launch = Launch("fill", (1, 1, 1), (32, 1, 1), (Scalar(dtype("u32"), 8), Pointer("out")))
     out = Tiled(dtype("f32"), np.ones(3, np.float32), 8, writable=True)
-    session = Isolated("small_flush:RocmDevice", ("gfx1100", True))
+    session = IsolatedSession("small_flush:RocmDevice", ("gfx1100", True))
     timings = session.time(code, launch, {"out": out}, hot=True, seconds=0.05)
     session.close()
     assert isinstance(timings, Timings), timings

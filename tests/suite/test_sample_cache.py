@@ -98,10 +98,10 @@ def test_another_seed_number_or_dtype_is_drawn(tmp_path, draws, other):
 FUNCTIONS = "def none(g): return ''\ndef one(g): return (1,)\ndef two(g): return (2,)"
 EDITS = {
     "numbers": ('choices={"n": (3, 5)}', 'choices={"n": (3, 6)}'),
-    "what a function does": ("misfit=lambda g: ''", "misfit=lambda g: '' if g.shape else 'scalar'"),
-    "a default": ("misfit=lambda g, n=1: ''", "misfit=lambda g, n=2: ''"),
-    "a function inside of a function": ("misfit=lambda g: (lambda: '')()", "misfit=lambda g: (lambda: str())()"),
-    "which function": ("misfit=none, info=one", "misfit=none, info=two"),
+    "what a function does": ("mismatch=lambda g: ''", "mismatch=lambda g: '' if g.shape else 'scalar'"),
+    "a default": ("mismatch=lambda g, n=1: ''", "mismatch=lambda g, n=2: ''"),
+    "a function inside of a function": ("mismatch=lambda g: (lambda: '')()", "mismatch=lambda g: (lambda: str())()"),
+    "which function": ("mismatch=none, info=one", "mismatch=none, info=two"),
     "streams that are equal to the usual ones": ("data=DATA", "data=(*DATA,)"),
 }
 
@@ -116,24 +116,24 @@ def test_an_edited_declaration_is_drawn(tmp_path, draws, edit):
 @pytest.mark.parametrize(
     ("one", "other", "more"),
     [
-        ("LIMIT = 1", "LIMIT = 2", "misfit=lambda g: '' if LIMIT else 'no'"),
-        ("def most(n): return n", "def most(n): return n + 1", "misfit=lambda g: '' if most(1) else 'no'"),
+        ("LIMIT = 1", "LIMIT = 2", "mismatch=lambda g: '' if LIMIT else 'no'"),
+        ("def most(n): return n", "def most(n): return n + 1", "mismatch=lambda g: '' if most(1) else 'no'"),
         (
             "class Most:\n    def of(self): return 1",
             "class Most:\n    def of(self): return 2",
-            "misfit=lambda g: '' if Most().of() else 'no'",
+            "mismatch=lambda g: '' if Most().of() else 'no'",
         ),
         (
             "def most(n): return lambda g: '' if n else 'no'\nf = most(1)",
             "def most(n): return lambda g: '' if n else 'no'\nf = most(2)",
-            "misfit=f",
+            "mismatch=f",
         ),
         (
             "from functools import partial",
             "from functools import partial; int = float",
-            "misfit=partial(lambda n, g: '' if int(n) else 'no', 1)",
+            "mismatch=partial(lambda n, g: '' if int(n) else 'no', 1)",
         ),
-        ("import re; P = re.compile('a')", "import re; P = re.compile('b')", "misfit=lambda g: P.pattern and ''"),
+        ("import re; P = re.compile('a')", "import re; P = re.compile('b')", "mismatch=lambda g: P.pattern and ''"),
     ],
 )
 def test_what_a_function_names_counts(tmp_path, draws, one, other, more):
@@ -151,20 +151,20 @@ def test_a_module_beside_the_case_file_counts(tmp_path, draws, monkeypatch, how)
     for limit in (1, 2):
         name = f"helper{next(NUMBERS)}"
         (tmp_path / f"{name}.py").write_text(f"LIMIT = {limit}\ndef most(): return LIMIT\n")
-        of(declared(tmp_path, f"misfit=lambda g: '' if {use} else 'no'", how.format(name)))
+        of(declared(tmp_path, f"mismatch=lambda g: '' if {use} else 'no'", how.format(name)))
     assert len(draws) == 2
 
 
 @pytest.mark.parametrize(
     ("before", "more"),
     [
-        ("import threading; L = threading.Lock()", "misfit=lambda g: '' if L else 'no'"),
+        ("import threading; L = threading.Lock()", "mismatch=lambda g: '' if L else 'no'"),
         (
             "def f(g):\n    from some_module import something\n    return ''",
-            "misfit=lambda g: f(g) if g is None else ''",
+            "mismatch=lambda g: f(g) if g is None else ''",
         ),
-        ("import os", "misfit=lambda g: os.environ.get('COMPLAINT', '')"),
-        ("", "misfit=lambda g: '' if open(__file__) else 'no'"),
+        ("import os", "mismatch=lambda g: os.environ.get('COMPLAINT', '')"),
+        ("", "mismatch=lambda g: '' if open(__file__) else 'no'"),
     ],
 )
 def test_where_it_cannot_be_told_cases_are_drawn_each_time(tmp_path, draws, before, more):

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
-from parity.emulator.amdgpu.approximate import ApproximateResults, Drawing, drawing
+from parity.emulator.amdgpu.approximate import Drawing, drawing
 from parity.emulator.amdgpu.build import Amdgpu, Executable, Kind, Language, Programs
 from parity.emulator.amdgpu.classes import class_of, totals
 from parity.emulator.amdgpu.codegen import COUNTERS, blocks_of, registers_of
+from parity.emulator.amdgpu.launch_options import LaunchOptions
 from parity.emulator.amdgpu.matrix import flushes
 from parity.emulator.faults import (
     SCRATCH,
@@ -425,18 +426,11 @@ class Device:
         block: Triple,
         args: bytes,
         shared_bytes: int = 0,
-        seed: int = 0,
-        register_fill: int = 0xBAADF00D,
-        inverted_register: int | None = None,
-        results: ApproximateResults = ApproximateResults.NEAREST,
-        draw: int = 0,
+        options: LaunchOptions = LaunchOptions(),  # noqa: B008 - frozen
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
-        ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
-        wavefronts (0: natural order). ``register_fill`` are the 32 bits of registers that nothing wrote; the register
-        of the number ``inverted_register`` in ``registers`` has their complement. ``results`` says what approximate
-        instructions give; ``draw`` chooses where that leaves a choice.
+        ``grid`` counts blocks and ``block`` threads; ``shared_bytes`` is the dynamic LDS.
 
         Raises:
             MemoryFault: a wavefront accessed memory it must not; the device stays usable and readable.
@@ -446,43 +440,15 @@ class Device:
             UsageError: no such kernel, or a grid, block or argument list that does not fit it.
         """
         loaded = self._load(code, kernel)
-        noun = loaded.kernel
-        threads = block[0] * block[1] * block[2]
-        if min(grid) < 1 or min(block) < 1 or threads > BLOCK:
-            raise UsageError(
-                f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at "
-                f"least 1, and a block has at most {BLOCK} threads"
-            )
-        if threads > noun.max_threads:
-            raise BoundsExceeded(kernel, threads, noun.max_threads)
-        lds = noun.lds_bytes + shared_bytes
-        if shared_bytes < 0:
-            raise UsageError(f"a launch of kernel {kernel!r} cannot have {shared_bytes} bytes of dynamic LDS")
-        if lds > loaded.target.lds_bytes:
-            raise LdsExceeded(kernel, noun.lds_bytes, shared_bytes, str(loaded.target), loaded.target.lds_bytes)
-        expected = noun.explicit_bytes
-        if len(args) != expected:
-            raise UsageError(
-                f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
-            )
+        self._check_launch(loaded, grid, block, len(args), shared_bytes)
         context = self._context
         self._place_arguments(loaded, args, grid, block, shared_bytes)
-        context.whole, context.lacking = self.instruction_budget, 0
-        context.budget = min(_SLICE, self.instruction_budget)
-        context.reserve = self.instruction_budget - context.budget
-        context.compares, context.ticks = loaded.executable.traits.compares, 0
         self._logged = context.logged
         if loaded.prints:
             self._place_mailbox()
-        self._memory.clear(context.lds, context.lds_bytes)
-        context.image, context.lds_bytes = loaded.image, lds
-        context.seed, context.register_fill = seed, register_fill
-        context.inverted_register = _SCALAR if inverted_register is None else inverted_register
-        given = drawing(results, draw, loaded.target.generation)
-        for each in loaded.drawings:
-            each[0] = given
+        self._set_context(loaded, shared_bytes, options)
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
-        self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
+        self._place_scratch(loaded.kernel.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:
             self._forget()
         self._earlier = context.ordinal
@@ -509,6 +475,42 @@ class Device:
             self._instruction(code, kernel, context.lacking - 1) if context.lacking else None,
             _classes(loaded) if self._counted else None,
         )
+
+    @staticmethod
+    def _check_launch(loaded: Loaded, grid: Triple, block: Triple, argument_bytes: int, shared_bytes: int) -> None:
+        kernel = loaded.kernel
+        threads = block[0] * block[1] * block[2]
+        if min(grid) < 1 or min(block) < 1 or threads > BLOCK:
+            raise UsageError(
+                f"kernel {kernel.name!r} cannot be launched with grid {grid} and block {block}: every size is at "
+                f"least 1, and a block has at most {BLOCK} threads"
+            )
+        if threads > kernel.max_threads:
+            raise BoundsExceeded(kernel.name, threads, kernel.max_threads)
+        if shared_bytes < 0:
+            raise UsageError(f"a launch of kernel {kernel.name!r} cannot have {shared_bytes} bytes of dynamic LDS")
+        limit = loaded.target.lds_bytes
+        if kernel.lds_bytes + shared_bytes > limit:
+            raise LdsExceeded(kernel.name, kernel.lds_bytes, shared_bytes, str(loaded.target), limit)
+        if argument_bytes != kernel.explicit_bytes:
+            raise UsageError(
+                f"kernel {kernel.name!r} takes {kernel.explicit_bytes} bytes of arguments, not {argument_bytes}; build "
+                "them with pack()"
+            )
+
+    def _set_context(self, loaded: Loaded, shared_bytes: int, options: LaunchOptions) -> None:
+        context = self._context
+        context.whole, context.lacking = self.instruction_budget, 0
+        context.budget = min(_SLICE, self.instruction_budget)
+        context.reserve = self.instruction_budget - context.budget
+        context.compares, context.ticks = loaded.executable.traits.compares, 0
+        self._memory.clear(context.lds, context.lds_bytes)
+        context.image, context.lds_bytes = loaded.image, loaded.kernel.lds_bytes + shared_bytes
+        context.seed, context.register_fill = options.seed, options.register_fill
+        context.inverted_register = _SCALAR if options.inverted_register is None else options.inverted_register
+        drawn = drawing(options.results, options.draw, loaded.target.generation)
+        for each in loaded.drawings:
+            each[0] = drawn
 
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
         """The data of a launch that its kernel reads: arguments, and the packet that dispatched it."""

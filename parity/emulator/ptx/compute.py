@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from parity.emulator.ptx.isa import COMPARES, UNORDERED, Row, row
-from parity.emulator.ptx.operation import ROUNDINGS, SPACES, Operation, cpp, integer, parts_of, types_in
-from parity.emulator.ptx.parse import size_of, split
+from parity.emulator.ptx.instruction_table import COMPARES, UNORDERED, PtxInstructionRow, instruction_row
+from parity.emulator.ptx.operation import (
+    ROUNDINGS,
+    SPACES,
+    Operation,
+    cpp_type,
+    integer_literal,
+    split_results,
+    split_types,
+)
+from parity.emulator.ptx.parse import size_of, split_operands
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["COMPUTE", "compute", "value_of"]
@@ -15,13 +23,13 @@ __all__ = ["COMPUTE", "compute", "value_of"]
 _GENERIC = (*ROUNDINGS, "ftz", "sat", "relu")
 
 
-def _looked_up(base: str, words: Sequence[str], type_: str) -> tuple[Row, list[str]]:
+def _looked_up(base: str, words: Sequence[str], type_: str) -> tuple[PtxInstructionRow, list[str]]:
     """The row of an instruction, and which of its words are modifiers."""
     for generic in ((), _GENERIC):
         kept = [word for word in words if word not in generic]
         name = ".".join((base, *kept))
         for spelled in (type_, _SAME.get(type_, type_)):
-            if known := row(name, spelled):
+            if known := instruction_row(name, spelled):
                 removed = [word for word in words if word in generic]
                 for word in removed:
                     allowed = "rnd" if word in ROUNDINGS else word
@@ -36,7 +44,7 @@ _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
 def compute(o: Operation, base: str, words: list[str]) -> None:
-    modifiers, types = types_in(words)
+    modifiers, types = split_types(words)
     if base in ("mov", "and", "or", "xor", "not") and types == ["pred"]:
         _logic(o, base)
         return
@@ -72,7 +80,7 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
         """An expression of the values, which are of a type that C++ computes in."""
         lines = []
         for name, value, source in zip("abcd", values, sources, strict=False):
-            own = _COMPUTED.get(source, cpp(source))
+            own = _COMPUTED.get(source, cpp_type(source))
             text = f"ftz({value})" if flush and own[0] == "f" else value
             lines.append(f"const V<{own}> {name} = {text};")
         text = re.sub(r"\bT\b", kind, known.expression)
@@ -83,7 +91,7 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
             text = f"saturated<{kind}>({text})"
         if "relu" in removed:
             text = f"relu<{kind}>({text})" if kind[0] == "f" else f"max({text}, all<{kind}>(0))"
-        given = kind if result == type_ else cpp(result)
+        given = kind if result == type_ else cpp_type(result)
         return f"[&] {{ {' '.join(lines)} return V<{given}>({text}); }}()"
 
     if type_ in ("f16x2", "bf16x2", "u16x2", "s16x2"):
@@ -102,14 +110,14 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
         value = computed([f"of_bf16({value})" for value in values], "f32")
         o.guarded(o.result(target, "b16", f"bf16_of({value})"))
     else:
-        o.guarded(o.result(target, result, computed(values, cpp(type_))))
+        o.guarded(o.result(target, result, computed(values, cpp_type(type_))))
 
 
 def value_of(o: Operation, operand: str) -> tuple[str, str]:
     """An instruction that stands as an operand, ``(shl.b64 %rd1, 3)``: its value as C++, and the type of that."""
     mnemonic, _, rest = operand[1:-1].partition(" ")
     base, *words = mnemonic.split(".")
-    operands = split(rest)
+    operands = split_operands(rest)
     if base == "setp":
         text, _ = _comparison(o, words, *operands)
         return f"[&] {{ {text} return r; }}()", "pred"
@@ -117,17 +125,17 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
         return f"({_combined(base, [o.predicate(each) for each in operands])})", "pred"
     if base == "cvt":
         *_, type_, source = words  # of those that are folded, all convert as C++ does
-        return f"to<{cpp(type_)}>({o.source(operands[0], source)})", type_
-    modifiers, (type_,) = types_in(words)
+        return f"to<{cpp_type(type_)}>({o.source(operands[0], source)})", type_
+    modifiers, (type_,) = split_types(words)
     known, _ = _looked_up(base, modifiers, type_)
     rename = {"T": type_, "W": _WIDE.get(type_, type_)}
     sources = [rename.get(each, each) for each in known.sources]
     lines = [
-        f"const V<{cpp(source)}> {name} = {o.source(each, source)};"
+        f"const V<{cpp_type(source)}> {name} = {o.source(each, source)};"
         for name, source, each in zip("abc"[: len(sources)], sources, operands, strict=True)
     ]
-    text, result = re.sub(r"\bT\b", cpp(type_), known.expression), rename.get(known.result, known.result)
-    return f"[&] {{ {' '.join(lines)} return V<{cpp(result)}>({text}); }}()", result
+    text, result = re.sub(r"\bT\b", cpp_type(type_), known.expression), rename.get(known.result, known.result)
+    return f"[&] {{ {' '.join(lines)} return V<{cpp_type(result)}>({text}); }}()", result
 
 
 _COMPUTED = {"bf16": "f32", "bf16x2": "f32", "f16x2": "f16", "u16x2": "u16", "s16x2": "i16"}
@@ -168,7 +176,7 @@ def _packing(o: Operation, type_: str) -> None:
     if size > 8:
         raise Missing("registers of 128 bits")
     if target.startswith("{"):
-        parts = split(target.strip("{}"))
+        parts = split_operands(target.strip("{}"))
         bits = 8 * size // len(parts)
         whole = f"as<u{8 * size}>({o.source(source, f'b{8 * size}')})"
         lines = [f"const V<u{8 * size}> x = {whole};"]
@@ -177,7 +185,7 @@ def _packing(o: Operation, type_: str) -> None:
                 lines.append(o.result(part, f"b{bits}", f"to<u{bits}>(x >> (u{8 * size}){bits * i})"))
         o.guarded(*lines)
         return
-    parts = split(source.strip("{}"))
+    parts = split_operands(source.strip("{}"))
     bits = 8 * size // len(parts)
     pieces = [
         f"to<u{8 * size}>({o.source(part, f'b{bits}')}) << (u{8 * size}){bits * i}" for i, part in enumerate(parts)
@@ -201,12 +209,12 @@ def _dot(o: Operation, base: str, modifiers: Sequence[str], types: Sequence[str]
 def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
     """``lop3``; with a boolean operator, also whether the result is not 0, combined with a predicate."""
     target, a, b, c, table, *more = o.item.operands
-    number = integer(table)
+    number = integer_literal(table)
     if number is None:
         raise Unknown(f"operand {table} of {o.item.mnemonic}")
     values = [o.source(each, "b32") for each in (a, b, c)]
     value = f"logic3({', '.join(values)}, (u32)N({o.n(number)}))"
-    first, second = parts_of(target)
+    first, second = split_results(target)
     if not more:
         o.guarded(o.result(first, "b32", value))
         return
@@ -238,9 +246,9 @@ def _condition(o: Operation, compare: str, floats: bool) -> str:
 
 def _comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, list[str]]:
     """Statements that make a mask ``r`` of a comparison, and the words that are left: boolean operators."""
-    modifiers, types = types_in(words)
+    modifiers, types = split_types(words)
     type_, compare = types[-1], modifiers[0]
-    own = {"bf16": "f32"}.get(type_, cpp(type_))
+    own = {"bf16": "f32"}.get(type_, cpp_type(type_))
     values = []
     for operand in (a, b):
         value = o.source(operand, type_)
@@ -256,7 +264,7 @@ def _comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, li
 
 def _halves_comparison(o: Operation, words: list[str], a: str, b: str) -> str:
     """Statements that make the masks ``r0`` and ``r1`` of the halves of a pair."""
-    modifiers, types = types_in(words)
+    modifiers, types = split_types(words)
     kind = types[-1].removesuffix("x2")
     condition = _condition(o, modifiers[0], True)
     lines = [f"const V<u32> pa = {o.source(a, 'b32')}, pb = {o.source(b, 'b32')};"]
@@ -276,7 +284,7 @@ def _boolean(operator: str, mask: str, other: str) -> str:
 
 def _setp(o: Operation, words: list[str]) -> None:
     target, a, b, *more = o.item.operands
-    first, second = parts_of(target)
+    first, second = split_results(target)
     if words[-1].endswith("x2"):
         text = _halves_comparison(o, words, a, b)
         operator = next((word for word in words if word in ("and", "or", "xor")), None)
@@ -299,7 +307,7 @@ def _setp(o: Operation, words: list[str]) -> None:
 def _setr(o: Operation, words: list[str]) -> None:
     """``set``: all ones, or 1.0, where the comparison holds."""
     target, a, b, *more = o.item.operands
-    _, types = types_in(words)
+    _, types = split_types(words)
     if words[-1].endswith("x2"):
         text = _halves_comparison(o, words, a, b)
         if operator := next((word for word in words if word in ("and", "or", "xor")), None):
@@ -322,7 +330,7 @@ def _setr(o: Operation, words: list[str]) -> None:
     elif result == "bf16":
         lines.append(o.result(target, "b16", "sel(r, all((u16)0x3f80), all((u16)0))"))
     else:
-        c = cpp(result)
+        c = cpp_type(result)
         lines.append(o.result(target, result, f"sel(r, all<{c}>(({c})-1), all<{c}>(({c})0))"))
     o.guarded(*lines)
 
@@ -330,7 +338,7 @@ def _setr(o: Operation, words: list[str]) -> None:
 def _selp(o: Operation, words: list[str]) -> None:
     target, a, b, p = o.item.operands
     type_ = words[-1]
-    c = cpp(type_)
+    c = cpp_type(type_)
     chosen = o.predicate(p)
     if o.is_shared(target):  # the first thread may have ended
         chosen = f"({chosen} & on ? ALL : 0)"
@@ -340,8 +348,8 @@ def _selp(o: Operation, words: list[str]) -> None:
 
 def _slct(o: Operation, words: list[str]) -> None:
     target, a, b, condition = o.item.operands
-    modifiers, types = types_in(words)
-    c = cpp(types[0])
+    modifiers, types = split_types(words)
+    c = cpp_type(types[0])
     tested = o.source(condition, types[1])
     tested = f"ftz({tested})" if "ftz" in modifiers else tested
     zero = "0.0f" if types[1] == "f32" else "0"
@@ -392,7 +400,7 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
     target, *operands = o.item.operands
     type_ = words[-1]
     c = f"u{8 * size_of(type_)}"
-    signed = cpp(type_)
+    signed = cpp_type(type_)
     values = [o.source(each, type_) for each in operands]
     has_in, out = base.endswith("c"), "cc" in words
     root = base.removesuffix("c")

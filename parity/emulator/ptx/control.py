@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.ptx.blocks import Block
-from parity.emulator.ptx.operation import END, Operation, call_of, integer, label, parts_of
+from parity.emulator.ptx.basic_blocks import BlockRange
+from parity.emulator.ptx.operation import END, Operation, call_slots, integer_literal, label_name, split_results
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["CONTROL", "synchronised"]
+__all__ = ["CONTROL", "synchronized_step"]
 
 _EXTERN = {
     "malloc": "memory that is allocated on the device (malloc, new)",
@@ -20,7 +20,7 @@ _EXTERN = {
 
 
 def _bra(o: Operation, words: list[str]) -> None:
-    target = label(o.function, o.item.operands[0])
+    target = label_name(o.function, o.item.operands[0])
     if o.item.operands[0] not in o.function.labels:
         raise Unknown(f"label {o.item.operands[0]}")
     to = f"N({o.n(target)})"
@@ -56,7 +56,7 @@ def _ways(o: Operation, words: list[str]) -> None:
     first = o.whole.number + 1
     for size, threads in zip(map(int, sizes), ("exec & ~taken", "taken"), strict=True):
         if size:
-            lines.append(f"if ({threads}) {{ {o.whole.ended(Block(size, first), o.numbers)} }}")
+            lines.append(f"if ({threads}) {{ {o.whole.ended(BlockRange(size, first), o.numbers)} }}")
         first += size
     o.step(*lines)
 
@@ -73,7 +73,7 @@ def _brx(o: Operation, words: list[str]) -> None:
         "{", f"const V<u32> index = {o.source(index, 'u32')}; const Mask on = exec;",
     ]  # fmt: skip
     for i, to in enumerate(labels):
-        lines.append(f"if (const Mask m = on & holds(index == {i}u)) park(t, m, N({o.n(label(o.function, to))}));")
+        lines.append(f"if (const Mask m = on & holds(index == {i}u)) park(t, m, N({o.n(label_name(o.function, to))}));")
     o.step(*lines, "}", f"exec = 0; GO_RESUMED({here});")
 
 
@@ -107,7 +107,7 @@ def _return(o: Operation) -> None:
 
 
 def _call(o: Operation, words: list[str]) -> None:
-    name, arguments, _ = call_of(o.whole, o.item)
+    name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
         raise Missing("calls under a guard")
     if name == "vprintf":
@@ -142,7 +142,7 @@ def _bar(o: Operation, words: list[str]) -> None:
     """Barriers of the block, and of threads of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
-        synchronised(o, members, "ordered(c);")
+        synchronized_step(o, members, "ordered(c);")
         return
     if "cluster" in words:
         raise Missing("clusters of blocks")
@@ -159,7 +159,7 @@ def _bar(o: Operation, words: list[str]) -> None:
         count = rest[0] if rest else None
     if count is not None:
         raise Missing("barriers of a number of threads")
-    if integer(number) != 0:
+    if integer_literal(number) != 0:
         raise Missing("named barriers other than barrier 0")
     _guard_before(o)
     here = o.n(o.whole.number)
@@ -179,7 +179,7 @@ def _bar(o: Operation, words: list[str]) -> None:
     o.step(*lines)
 
 
-def synchronised(o: Operation, members: str, *lines: str) -> None:
+def synchronized_step(o: Operation, members: str, *lines: str) -> None:
     """The operation that the threads named by a mask do together, when all of them are here."""
     here = o.here
     begin = [
@@ -207,7 +207,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lane = o.bits(b, "b32")
     if mode == "BFLY" and lane is not None and lane < 32 and o.bits(c, "b32") == 31:
@@ -217,7 +217,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         values = [o.source(each, "b32") for each in (a, b, c)]
         value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
         exchange = f"Mask valid; const V<u32> r = {value};"
-    synchronised(
+    synchronized_step(
         o,
         named,
         exchange,
@@ -238,13 +238,13 @@ def _vote(o: Operation, words: list[str]) -> None:
     else:
         value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
         lines.append(o.decide(target, f"holds({value})"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _match(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, members = o.item.operands
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
     if "any" in words:
@@ -253,7 +253,7 @@ def _match(o: Operation, words: list[str]) -> None:
         lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
         lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
         lines.append(o.decide(valid, "every"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _redux(o: Operation, words: list[str]) -> None:
@@ -265,7 +265,7 @@ def _redux(o: Operation, words: list[str]) -> None:
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
     if type_ == "f32":
         raise Unknown(f"instruction {o.item.mnemonic}")
-    synchronised(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+    synchronized_step(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
 
 
 def _activemask(o: Operation, words: list[str]) -> None:
@@ -275,11 +275,11 @@ def _activemask(o: Operation, words: list[str]) -> None:
 def _elect(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, members = o.item.operands
-    first, valid = parts_of(target)
+    first, valid = split_results(target)
     named = _members(o, members)
     lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
     lines.append(o.decide(valid, "holds(leader == IOTA)"))
-    synchronised(o, named, *lines)
+    synchronized_step(o, named, *lines)
 
 
 def _trap(o: Operation, words: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parity.emulator.ptx.operation import ROUNDINGS, Operation, cpp, types_in
+from parity.emulator.ptx.operation import ROUNDINGS, Operation, cpp_type, split_types
 from parity.emulator.writer import Unknown
 
 __all__ = ["convert"]
@@ -12,7 +12,7 @@ def convert(o: Operation, words: list[str]) -> None:
     if words[:2] == ["pack", "sat"]:
         _cvt_pack(o, words[2])
         return
-    modifiers, (to, of) = types_in(words)[0], types_in(words)[1][-2:]
+    modifiers, (to, of) = split_types(words)[0], split_types(words)[1][-2:]
     target, *operands = o.item.operands
     mode = next((ROUNDINGS[word] for word in modifiers if word in ROUNDINGS), "")
     whole = any(word.endswith("i") and word in ROUNDINGS for word in modifiers)  # to an integral value
@@ -37,7 +37,7 @@ def convert(o: Operation, words: list[str]) -> None:
         if flush and own == "f32" and to != "f16":  # a subnormal operand rounds up to an f16 all the same, as measured
             x = f"ftz({x})"
         if to not in floats:
-            value = f"to_integer<{cpp(to)}, {mode or 'RZ'}>({x})"
+            value = f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
             o.guarded(o.result(target, to, value))
             return
         o.guarded(*_to_float(o, target, to, own, x, mode, whole, flush, sat, relu, limit, of))
@@ -58,7 +58,7 @@ def convert(o: Operation, words: list[str]) -> None:
             return
         o.guarded(o.result(target, to, f"saturated<{to}>({value})" if sat else value))
         return
-    value = _limited(cpp(to), cpp(of), x) if sat else f"to<{cpp(to)}>({x})"
+    value = _limited(cpp_type(to), cpp_type(of), x) if sat else f"to<{cpp_type(to)}>({x})"
     o.guarded(o.result(target, to, value))
 
 

@@ -17,20 +17,27 @@ from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.constants import constants_of
-from parity.emulator.ptx.folding import folded
-from parity.emulator.ptx.fusing import fused, ordered
+from parity.emulator.ptx.block_uniform import block_uniform_registers
+from parity.emulator.ptx.contraction import fuse_products, order_operands
+from parity.emulator.ptx.folding import fold_instructions
+from parity.emulator.ptx.if_conversion import add_guards
 from parity.emulator.ptx.image import ptx_image
-from parity.emulator.ptx.merging import joined, renamed, straightened
-from parity.emulator.ptx.operation import Layout
-from parity.emulator.ptx.parse import Function, Variable, file_names, function, kernel_functions, module_variables
-from parity.emulator.ptx.predicating import predicated
-from parity.emulator.ptx.translate import HEADER, translated
+from parity.emulator.ptx.operation import PtxMemoryLayout
+from parity.emulator.ptx.parse import (
+    PtxFunction,
+    PtxVariable,
+    file_names,
+    kernel_functions,
+    module_variables,
+    parse_function,
+)
+from parity.emulator.ptx.peephole import invert_branches, join_accesses, remove_copies
+from parity.emulator.ptx.translate import HEADER, translate
 from parity.errors import ParityError
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import digest
 
-__all__ = ["Ptx", "PtxDevice", "functions_of"]
+__all__ = ["Ptx", "PtxDevice", "optimized_functions"]
 
 _HERE = Path(__file__).parent
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
@@ -44,20 +51,23 @@ def _version() -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def functions_of(ptx: str, name: str) -> tuple[Function, ...]:
+def optimized_functions(ptx: str, name: str) -> tuple[PtxFunction, ...]:
     """A kernel and the functions that it calls."""
     files = file_names(ptx)
-    read = (function(text, files) for text in kernel_functions(ptx, name))
-    return tuple(joined(renamed(replace(each, items=straightened(ordered(fused(each.items)))))) for each in read)
+    read = (parse_function(text, files) for text in kernel_functions(ptx, name))
+    return tuple(
+        join_accesses(remove_copies(replace(each, items=invert_branches(order_operands(fuse_products(each.items))))))
+        for each in read
+    )
 
 
 @functools.lru_cache(maxsize=8)
-def _executed(ptx: str, name: str) -> tuple[Function, ...]:
-    """The same with the instructions that are steps of their own; its blocks are those of ``functions_of``."""
-    layout, read = _layout(ptx, name)[0], functions_of(ptx, name)
-    constants = ({constant.register for constant in constants_of(each, layout)} for each in read)
+def _executed(ptx: str, name: str) -> tuple[PtxFunction, ...]:
+    """The same with the instructions that are steps of their own; its blocks are those of ``optimized_functions``."""
+    layout, read = _layout(ptx, name)[0], optimized_functions(ptx, name)
+    constants = ({constant.register for constant in block_uniform_registers(each, layout)} for each in read)
     pairs = zip(read, constants, strict=True)
-    return tuple(predicated(replace(each, items=folded(each, names))) for each, names in pairs)
+    return tuple(add_guards(replace(each, items=fold_instructions(each, names))) for each, names in pairs)
 
 
 def _aligned(at: int, align: int) -> int:
@@ -65,9 +75,9 @@ def _aligned(at: int, align: int) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
+def _layout(ptx: str, name: str) -> tuple[PtxMemoryLayout, int, int]:
     """The places of a kernel's memory, and the bytes of its shared and of its local memory."""
-    functions = functions_of(ptx, name)
+    functions = optimized_functions(ptx, name)
     words = set(re.findall(r"[A-Za-z_$][\w$]*", "\n".join(text.text for text in kernel_functions(ptx, name))))
     parameters, at = {}, 0
     for parameter in functions[0].parameters:
@@ -75,7 +85,7 @@ def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
         parameters[parameter.name] = at
         at += parameter.size
     shared: dict[str, int] = {}
-    dynamic: list[Variable] = []
+    dynamic: list[PtxVariable] = []
     inside = [each for called in functions for each in called.variables if each.space == "shared"]
     outside = [each for each in module_variables(ptx).values() if each.space == "shared" and each.name in words]
     at = 0
@@ -97,7 +107,7 @@ def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
                 bytes_ = _aligned(bytes_, max(variable.align, 16))
                 local[called.name, variable.name] = bytes_
                 bytes_ += variable.size
-    return Layout(parameters, shared, local, ptx_image(ptx).symbols), static, bytes_
+    return PtxMemoryLayout(parameters, shared, local, ptx_image(ptx).symbols), static, bytes_
 
 
 class Ptx(Language):
@@ -120,7 +130,7 @@ class Ptx(Language):
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         if shadow:
             raise ParityError("shadow runs are those of AMD code")
-        return replace(translated(_executed(listing, name), _layout(listing, name)[0]), header=HEADER)
+        return replace(translate(_executed(listing, name), _layout(listing, name)[0]), header=HEADER)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX is executed as threaded code; a device that counts or does not trace cannot have it")

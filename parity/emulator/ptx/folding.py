@@ -14,10 +14,10 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import BRANCHES, Function
-from parity.emulator.ptx.slots import accesses
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction
+from parity.emulator.ptx.register_slots import register_accesses
 
-__all__ = ["folded"]
+__all__ = ["fold_instructions"]
 
 _NUMBERS = re.compile(
     r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
@@ -29,12 +29,14 @@ _LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
 _ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
 
 
-def folded(function: Function, constants: Collection[str]) -> tuple[Instruction | str, ...]:
+def fold_instructions(function: PtxFunction, constants: Collection[str]) -> tuple[Instruction | str, ...]:
     """The items of a function; those that are computed where they are used are gone.
 
     ``constants`` are the registers that each block has the same number in: they are computed once.
     """
-    accessed = [accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in function.items]
+    accessed = [
+        register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in function.items
+    ]
     writes = Counter(name for written, _ in accessed for name in written)
     uses = Counter(name for _, read in accessed for name in read)
     found: list[Instruction | str | None] = []
@@ -62,9 +64,9 @@ def folded(function: Function, constants: Collection[str]) -> tuple[Instruction 
     return tuple(item for item in found if item is not None)
 
 
-def _read(function: Function, producer: Instruction | str | None) -> list[str]:
+def _read(function: PtxFunction, producer: Instruction | str | None) -> list[str]:
     assert isinstance(producer, Instruction)
-    return accesses(function, producer)[1]
+    return register_accesses(function, producer)[1]
 
 
 def _with(item: Instruction, name: str, producer: Instruction | str | None) -> Instruction | None:

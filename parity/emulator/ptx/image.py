@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 
 from parity.emulator.image import Image, Reference
-from parity.emulator.ptx.parse import Variable, function_names, module_variables, size_of, split
+from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 __all__ = ["ptx_image"]
 
@@ -41,7 +41,7 @@ def ptx_image(ptx: str) -> Image:
     return Image(bytes(content), symbols, bytes(writable), sizes, functions, tuple(references), referred)
 
 
-def _data(variable: Variable) -> tuple[bytes, list[tuple[int, str, int]]]:
+def _data(variable: PtxVariable) -> tuple[bytes, list[tuple[int, str, int]]]:
     """The bytes of a variable, and the addresses in it: their place, their symbol and what is added."""
     element = size_of(variable.type)
     data = bytearray()
@@ -61,7 +61,7 @@ def _elements(value: str) -> Iterator[str]:
     """The values of an initialiser, from nested braces too."""
     value = value.strip()
     if value.startswith("{"):
-        for part in split(value[1:-1]):
+        for part in split_operands(value[1:-1]):
             yield from _elements(part)
     elif value:
         yield value

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from parity.emulator.ptx.control import synchronised
-from parity.emulator.ptx.memory import place_of
+from parity.emulator.ptx.control import synchronized_step
+from parity.emulator.ptx.memory import address_statement
 from parity.emulator.ptx.operation import SPACES, Operation
-from parity.emulator.ptx.parse import size_of, split
+from parity.emulator.ptx.parse import size_of, split_operands
 from parity.emulator.writer import Missing
 
 __all__ = ["MATRIX"]
@@ -45,14 +45,14 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     if type_ not in (_TYPES if which in "ab" else _SUMS):
         raise Missing(f"matrix instructions of {type_}")
     operands = list(o.item.operands)
-    registers = split(operands.pop(0 if loads else 1).strip("{}"))
+    registers = split_operands(operands.pop(0 if loads else 1).strip("{}"))
     memory, *stride = operands
     rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
     by_rows = "row" in words
     kind = "b32" if type_ == "tf32" else type_
     size = size_of(kind)
     per = max(1, size_of(o.function.registers[registers[0]]) // size)
-    place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
+    place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     distance = o.source(stride[0], "b32") if stride else f"all({columns if by_rows else rows}u)"
     u = f"u{8 * size}"
     word = "u64" if size == 8 else "u32"
@@ -78,7 +78,7 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     if loads:
         for i, each in enumerate(registers):
             lines.append(o.result(each, f"b{64 if word == 'u64' else 32}", f"x[{i}]"))
-    synchronised(o, _ALL, *lines)
+    synchronized_step(o, _ALL, *lines)
 
 
 def _mma(o: Operation, words: list[str]) -> None:
@@ -99,7 +99,7 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
     rounding = {"rz", "rm", "rp"} & set(words)
     if rounding:
         raise Missing(f"matrix instructions that round otherwise than to nearest (.{rounding.pop()})")
-    into, *sources = (split(each.strip("{}")) for each in o.item.operands)
+    into, *sources = (split_operands(each.strip("{}")) for each in o.item.operands)
     lines = []
     for name, registers in zip("abc", sources, strict=True):
         found = []
@@ -128,7 +128,7 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
     for i, each in enumerate(into):
         value = f"join(d[{2 * i}], d[{2 * i + 1}])" if d == "f64" else f"d[{i}]"
         lines.append(o.result(each, "b64" if d == "f64" else "b32", value))
-    synchronised(o, _ALL, *lines)
+    synchronized_step(o, _ALL, *lines)
 
 
 def _ldmatrix(o: Operation, words: list[str]) -> None:
@@ -137,7 +137,7 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
     if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
         raise Missing(f"matrix instructions ({o.item.mnemonic})")
     into, memory = o.item.operands
-    place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
+    place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here
     row, column = ("2 * (l % 4) + half", "l / 4") if "trans" in words else ("l / 4", "l % 4 * 2 + half")
     lines = [
@@ -152,9 +152,9 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
         f"for (u32 q = 0; q < {count}; q++) for (u32 l = 0; l < LANES; l++) {{ part[q][l] = 0;",
         f"for (u32 half = 0; half < 2; half++) part[q][l] |= element(8 * q + {row}, {column}) << 16 * half; }}",
     ]
-    for i, each in enumerate(split(into.strip("{}"))):
+    for i, each in enumerate(split_operands(into.strip("{}"))):
         lines.append(o.result(each, "b32", f"part[{i}].vector()"))
-    synchronised(o, _ALL, *lines)
+    synchronized_step(o, _ALL, *lines)
 
 
 MATRIX: dict[str, Callable[[Operation, list[str]], None]] = {"wmma": _wmma, "mma": _mma, "ldmatrix": _ldmatrix}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.ptx.operation import SPACES, Operation, address_parts, cpp, integer
-from parity.emulator.ptx.parse import size_of, split
+from parity.emulator.ptx.operation import SPACES, Operation, cpp_type, integer_literal, split_address
+from parity.emulator.ptx.parse import size_of, split_operands
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["MEMORY", "copy_async", "place_of"]
+__all__ = ["MEMORY", "address_statement", "copy_async"]
 
 
-def place_of(o: Operation, operand: str, space: str) -> str:
+def address_statement(o: Operation, operand: str, space: str) -> str:
     """A statement that makes ``at`` the address of each thread."""
-    name, offset = address_parts(operand)
+    name, offset = split_address(operand)
     if name.startswith("("):
         value, of = o.inside(name)
         value = f"to<u64>(as<u{8 * size_of(of)}>({value}))"
@@ -22,7 +22,7 @@ def place_of(o: Operation, operand: str, space: str) -> str:
         wide = size_of(kind) == 8
         value = o.source(name, "u64" if wide else "u32")
         value = value if wide else f"to<u64>({value})"
-    elif (number := integer(name)) is not None:
+    elif (number := integer_literal(name)) is not None:
         value = f"all<u64>(N({o.n(number)}))"
     else:
         value = o.address_of(name)
@@ -49,14 +49,14 @@ def _misaligned(o: Operation, bytes_: int) -> str:
 def _ld(o: Operation, words: list[str]) -> None:
     target, operand = o.item.operands[:2]
     space, count, type_, coherent = _memory_words(words)
-    targets = split(target.strip("{}"))
+    targets = split_operands(target.strip("{}"))
     if space == "param":
         _ld_param(o, targets, operand, type_)
         return
     if space == "const":
         coherent = False
     size = size_of(type_)
-    place = place_of(o, operand, space)
+    place = address_statement(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
     if o.is_shared(target):
         load = f"u64 x; if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;"
@@ -109,7 +109,7 @@ def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
 
 
 def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> None:
-    name, offset = address_parts(operand)
+    name, offset = split_address(operand)
     size = size_of(type_)
     if name in o.params:
         lines = []
@@ -151,10 +151,10 @@ def _param(o: Operation, slot: int, offset: int, size: int) -> str:
 def _st(o: Operation, words: list[str]) -> None:
     operand, source = o.item.operands[:2]
     space, count, type_, coherent = _memory_words(words)
-    sources = split(source.strip("{}"))
+    sources = split_operands(source.strip("{}"))
     size = size_of(type_)
     if space == "param":
-        name, offset = address_parts(operand)
+        name, offset = split_address(operand)
         if name not in o.params:
             raise Unknown(f"parameter {name}")
         lines = []
@@ -162,7 +162,7 @@ def _st(o: Operation, words: list[str]) -> None:
             lines += _st_param(o, o.params[name], offset + i * size, size, o.source(each, type_))
         o.guarded(*lines)
         return
-    place = place_of(o, operand, space)
+    place = address_statement(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
     apart = "apart" in words  # several stores, see `merging`
     lines = [place, _misaligned(o, size if apart else size * count)]
@@ -239,11 +239,11 @@ def _atom(o: Operation, words: list[str]) -> None:
     if size > 8:
         raise Missing("atomics of 128 bits")
     u = f"u{8 * size}"
-    place = place_of(o, address, space)
+    place = address_statement(o, address, space)
     compares = kind == "cas"
     expression, t = (
         _ATOMICS[kind],
-        {"bf16": "Bf16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp(type_)),
+        {"bf16": "Bf16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp_type(type_)),
     )
     if kind == "add" and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):
         expression = f"sum_in_{'shared' if space == 'shared' else 'memory'}(was, given)"
@@ -270,12 +270,12 @@ def _atom(o: Operation, words: list[str]) -> None:
 def copy_async(o: Operation, words: list[str]) -> None:
     """``cp.async``: from global to shared memory, at once; bytes beyond the source's size are 0."""
     to, of, size, *more = o.item.operands
-    bytes_ = integer(size)
+    bytes_ = integer_literal(size)
     if bytes_ not in (4, 8, 16):
         raise Unknown(f"operand {size} of {o.item.mnemonic}")
     if more and not more[0].startswith("%"):
         more = []
-    source, target = place_of(o, of, "global"), place_of(o, to, "shared")
+    source, target = address_statement(o, of, "global"), address_statement(o, to, "shared")
     lines = [f"V<u32> x[{bytes_ // 4}] = {{}};", "{", source]
     if more:
         have = o.source(more[0], "u32")

@@ -10,9 +10,9 @@ from itertools import chain
 from typing import Literal
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.blocks import Block
-from parity.emulator.ptx.parse import Function, size_of, split
-from parity.emulator.ptx.slots import Slots, accesses, allocated, unwritten
+from parity.emulator.ptx.basic_blocks import BlockRange
+from parity.emulator.ptx.parse import PtxFunction, size_of, split_operands
+from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, maybe_unwritten, register_accesses
 from parity.emulator.writer import NOTE, Missing, Unknown
 from parity.model.coverage import Point
 
@@ -21,17 +21,17 @@ __all__ = [
     "ROUNDINGS",
     "SPACES",
     "SPECIAL",
-    "Layout",
+    "KernelTranslation",
     "Operation",
-    "Step",
-    "Translation",
-    "address_parts",
-    "call_of",
-    "cpp",
-    "integer",
-    "label",
-    "parts_of",
-    "types_in",
+    "PtxMemoryLayout",
+    "ThreadedStep",
+    "call_slots",
+    "cpp_type",
+    "integer_literal",
+    "label_name",
+    "split_address",
+    "split_results",
+    "split_types",
 ]
 
 END = "c->budget = left; return 0;"
@@ -57,7 +57,7 @@ _64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
 
 
 @dataclass(frozen=True)
-class Layout:
+class PtxMemoryLayout:
     """The places of memory. ``parameters`` are byte offsets in the arguments, ``shared`` those in shared memory,
     ``local`` those in the private memory of a thread by function and variable, ``symbols`` those in the data of the
     module.
@@ -70,14 +70,14 @@ class Layout:
 
 
 @dataclass
-class Step:
+class ThreadedStep:
     """The text of one step, and its numbers; a label stands for the number of its operation."""
 
     text: str
     numbers: list[int | str]
 
 
-def cpp(type_: str) -> str:
+def cpp_type(type_: str) -> str:
     """The C++ type of a lane."""
     if type_ in ("f16", "f32", "f64"):
         return type_
@@ -88,7 +88,7 @@ def cpp(type_: str) -> str:
     return ("i" if type_[0] == "s" else "u") + type_[1:]
 
 
-class Translation:
+class KernelTranslation:
     """One kernel with the functions that it calls, as far as it is translated.
 
     ``places`` are the numbers of the first operation behind each label, and of each function; ``number`` is that of the
@@ -103,8 +103,8 @@ class Translation:
 
     def __init__(
         self,
-        functions: Sequence[Function],
-        layout: Layout,
+        functions: Sequence[PtxFunction],
+        layout: PtxMemoryLayout,
         constants: Collection[tuple[str, str]] = (),
         shared: Collection[tuple[str, str]] = (),
     ) -> None:
@@ -116,7 +116,7 @@ class Translation:
         self.values = {(each.name, name): bits for each in functions for name, bits in _moved(each)
                        if (each.name, name) in written_once}  # fmt: skip
         self.layout = layout
-        self.steps: list[Step] = []
+        self.steps: list[ThreadedStep] = []
         self.places: dict[str, int] = {}
         self.number = 0
         self.notes: list[tuple[Point, int, int]] = []
@@ -124,10 +124,10 @@ class Translation:
         self._predicates = 0
         self.formals: dict[tuple[str, str], int] = {}
         self.returns: dict[str, int] = {}
-        self._slots: dict[str, Slots] = {}
+        self._slots: dict[str, RegisterSlots] = {}
         for each in functions:
             own = {name: kind for name, kind in each.registers.items() if (each.name, name) not in self._constants}
-            slots = allocated(replace(each, registers=own), size_of).moved(self._next, self._predicates)
+            slots = allocate_slots(replace(each, registers=own), size_of).moved(self._next, self._predicates)
             self._slots[each.name] = slots
             self._next += slots.vectors + slots.vectors % 2
             self._predicates += slots.predicates
@@ -148,10 +148,10 @@ class Translation:
                 found.update(range(place, place + width) if width else [(self._masks + place) // 32])
         self.unwritten = sorted(found)
         self.used = {each.name: frozenset(_read(each)) for each in functions}
-        early = {each.name: unwritten(each) for each in functions}
+        early = {each.name: maybe_unwritten(each) for each in functions}
         self.unwritten_shared = [self._constants[of, name] for of, name in shared if name in early[of]]
 
-    def ended(self, block: Block, numbers: list[int | str]) -> str:
+    def ended(self, block: BlockRange, numbers: list[int | str]) -> str:
         """C++ that counts the instructions of a basic block at its end, and notes that it was reached."""
         at = len(numbers)
         numbers += [block.size, 0]
@@ -203,11 +203,11 @@ class Operation:
 
     def __init__(
         self,
-        whole: Translation,
-        function: Function,
+        whole: KernelTranslation,
+        function: PtxFunction,
         item: Instruction,
         params: Mapping[str, int],
-        block: Block | None,
+        block: BlockRange | None,
         inside: Callable[[Operation, str], tuple[str, str]],
     ) -> None:
         self.whole, self.function, self.item, self.params, self._block = whole, function, item, params, block
@@ -238,7 +238,7 @@ class Operation:
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
         name = operand.lstrip("!")
-        if (number := integer(name)) is not None:
+        if (number := integer_literal(name)) is not None:
             return "ALL" if number else "0"
         if name.startswith("("):
             text, _ = self.inside(name)
@@ -267,12 +267,12 @@ class Operation:
     def bits(self, operand: str, type_: str) -> int | None:
         """The bits of an operand that is a literal, or a register that is nothing else; None if it is neither."""
         value = self.whole.values.get((self.function.name, operand))
-        value = literal(operand, type_) if value is None else value
+        value = literal_bits(operand, type_) if value is None else value
         return value if value is None else value % (1 << 8 * size_of(type_))
 
     def source(self, operand: str, type_: str) -> str:
         """The value of an operand as ``V<type>``."""
-        c = cpp(type_)
+        c = cpp_type(type_)
         if operand.startswith("("):
             value, of = self.inside(operand)
             return f"as<{c}>({value})" if size_of(of) == _BYTES[c] else f"to<{c}>({value})"
@@ -282,7 +282,7 @@ class Operation:
             return self._negated(operand[1:], type_)
         if operand in SPECIAL:
             return f"to<{c}>(V<{'u64' if operand in _64 else 'u32'}>({SPECIAL[operand]}))"
-        if (bits := literal(operand, type_)) is not None:
+        if (bits := literal_bits(operand, type_)) is not None:
             return f"K({c}, {self.n(self.whole.literal(bits))})"
         return f"to<{c}>({self.address_of(operand)})"
 
@@ -331,7 +331,7 @@ class Operation:
         """A statement that writes ``V<type>`` to a register, for the threads of ``on``."""
         if operand == "_":
             return f"(void)({value});"
-        c = cpp(type_)
+        c = cpp_type(type_)
         kind = self.function.registers.get(operand)
         if kind is None:
             raise Unknown(f"result {operand}")
@@ -365,7 +365,7 @@ class Operation:
         return f"exec & {self.guard}" if self.item.modifiers else "exec"
 
     def step(self, *lines: str) -> None:
-        self.whole.steps.append(Step("\n".join(lines), self.numbers))
+        self.whole.steps.append(ThreadedStep("\n".join(lines), self.numbers))
         self.numbers = []
 
     def guarded(self, *lines: str) -> None:
@@ -379,16 +379,16 @@ _BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f
 _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 
-def _moved(function: Function) -> Iterator[tuple[str, int]]:
+def _moved(function: PtxFunction) -> Iterator[tuple[str, int]]:
     """The registers that an instruction moves a literal to, and its bits."""
     for item in function.items:
         if isinstance(item, Instruction) and item.mnemonic.startswith("mov.") and not item.modifiers:
-            bits = literal(item.operands[1], item.mnemonic.rpartition(".")[2])
+            bits = literal_bits(item.operands[1], item.mnemonic.rpartition(".")[2])
             if bits is not None:
                 yield item.operands[0], bits
 
 
-def integer(text: str) -> int | None:
+def integer_literal(text: str) -> int | None:
     """The number that a constant is; None if it is none."""
     text = text.strip()
     try:
@@ -399,7 +399,7 @@ def integer(text: str) -> int | None:
         return None
 
 
-def literal(operand: str, type_: str) -> int | None:
+def literal_bits(operand: str, type_: str) -> int | None:
     """The bits of a constant as a value of a type; None if it is none."""
     if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
         bits = int(operand[2:], 16)
@@ -413,7 +413,7 @@ def literal(operand: str, type_: str) -> int | None:
             (number,) = struct.unpack("<d", struct.pack("<Q", bits))
             return int.from_bytes(struct.pack("<f", number), "little")
         return bits
-    value = integer(operand)
+    value = integer_literal(operand)
     if value is None and re.fullmatch(r"-?\d+\.\d*(?:[eE][-+]?\d+)?", operand):
         return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(operand)), "little")
     if value is None:
@@ -423,26 +423,26 @@ def literal(operand: str, type_: str) -> int | None:
     return value % (1 << 64)
 
 
-def types_in(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_types(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The words that are modifiers, and the types."""
     types = [word for word in words if _TYPE.match(word)]
     return [word for word in words if not _TYPE.match(word)], types
 
 
-def parts_of(operand: str) -> tuple[str, str]:
+def split_results(operand: str) -> tuple[str, str]:
     """The two results of an operand such as ``%r1|%p2``; the second is empty if there is one."""
     first, _, second = (part.strip() for part in operand.partition("|"))
     return first, second
 
 
-def address_parts(operand: str) -> tuple[str, int]:
+def split_address(operand: str) -> tuple[str, int]:
     """The base of an address such as ``[%rd1+8]``, and the bytes that are added."""
     if not (match := _ADDRESS.fullmatch(operand)):
         raise Unknown(f"address {operand}")
     return match[1], int(match[2] or "0", 0)
 
 
-def label(function: Function, name: str) -> str:
+def label_name(function: PtxFunction, name: str) -> str:
     """The name of a label in a translation, where functions have labels of their own."""
     return f"{function.name}:{name}"
 
@@ -455,25 +455,25 @@ def _host_function(name: str) -> str:
     return name if name in _HOST_WORDS else ""
 
 
-def _read(function: Function) -> Iterator[str]:
+def _read(function: PtxFunction) -> Iterator[str]:
     for item in function.items:
         if isinstance(item, Instruction):
-            yield from accesses(function, item)[1]
+            yield from register_accesses(function, item)[1]
 
 
-def _callees(functions: Sequence[Function]) -> Iterator[str]:
+def _callees(functions: Sequence[PtxFunction]) -> Iterator[str]:
     for each in functions:
         for item in each.items:
             if isinstance(item, Instruction) and item.mnemonic.startswith("call"):
                 yield item.operands[item.operands[0].startswith("(")]
 
 
-def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, int], Mapping[str, int]]:
+def call_slots(whole: KernelTranslation, item: Instruction) -> tuple[str, Mapping[str, int], Mapping[str, int]]:
     """The function that is called, and the slots of its arguments and results by their names at the call."""
     operands = list(item.operands)
     results = operands.pop(0) if operands[0].startswith("(") else "()"
     name = operands.pop(0)
-    given, returned = split(operands[0].strip("()")) if operands else [], split(results.strip("()"))
+    given, returned = split_operands(operands[0].strip("()")) if operands else [], split_operands(results.strip("()"))
     callee = whole.functions.get(name)
     if callee is None:  # a function of the host's, or one that is refused
         base = whole.formals[_host_function(name), ""]

@@ -11,24 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from parity.compilers.nvcc import HEADERS_ALIAS
+from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.parse import Instruction
 from parity.errors import UsageError
 
 __all__ = [
     "BRANCHES",
-    "Function",
-    "Text",
-    "Variable",
-    "called_by",
+    "FunctionText",
+    "PtxFunction",
+    "PtxVariable",
+    "called_names",
     "file_names",
-    "function",
     "function_names",
-    "functions",
+    "function_texts",
     "kernel_functions",
     "module_variables",
+    "parse_function",
     "size_of",
-    "split",
+    "split_operands",
 ]
 
 _NAME = r"[A-Za-z_$%][\w$]*"
@@ -65,7 +65,7 @@ BRANCHES = ("bra", "brx", "ret", "exit")
 
 
 @dataclass(frozen=True)
-class Variable:
+class PtxVariable:
     """A variable, or a parameter, of ``size`` bytes; ``value`` is its initial value as the text has it.
 
     ``space`` is global, const, shared, local or param. A size of 0 is that of an ``extern`` array.
@@ -80,7 +80,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Text:
+class FunctionText:
     """The lines of one function, from the first of its head to its last brace; ``line`` is its line in the listing."""
 
     name: str
@@ -92,7 +92,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Function:
+class PtxFunction:
     """A function with its code.
 
     ``items`` in order, a ``str`` is a label. ``registers`` are the types of the virtual registers, by name; one that is
@@ -102,11 +102,11 @@ class Function:
 
     name: str
     entry: bool
-    results: tuple[Variable, ...]
-    parameters: tuple[Variable, ...]
+    results: tuple[PtxVariable, ...]
+    parameters: tuple[PtxVariable, ...]
     items: tuple[Instruction | str, ...]
     registers: dict[str, str] = field(repr=False)
-    variables: tuple[Variable, ...]
+    variables: tuple[PtxVariable, ...]
     tables: dict[str, tuple[str, ...]]
 
     @functools.cached_property
@@ -126,13 +126,13 @@ def size_of(type_: str) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def functions(ptx: str) -> dict[str, Text]:
+def function_texts(ptx: str) -> dict[str, FunctionText]:
     """The texts of all functions that have a body, by name.
 
     Raises:
         UsageError: the text is cut off inside a function.
     """
-    found: dict[str, Text] = {}
+    found: dict[str, FunctionText] = {}
     line, counted = 1, 0
     for head in _HEAD.finditer(ptx):
         begin = ptx.find("{", head.end())
@@ -143,7 +143,7 @@ def functions(ptx: str) -> dict[str, Text]:
         line += ptx.count("\n", counted, head.start())
         counted = head.start()
         text = ptx[head.start() : end]
-        found[head["name"]] = Text(
+        found[head["name"]] = FunctionText(
             head["name"], head["kind"] == "entry", text, line, head["results"] or "", head["parameters"] or ""
         )
     return found
@@ -159,29 +159,29 @@ def _closing(ptx: str, begin: int, name: str) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def kernel_functions(ptx: str, name: str) -> tuple[Text, ...]:
+def kernel_functions(ptx: str, name: str) -> tuple[FunctionText, ...]:
     """The text of kernel ``name``, and those of all functions it can call.
 
     Raises:
         UsageError: there is no such kernel.
     """
-    texts = functions(ptx)
+    texts = function_texts(ptx)
     if name not in texts or not texts[name].entry:
         raise UsageError(f"the PTX has no code for kernel {name!r}: it was cut off or belongs to another module")
-    found: dict[str, Text] = {}
+    found: dict[str, FunctionText] = {}
     waiting = [name]
     while waiting:
         met = waiting.pop()
         if met not in found and met in texts:
             found[met] = texts[met]
-            waiting += called_by(texts[met].text)
+            waiting += called_names(texts[met].text)
     return tuple(found.values())
 
 
 _CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?({_NAME})")
 
 
-def called_by(text: str) -> list[str]:
+def called_names(text: str) -> list[str]:
     """The names that a function calls, in the order of the text."""
     return list(dict.fromkeys(_CALL.findall(text)))
 
@@ -193,11 +193,11 @@ def file_names(ptx: str) -> dict[int, str]:
 
 
 @functools.lru_cache(maxsize=8)
-def module_variables(ptx: str) -> dict[str, Variable]:
+def module_variables(ptx: str) -> dict[str, PtxVariable]:
     """The variables that are declared outside of functions, in the order of the text."""
-    found: dict[str, Variable] = {}
+    found: dict[str, PtxVariable] = {}
     at = 0
-    for text in (*functions(ptx).values(), None):
+    for text in (*function_texts(ptx).values(), None):
         end = ptx.find(text.text, at) if text else len(ptx)
         for match in _MODULE.finditer(ptx, at, end):
             declaration = _LINKAGE.sub("", _COMMENT.sub(" ", match[0]).strip().rstrip(";"))
@@ -208,26 +208,26 @@ def module_variables(ptx: str) -> dict[str, Variable]:
 
 def function_names(ptx: str) -> list[str]:
     """The names of the functions that are no kernels."""
-    return [name for name, text in functions(ptx).items() if not text.entry]
+    return [name for name, text in function_texts(ptx).items() if not text.entry]
 
 
-def _variables(text: str) -> Iterator[Variable]:
+def _variables(text: str) -> Iterator[PtxVariable]:
     if match := _VARIABLE.fullmatch(text):
         count = 1
         for size in re.findall(r"\[(\d*)\]", match["dims"]):
             count *= int(size or 0)
         value = (match["value"] or "").strip()
         if match["dims"] and not count and value:
-            count = len(split(value.strip("{} \t\n")))
+            count = len(split_operands(value.strip("{} \t\n")))
         type_ = match["type"]
         element = size_of(type_) * int(match["vector"] or 1) if re.search(r"\d", type_) or type_ == "pred" else 8
-        yield Variable(match["name"], match["space"], type_, int(match["align"] or element), element * count, value)
+        yield PtxVariable(match["name"], match["space"], type_, int(match["align"] or element), element * count, value)
 
 
-def parameters_of(text: str) -> tuple[Variable, ...]:
+def parse_parameters(text: str) -> tuple[PtxVariable, ...]:
     """The variables of a list in parentheses."""
     inner = _COMMENT.sub(" ", text).strip().removeprefix("(").removesuffix(")")
-    found: list[Variable] = []
+    found: list[PtxVariable] = []
     for part in inner.split(",") if inner.strip() else ():
         part = part.strip()
         if part.startswith(".reg"):
@@ -236,15 +236,15 @@ def parameters_of(text: str) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def function(text: Text, files: dict[int, str]) -> Function:
+def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
     """The code of one function."""
     reader = _Reader(text, files)
     reader.read()
-    return Function(
+    return PtxFunction(
         text.name,
         text.entry,
-        parameters_of(text.results),
-        parameters_of(text.parameters),
+        parse_parameters(text.results),
+        parse_parameters(text.parameters),
         tuple(reader.items),
         reader.registers,
         tuple(reader.variables),
@@ -255,11 +255,11 @@ def function(text: Text, files: dict[int, str]) -> Function:
 class _Reader:
     """Reads the statements of a body one after the other."""
 
-    def __init__(self, text: Text, files: dict[int, str]) -> None:
+    def __init__(self, text: FunctionText, files: dict[int, str]) -> None:
         self._text, self._files = text, files
         self.items: list[Instruction | str] = []
         self.registers: dict[str, str] = {}
-        self.variables: list[Variable] = []
+        self.variables: list[PtxVariable] = []
         self.tables: dict[str, tuple[str, ...]] = {}
         self._scopes: list[dict[str, str]] = []
         self._count = 0
@@ -342,7 +342,7 @@ class _Reader:
     def _instruction(self, text: str, line: int) -> Instruction:
         guard, rest = text.split(None, 1) if text.startswith("@") else ("", text)
         parts = rest.split(None, 1)
-        operands = split(parts[1]) if len(parts) > 1 else []
+        operands = split_operands(parts[1]) if len(parts) > 1 else []
         source, header = self._source, self._header
         return Instruction(
             " ".join(text.split()),
@@ -373,10 +373,10 @@ _WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 def _is_header(place: str) -> bool:
     name = PurePath(place.rpartition(":")[0])
-    return not {"include", HEADERS_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
+    return not {"include", CUDA_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
 
 
-def split(text: str) -> list[str]:
+def split_operands(text: str) -> list[str]:
     """The operands of a list, split at the commas outside of brackets and without spaces around them."""
     parts: list[str] = []
     depth, begin = 0, 0

@@ -13,20 +13,28 @@ from dataclasses import replace
 from parity.emulator.amdgpu.threaded import CONSTANT, VECTOR, Threaded, in_order
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.blocks import Block, blocks_of, targets_of
+from parity.emulator.ptx.basic_blocks import BlockRange, block_ends, branch_targets
+from parity.emulator.ptx.block_uniform import block_uniform_registers
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
-from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
-from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translation, call_of, label
-from parity.emulator.ptx.parse import Function
-from parity.emulator.ptx.sharing import shared_registers
+from parity.emulator.ptx.operation import (
+    END,
+    KernelTranslation,
+    Operation,
+    PtxMemoryLayout,
+    ThreadedStep,
+    call_slots,
+    label_name,
+)
+from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.video import VIDEO
+from parity.emulator.ptx.warp_uniform import warp_uniform_registers
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["HEADER", "translated"]
+__all__ = ["HEADER", "translate"]
 
 HEADER = '#include "ptx.h"\n'
 _IGNORED = re.compile(
@@ -60,23 +68,23 @@ _BEGIN = (
 _FLOATS = "if (is_first(c, wave)) for (u64 k = N({0}); k < N({1}); k++) t->vector[k] = all(0x3f800000u);"
 
 
-def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
+def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Threaded:
     """Threaded code of a kernel, the first of ``functions``, and of those that it calls.
 
     Raises:
         UnknownInstruction: an instruction, an operand or a modifier is not in the tables.
         Refused: something that the emulator does not have.
     """
-    constants = [(each, constant) for each in functions for constant in constants_of(each, layout)]
+    constants = [(each, constant) for each in functions for constant in block_uniform_registers(each, layout)]
     of_blocks = [(each.name, constant.register) for each, constant in constants]
     kernel = functions[0]
-    shared = shared_registers(kernel, [name for of, name in of_blocks if of == kernel.name], layout)
-    whole = Translation(functions, layout, of_blocks, [(kernel.name, name) for name in sorted(shared)])
+    shared = warp_uniform_registers(kernel, [name for of, name in of_blocks if of == kernel.name], layout)
+    whole = KernelTranslation(functions, layout, of_blocks, [(kernel.name, name) for name in sorted(shared)])
     floats = [each for each in whole.floats if each]
     begin = [_BEGIN, *(_FLOATS.format(2 * i, 2 * i + 1) for i in range(len(floats)))]
-    whole.steps.append(Step("\n".join(begin), [end for each in floats for end in (each.start, each.stop)]))
+    whole.steps.append(ThreadedStep("\n".join(begin), [end for each in floats for end in (each.start, each.stop)]))
     if constants:
-        whole.steps.append(Step(_CONSTANTS, ["constants end", "constants of blocks"]))
+        whole.steps.append(ThreadedStep(_CONSTANTS, ["constants end", "constants of blocks"]))
     for of_block in (False, True):
         if of_block:
             whole.places["constants of blocks"] = len(whole.steps)
@@ -90,7 +98,7 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
     return replace(_linked(whole), shared=len(shared))
 
 
-def _linked(whole: Translation) -> Threaded:
+def _linked(whole: KernelTranslation) -> Threaded:
     steps: dict[str, int] = {}
     code, numbers, starts = [], [], [0]
     for each in whole.steps:
@@ -104,27 +112,32 @@ def _linked(whole: Translation) -> Threaded:
     )
 
 
-def _function(whole: Translation, function: Function, kernel: str, done: Collection[int]) -> None:
+def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done: Collection[int]) -> None:
     """Append the steps of a function, but for those of the items that are ``done``."""
-    targets = targets_of(function)
+    targets = branch_targets(function)
     params = _call_parameters(whole, function)
-    blocks = blocks_of(function, whole.number)
+    blocks = block_ends(function, whole.number)
     for i, item in enumerate(function.items):
         if isinstance(item, str) and item in targets:
             # Threads that come here from before meet those that wait at this label.
             numbers: list[int | str] = []
             end = whole.ended(blocks[i], numbers) if i in blocks else ""
-            whole.steps.append(Step(f"{end} GO_TOGETHER(NEXT);", numbers))
-            whole.places[label(function, item)] = len(whole.steps)
+            whole.steps.append(ThreadedStep(f"{end} GO_TOGETHER(NEXT);", numbers))
+            whole.places[label_name(function, item)] = len(whole.steps)
         if isinstance(item, Instruction):
             if i not in done:
                 _instruction(whole, function, i, params[i], blocks.get(i), kernel)
             whole.number += 1
-    whole.steps.append(Step(END, []))
+    whole.steps.append(ThreadedStep(END, []))
 
 
 def _instruction(
-    whole: Translation, function: Function, i: int, params: Mapping[str, int], block: Block | None, kernel: str
+    whole: KernelTranslation,
+    function: PtxFunction,
+    i: int,
+    params: Mapping[str, int],
+    block: BlockRange | None,
+    kernel: str,
 ) -> None:
     item = function.items[i]
     assert isinstance(item, Instruction)
@@ -136,19 +149,19 @@ def _instruction(
         raise UnknownInstruction(str(unknown), kernel, item) from None
 
 
-def _call_parameters(whole: Translation, function: Function) -> list[Mapping[str, int]]:
+def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Mapping[str, int]]:
     """For each item the slots of the parameters of its call: before the call those of arguments, else of results."""
     maps: list[dict[str, int]] = [{} for _ in function.items]
     current: dict[str, int] = {}
     for i in reversed(range(len(function.items))):
         item = function.items[i]
         if isinstance(item, Instruction) and item.mnemonic.startswith("call"):
-            current = dict(call_of(whole, item)[1])
+            current = dict(call_slots(whole, item)[1])
         maps[i].update(current)
     current = {}
     for i, item in enumerate(function.items):
         if isinstance(item, Instruction) and item.mnemonic.startswith("call"):
-            current = dict(call_of(whole, item)[2])
+            current = dict(call_slots(whole, item)[2])
         elif isinstance(item, Instruction) and item.mnemonic.startswith("ld.param"):
             maps[i].update(current)
     own = {name: slot for (owner, name), slot in whole.formals.items() if owner == function.name}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from parity.emulator.ptx.isa import COMPARES
+from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.writer import Missing, Unknown
 

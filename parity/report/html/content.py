@@ -29,7 +29,7 @@ from parity.report.matrix import class_counts, failure_class
 from parity.report.model import CellState
 
 if TYPE_CHECKING:  # with the emulator
-    from parity.footprint import Footprint
+    from parity.footprint.measure import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import pack
+from parity.emulator import LaunchOptions, pack
 from parity.emulator.ptx import PtxDevice
 
 HEAD = """
@@ -54,8 +54,8 @@ def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000
         grid=(grid, 1, 1),
         block=(block, 1, 1),
         args=pack(code.kernels[name], buffers),
-        seed=seed,
         shared_bytes=shared,
+        options=LaunchOptions(seed),
     )
     found = [device.read(b).view(a.dtype).reshape(a.shape) for b, a in zip(buffers, arrays, strict=True)]
     return found, device.take_printed()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice

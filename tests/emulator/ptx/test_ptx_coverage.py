@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
-from parity.footprint import Kind, constants_of, gaps_in, places_of
+from parity.footprint.basic_blocks import point_places
+from parity.footprint.compared_constants import kernel_constants
+from parity.footprint.unreached_code import GapKind, find_gaps
 from parity.model.coverage import Reached
 
 # Blocks: up to the branch; 2; at SMALL.
@@ -93,26 +95,26 @@ def test_blocks_that_were_not_reached_have_the_lines_and_the_conditions_before_t
     shown = {
         value: [[(each.kind, each.line, each.guard, each.header, each.reason) for each in block] for block in gaps]
         for value in (-9, 3)
-        for gaps in [gaps_in(code, ["k"], reached_by(code, cache, value))]
+        for gaps in [find_gaps(code, ["k"], reached_by(code, cache, value))]
     }
-    trap = (Kind.LINE, "mine.cu:14", "mine.cu:12", "", "a trap or a failed assertion, which would be a fault")
+    trap = (GapKind.LINE, "mine.cu:14", "mine.cu:12", "", "a trap or a failed assertion, which would be a fault")
     inlined = "cuda-include/cuda_fp16.hpp:77"
     assert shown[3] == [[trap]]
     assert shown[-9] == [
-        [(Kind.LINE, "mine.cu:11", "mine.cu:10", "", "")],
-        [(Kind.LINE, "mine.cu:11", "mine.cu:10", "", ""), (Kind.LINE, "mine.cu:12", "mine.cu:10", "", "")],
-        [(Kind.LINE, "mine.cu:13", "mine.cu:10", "", "")],
-        [(Kind.LINE, "mine.cu:14", "mine.cu:10", "", trap[-1])],
-        [(Kind.LINE, "mine.cu:90", "mine.cu:10", "", "")],
-        [(Kind.LIBRARY, "mine.cu:91", "mine.cu:10", inlined, "")],
-        [(Kind.LINE, "mine.cu:92", "mine.cu:10", "", "")],
+        [(GapKind.LINE, "mine.cu:11", "mine.cu:10", "", "")],
+        [(GapKind.LINE, "mine.cu:11", "mine.cu:10", "", ""), (GapKind.LINE, "mine.cu:12", "mine.cu:10", "", "")],
+        [(GapKind.LINE, "mine.cu:13", "mine.cu:10", "", "")],
+        [(GapKind.LINE, "mine.cu:14", "mine.cu:10", "", trap[-1])],
+        [(GapKind.LINE, "mine.cu:90", "mine.cu:10", "", "")],
+        [(GapKind.LIBRARY, "mine.cu:91", "mine.cu:10", inlined, "")],
+        [(GapKind.LINE, "mine.cu:92", "mine.cu:10", "", "")],
     ]
 
 
 def test_numbers_that_ptx_compares_with_and_places_of_its_points():
     code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
-    found = constants_of(code, ["k"])
+    found = kernel_constants(code, ["k"])
     assert found.whole[:2] == (-7, 4099) and {65536, 1 << 12} <= {*found.whole}
     assert found.real[0] == 12345.5
     blocks = ("mine.cu:10", *(f"mine.cu:{line}" for line in (11, 11, 13, 14, 15, 90, 91, 92)))
-    assert places_of(code, ["k"]) == (*blocks, *2 * ["mine.cu:10"], *2 * ["mine.cu:90"])
+    assert point_places(code, ["k"]) == (*blocks, *2 * ["mine.cu:10"], *2 * ["mine.cu:90"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator.ptx import functions_of
-from parity.emulator.ptx.folding import folded
+from parity.emulator.ptx import optimized_functions
+from parity.emulator.ptx.folding import fold_instructions
 
 X = np.arange(64, dtype=np.uint32) * 3 % 17
 LOAD = "ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%y];"
@@ -47,8 +47,8 @@ def test_results_and_how_many_instructions_are_inside_of_others(cache, body, exp
 
 def inside(body, constants=()):
     """The number of instructions that are computed where their result is used."""
-    (function,) = functions_of(module(kernel(f"{LOAD} {body} st.global.u32 [%x], %r1;")), "k")
-    return len(function.items) - len(folded(function, constants))
+    (function,) = optimized_functions(module(kernel(f"{LOAD} {body} st.global.u32 [%x], %r1;")), "k")
+    return len(function.items) - len(fold_instructions(function, constants))
 
 
 def test_what_is_computed_once_for_a_block_is_not_computed_by_each_thread():

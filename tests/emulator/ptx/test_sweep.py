@@ -8,7 +8,7 @@ import pytest
 from sweep import BLOCK, SAMPLE, TUPLES, Recording, differences, dtype_of, forms, module, operands
 
 from parity import emulator
-from parity.compilers import nvcc
+from parity.compilers import ptx_code_object
 from parity.compilers.targets import target
 
 FORMS = sorted(forms(), key=lambda form: form.base)
@@ -45,7 +45,7 @@ def run(device, code, form):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_form_gives_what_the_gpu_gave(device, recorded, part):
-    code = nvcc.parse_ptx(module(PARTS[part]), "sweep", target("sm_90"))
+    code = ptx_code_object.parse_ptx(module(PARTS[part]), "sweep", target("sm_90"))
     wrong = []
     for form in PARTS[part]:
         for got, (sample, checksums) in zip(run(device, code, form), recorded[form.kernel], strict=True):

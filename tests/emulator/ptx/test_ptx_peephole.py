@@ -5,7 +5,7 @@ import pytest
 from ptx_runs import kernel, module, run
 
 from parity.emulator import KernelFault
-from parity.emulator.ptx import functions_of
+from parity.emulator.ptx import optimized_functions
 
 X = np.arange(64, dtype=np.uint32) * 3 % 17
 ROW = "mul.wide.u32 %d1, %t, 16; add.s64 %d2, %b1, %d1;"
@@ -14,7 +14,7 @@ SUM = "shl.b32 %r6, %r3, 8; or.b32 %r7, %r2, %r6; shl.b32 %r6, %r4, 16; or.b32 %
 
 
 def loads(body, begin="ld.global"):
-    (function,) = functions_of(module(kernel(body)), "k")
+    (function,) = optimized_functions(module(kernel(body)), "k")
     instructions = [item.mnemonic for item in function.items if not isinstance(item, str)]
     return [each for each in instructions if each.startswith(begin)]
 
@@ -143,7 +143,7 @@ def test_copies_have_the_name_of_what_they_copy(cache):
     body = (
         "ld.global.u32 %r1, [%y]; mov.b32 %f1, %r1; add.f32 %f2, %f1, %f1; mov.b32 %r2, %f2; st.global.u32 [%x], %r2;"
     )
-    (function,) = functions_of(module(kernel(body)), "k")
+    (function,) = optimized_functions(module(kernel(body)), "k")
     assert not [item.text for item in function.items if "mov.b32" in getattr(item, "text", "")]
     found, _ = result(cache, body)
     np.testing.assert_array_equal(found, (X[:16].view(np.float32) * np.float32(2)).view(np.uint32))
@@ -169,7 +169,7 @@ def test_a_branch_over_a_branch_is_one(cache, guard):
     OTHERS: add.u32 %r1, %t, 50;
     END: st.global.u32 [%x], %r1;
     """
-    (function,) = functions_of(module(kernel(body)), "k")
+    (function,) = optimized_functions(module(kernel(body)), "k")
     branches = [item for item in function.items if not isinstance(item, str) and item.mnemonic.startswith("bra")]
     assert [(each.modifiers, each.operands) for each in branches] == [
         ((f"@{'%p1' if guard == '!%p1' else '!%p1'}",), ("OTHERS",)),

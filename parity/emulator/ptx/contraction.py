@@ -19,7 +19,7 @@ from dataclasses import replace
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import BRANCHES, names_in
 
-__all__ = ["fused", "ordered"]
+__all__ = ["fuse_products", "order_operands"]
 
 _PARTS = re.compile(
     r"(?:div|rcp|sqrt)\.r[nzmp]\.|rsqrt\.approx\.(?:ftz\.)?f64|(?:div|rem)\.(?:s32|[su]64)|membar\.|fence\."
@@ -28,7 +28,7 @@ _PARTS = re.compile(
 _TYPES = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
 
-def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+def fuse_products(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
     """The items, with products fused into the sums of the same basic block that alone use them."""
     uses = Counter(name for item in items if isinstance(item, Instruction) for name in _read(item))
     writes = Counter(name for item in items if isinstance(item, Instruction) for name in _written(item))
@@ -58,7 +58,7 @@ def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
     return tuple(item for i, item in enumerate(found) if i not in dropped)
 
 
-def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
     """The items, where the second source of an f64 instruction is the one that is computed later.
 
     A literal or a parameter of the kernel is the second source wherever it stands: machine code has a constant there.

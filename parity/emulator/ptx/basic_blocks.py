@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import BRANCHES, Function
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
-__all__ = ["Block", "blocks_of", "flow", "targets_of"]
+__all__ = ["BlockRange", "block_ends", "branch_targets", "control_flow"]
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockRange:
     """A basic block: the number of its instructions, and that of the first one."""
 
     size: int
     first: int
 
 
-def targets_of(function: Function) -> set[str]:
+def branch_targets(function: PtxFunction) -> set[str]:
     """The labels that are branched to."""
     found = {each for labels in function.tables.values() for each in labels}
     for item in function.items:
@@ -29,13 +29,13 @@ def targets_of(function: Function) -> set[str]:
     return found
 
 
-def blocks_of(function: Function, number: int) -> dict[int, Block]:
+def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
     """The basic blocks by the index of the item that ends each: a branch, a call, or a label that is branched to.
 
     ``number`` is that of the function's first instruction.
     """
-    targets = targets_of(function)
-    blocks: dict[int, Block] = {}
+    targets = branch_targets(function)
+    blocks: dict[int, BlockRange] = {}
     first = number
     for i, item in enumerate(function.items):
         if isinstance(item, Instruction):
@@ -44,19 +44,21 @@ def blocks_of(function: Function, number: int) -> dict[int, Block]:
         else:
             ends = item in targets
         if ends and number > first:
-            blocks[i], first = Block(number - first, first), number
+            blocks[i], first = BlockRange(number - first, first), number
         if isinstance(item, Instruction) and item.mnemonic == "ways":  # these are blocks of their own: control.py
             first += sum(map(int, item.operands[3:]))
     return blocks
 
 
-def flow(functions: Sequence[Function]) -> Iterator[tuple[Block, tuple[Instruction, ...], tuple[int, ...]]]:
+def control_flow(
+    functions: Sequence[PtxFunction],
+) -> Iterator[tuple[BlockRange, tuple[Instruction, ...], tuple[int, ...]]]:
     """Each block of a kernel and of the functions that it calls, with its instructions and the blocks that may follow,
     by their numbers in this order. What follows a return is not known.
     """
     counts = (sum(isinstance(item, Instruction) for item in function.items) for function in functions)
     each = [
-        blocks_of(function, first) for function, first in zip(functions, accumulate(counts, initial=0), strict=False)
+        block_ends(function, first) for function, first in zip(functions, accumulate(counts, initial=0), strict=False)
     ]
     starts = [*accumulate(map(len, each), initial=0)]
     entries = {function.name: start for function, start in zip(functions, starts, strict=False)}

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from parity.cases.neighbours import Constants
 from parity.emulator.parse import Instruction
-from parity.footprint.basic_blocks import blocks_of
+from parity.footprint.basic_blocks import basic_blocks
 from parity.model.code_object import CodeObject
 
-__all__ = ["constants_of"]
+__all__ = ["kernel_constants"]
 
 _COMPARE = re.compile(r"(?:[sv]_cmpx?k?_\w*?_|setp?\.[\w.]*\.)(?P<kind>[fius])(?P<bits>16|32|64)")
 _OTHER = re.compile(r"[sv]_(?:mov|movk|sub|add|cmov|min|max|lshr\w*)_|(?:mov|sub|add|selp|min|max|shr)\.")
@@ -23,13 +23,13 @@ MOST = 64
 """Of each kind of numbers; those of comparisons come first."""
 
 
-def constants_of(code: CodeObject, symbols: Iterable[str]) -> Constants:
+def kernel_constants(code: CodeObject, symbols: Iterable[str]) -> Constants:
     """The constants of kernels and of the functions that they call: of comparisons, then those that registers get."""
     whole: dict[int, None] = {}
     real: dict[float, None] = {}
     for compares in (True, False):
         for symbol in symbols:
-            for block in blocks_of(code, symbol):
+            for block in basic_blocks(code, symbol):
                 for instruction in block.instructions:
                     for each in _halves(instruction):
                         _collect(each, compares, whole, real)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import BRANCHES, Function
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
-__all__ = ["Slots", "accesses", "allocated", "graph", "unwritten"]
+__all__ = ["RegisterSlots", "allocate_slots", "control_flow_graph", "maybe_unwritten", "register_accesses"]
 
 _WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is no result.
@@ -22,7 +22,7 @@ _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit"
 
 
 @dataclass(frozen=True)
-class Slots:
+class RegisterSlots:
     """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
 
     ``widths`` are the slots that each takes, 0 for a predicate. ``vectors`` is the number of slots, ``predicates`` that
@@ -37,16 +37,16 @@ class Slots:
     floats: tuple[range, ...]
     unwritten: frozenset[str]
 
-    def moved(self, vectors: int, predicates: int) -> Slots:
+    def moved(self, vectors: int, predicates: int) -> RegisterSlots:
         """The same, behind slots (an even number) and predicates of others."""
         places = {name: place + (vectors if self.widths[name] else predicates) for name, place in self.places.items()}
         floats = tuple(range(each.start + vectors, each.stop + vectors) for each in self.floats)
         return replace(self, places=places, floats=floats)
 
 
-def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
+def allocate_slots(function: PtxFunction, size_of: Callable[[str], int]) -> RegisterSlots:
     """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
-    spans, unwritten = _spans(function)
+    spans, maybe_unwritten = _spans(function)
     # A slot is of one size: else what is one thread's in one type would be another thread's in another. And integers
     # that threads left there would be subnormal numbers to others, which take some processors a hundred times as long.
     files: dict[tuple[int, bool], list[int]] = defaultdict(list)
@@ -67,7 +67,7 @@ def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     widths = {name: _width(size) for name, ((size, _), _) in numbers.items()}
     places = {name: first[file] + number * max(1, widths[name]) for name, (file, number) in numbers.items()}
     floats = tuple(each for (size, is_float), each in slots.items() if is_float and size >= 4)
-    return Slots(places, widths, vectors, len(files[_PREDICATES]), floats, unwritten)
+    return RegisterSlots(places, widths, vectors, len(files[_PREDICATES]), floats, maybe_unwritten)
 
 
 _PREDICATES = 0, False
@@ -78,12 +78,12 @@ def _width(size: int) -> int:
     return {0: 0, 8: 2}.get(size, 1)
 
 
-def unwritten(function: Function) -> frozenset[str]:
+def maybe_unwritten(function: PtxFunction) -> frozenset[str]:
     """The registers that may be read before they are written."""
     return _spans(function)[1]
 
 
-def accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:
+def register_accesses(function: PtxFunction, item: Instruction) -> tuple[list[str], list[str]]:
     """The registers that an instruction writes whatever happens, and those that it reads (or may leave as they are)."""
     known = function.registers
     base = item.mnemonic.partition(".")[0]
@@ -97,12 +97,12 @@ def accesses(function: Function, item: Instruction) -> tuple[list[str], list[str
     return writes, reads
 
 
-def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
+def _spans(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
     """The first and the last item at which each register is live, and those that are live at the beginning."""
     items = function.items
     bit = {name: 1 << i for i, name in enumerate(function.registers)}
-    accessed = [accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
-    starts, following = graph(function)
+    accessed = [register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
+    starts, following = control_flow_graph(function)
     count = len(starts)
     ends = [*starts[1:], len(items)]
     used, defined = [0] * count, [0] * count
@@ -142,11 +142,11 @@ def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[st
                 low = live & -live
                 met(names[low.bit_length() - 1], at)
                 live ^= low
-    unwritten = frozenset(name for name in names if live_in[0] & bit[name])
-    return {name: (begin, end) for name, (begin, end) in spans.items()}, unwritten
+    maybe_unwritten = frozenset(name for name in names if live_in[0] & bit[name])
+    return {name: (begin, end) for name, (begin, end) in spans.items()}, maybe_unwritten
 
 
-def graph(function: Function) -> tuple[list[int], list[list[int]]]:
+def control_flow_graph(function: PtxFunction) -> tuple[list[int], list[list[int]]]:
     """The first item of each basic block, here without calls, and the blocks that may follow it."""
     starts, position = _blocks(function)
     ends = [*starts[1:], len(function.items)]
@@ -154,7 +154,7 @@ def graph(function: Function) -> tuple[list[int], list[list[int]]]:
     return starts, [_following(function, b, starts, ends, position, block_of) for b in range(len(starts))]
 
 
-def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:
+def _blocks(function: PtxFunction) -> tuple[list[int], dict[str, int]]:
     starts, fresh = [0], False
     position: dict[str, int] = {}
     for i, item in enumerate(function.items):
@@ -167,7 +167,7 @@ def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:
 
 
 def _following(
-    function: Function,
+    function: PtxFunction,
     b: int,
     starts: list[int],
     ends: list[int],

@@ -3,9 +3,9 @@
 import pytest
 from ptx_runs import kernel, module
 
-from parity.emulator.ptx import functions_of
+from parity.emulator.ptx import optimized_functions
 from parity.emulator.ptx.parse import size_of
-from parity.emulator.ptx.slots import allocated
+from parity.emulator.ptx.register_slots import allocate_slots
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,6 @@ def test_registers_share_a_slot_if_no_thread_needs_both_and_they_are_of_one_kind
     load = f"ld.global.{kind} {one}, [%x];", f"ld.global.{other} {two}, [%x+8];"
     store = f"st.global.{kind} [%x], {one};", f"st.global.{other} [%x+8], {two};"
     for order, share in (((load[0], store[0], load[1], store[1]), shares), ((*load, *store), False)):
-        (function,) = functions_of(module(kernel(" ".join(order))), "k")
-        places = allocated(function, size_of).places
+        (function,) = optimized_functions(module(kernel(" ".join(order))), "k")
+        places = allocate_slots(function, size_of).places
         assert (places[one] == places[two]) == share

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-__all__ = ["COMPARES", "Row", "row", "table_entries"]
+__all__ = ["COMPARES", "PtxInstructionRow", "instruction_row", "table_entries"]
 
 _SETS = {
     "i16": "u16 s16",
@@ -147,7 +147,7 @@ UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PtxInstructionRow:
     """The semantics of one instruction; ``sources`` and ``result`` are types, ``T`` and ``W`` not filled in."""
 
     modifiers: frozenset[str]
@@ -161,18 +161,18 @@ def _types(text: str) -> list[str]:
 
 
 @functools.cache
-def _rows() -> dict[tuple[str, str], Row]:
-    rows: dict[tuple[str, str], Row] = {}
+def _rows() -> dict[tuple[str, str], PtxInstructionRow]:
+    rows: dict[tuple[str, str], PtxInstructionRow] = {}
     for line in TABLE.strip().splitlines():
         name, types, modifiers, sources, expression = (part.strip() for part in line.split(":", 4))
         result, _, rest = sources.rpartition("=")
         for type_ in _types(types):
             known = frozenset(modifiers.split())
-            rows.setdefault((name, type_), Row(known, result or "T", tuple(rest.split()), expression))
+            rows.setdefault((name, type_), PtxInstructionRow(known, result or "T", tuple(rest.split()), expression))
     return rows
 
 
-def row(name: str, type_: str) -> Row | None:
+def instruction_row(name: str, type_: str) -> PtxInstructionRow | None:
     """The row of an instruction by its name, without modifiers that change a number only, and its type."""
     return _rows().get((name, type_))
 

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.operation import Layout, address_parts
-from parity.emulator.ptx.parse import Function
-from parity.emulator.ptx.slots import accesses
+from parity.emulator.ptx.operation import PtxMemoryLayout, split_address
+from parity.emulator.ptx.parse import PtxFunction
+from parity.emulator.ptx.register_slots import register_accesses
 
-__all__ = ["PURE", "Constant", "constants_of", "of_one_number"]
+__all__ = ["PURE", "UniformRegister", "are_uniform", "block_uniform_registers"]
 
 _WORD = re.compile(r"[%$\w.]+")
 _OF_LAUNCH = re.compile(r"%n(?:tid|ctaid)\.[xyz]$|%(?:dynamic|total)_smem_size$|WARP_SZ$")
@@ -29,7 +29,7 @@ PURE = frozenset((
 
 
 @dataclass(frozen=True)
-class Constant:
+class UniformRegister:
     """``register`` of a function is written by the item of number ``item``; ``of_block`` if each block has its own."""
 
     register: str
@@ -37,10 +37,10 @@ class Constant:
     of_block: bool
 
 
-def constants_of(function: Function, layout: Layout) -> tuple[Constant, ...]:
+def block_uniform_registers(function: PtxFunction, layout: PtxMemoryLayout) -> tuple[UniformRegister, ...]:
     """The constants of a function, each behind those that it is computed from."""
     written = Counter(name for item in function.items for name in _written(function, item))
-    found: dict[str, Constant] = {}
+    found: dict[str, UniformRegister] = {}
     left = [(i, item) for i, item in enumerate(function.items) if isinstance(item, Instruction) and not item.modifiers]
     left = [(i, item) for i, item in left if item.operands and written[item.operands[0]] == 1]
     before = -1
@@ -49,31 +49,33 @@ def constants_of(function: Function, layout: Layout) -> tuple[Constant, ...]:
         for i, item in left:
             name = item.operands[0]
             if name not in found and (of_block := _of_block(function, item, layout, found)) is not None:
-                found[name] = Constant(name, i, of_block)
+                found[name] = UniformRegister(name, i, of_block)
     return tuple(found.values())
 
 
-def _written(function: Function, item: Instruction | str) -> Iterator[str]:
+def _written(function: PtxFunction, item: Instruction | str) -> Iterator[str]:
     if isinstance(item, Instruction):
-        yield from accesses(function, item)[0]
+        yield from register_accesses(function, item)[0]
 
 
-def _of_block(function: Function, item: Instruction, layout: Layout, found: dict[str, Constant]) -> bool | None:
+def _of_block(
+    function: PtxFunction, item: Instruction, layout: PtxMemoryLayout, found: dict[str, UniformRegister]
+) -> bool | None:
     """True if a constant of the block is computed, false if one of the launch; None if none is."""
     base, *words = item.mnemonic.split(".")
     if function.registers[item.operands[0]] in ("pred", "b128"):
         return None
     if base == "ld" and words[0] == "param" and function.entry:
-        return False if address_parts(item.operands[1])[0] in layout.parameters else None
+        return False if split_address(item.operands[1])[0] in layout.parameters else None
     if base not in PURE or "cc" in words:
         return None
-    if not of_one_number(item.operands[1:], found, layout):
+    if not are_uniform(item.operands[1:], found, layout):
         return None
     words = [word for operand in item.operands[1:] for word in _WORD.findall(operand)]
     return any(found[word].of_block if word in found else bool(_OF_BLOCK.match(word)) for word in words)
 
 
-def of_one_number(operands: Sequence[str], registers: Collection[str], layout: Layout) -> bool:
+def are_uniform(operands: Sequence[str], registers: Collection[str], layout: PtxMemoryLayout) -> bool:
     """Whether operands are the same for all threads of a block, if these ``registers`` are."""
     return all(
         word in registers or word[0].isdigit() or _OF_LAUNCH.match(word) or _OF_BLOCK.match(word)

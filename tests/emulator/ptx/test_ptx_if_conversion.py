@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.emulator import pack
-from parity.emulator.ptx import PtxDevice, functions_of
-from parity.emulator.ptx.predicating import predicated
+from parity.emulator.ptx import PtxDevice, optimized_functions
+from parity.emulator.ptx.if_conversion import add_guards
 from parity.model.coverage import Reached
 
 X = np.arange(32, dtype=np.uint32) * 3 % 17
@@ -53,8 +53,8 @@ def rounds(values):
 )  # fmt: skip
 def test_results_and_coverage_of_short_branches(cache, body, expected, ways, reached):
     text = module(kernel(f"ld.global.u32 %r1, [%x]; {body} st.global.u32 [%x], %r1;"))
-    (function,) = functions_of(text, "k")
-    found = [item for item in predicated(function).items if getattr(item, "mnemonic", "") == "ways"]
+    (function,) = optimized_functions(text, "k")
+    found = [item for item in add_guards(function).items if getattr(item, "mnemonic", "") == "ways"]
     assert len(found) == ways
     code = parse_ptx(text, "module", target("sm_90"))
     device = PtxDevice(traced=True, cache=cache)

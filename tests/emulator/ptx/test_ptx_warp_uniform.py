@@ -5,11 +5,11 @@ import pytest
 from ptx_runs import HEAD, kernel, module, run, u32
 
 from parity.emulator import DataRace, MemoryFault
-from parity.emulator.ptx.operation import Layout
-from parity.emulator.ptx.parse import function, functions
-from parity.emulator.ptx.sharing import shared_registers
+from parity.emulator.ptx.operation import PtxMemoryLayout
+from parity.emulator.ptx.parse import function_texts, parse_function
+from parity.emulator.ptx.warp_uniform import warp_uniform_registers
 
-LAYOUT = Layout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
+LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
 LOOP = "mov.u32 %r1, 0; $L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra $L;"
 APART = "mov.u32 %r9, %tid.x; setp.lt.u32 %p9, %r9, 5;"
 
@@ -42,7 +42,7 @@ APART = "mov.u32 %r9, %tid.x; setp.lt.u32 %p9, %r9, 5;"
 def test_shared_registers(body, expected):
     registers = ".reg .pred %p<10>; .reg .b16 %h<9>; .reg .b32 %r<10>; .reg .b64 %d<9>; .reg .f32 %f<9>;"
     text = f"{HEAD} .visible .entry k(.param .u64 k_0) {{ {registers} ld.param.u64 %d0, [k_0]; {body} ret; }}"
-    found = shared_registers(function(functions(text)["k"], {}), ["%d0"], LAYOUT)
+    found = warp_uniform_registers(parse_function(function_texts(text)["k"], {}), ["%d0"], LAYOUT)
     assert found - {"%p0"} == expected
 
 

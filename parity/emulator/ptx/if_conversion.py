@@ -14,11 +14,11 @@ from dataclasses import replace
 from itertools import chain
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.merging import branches
-from parity.emulator.ptx.parse import Function
-from parity.emulator.ptx.slots import accesses
+from parity.emulator.ptx.parse import PtxFunction
+from parity.emulator.ptx.peephole import is_branch
+from parity.emulator.ptx.register_slots import register_accesses
 
-__all__ = ["predicated"]
+__all__ = ["add_guards"]
 
 _MOST = 4
 """The most instructions of one way."""
@@ -29,7 +29,7 @@ _COMPUTES = re.compile(
 _ACCESSES = re.compile(r"(?:ld|st)\.(?:global|shared)\.(?!volatile|relaxed|acquire|release|mmio)|joined$")
 
 
-def predicated(function: Function) -> Function:
+def add_guards(function: PtxFunction) -> PtxFunction:
     """The function, where short ways have the condition of their branch as a guard."""
     return _Guards(function).found()
 
@@ -37,21 +37,21 @@ def predicated(function: Function) -> Function:
 class _Guards:
     """``items`` so far; how often each label is branched to (``entries``) and each register is accessed (``uses``)."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: PtxFunction) -> None:
         self._function = function
         self._registers = dict(function.registers)
         accessed = (self._accessed(item) for item in function.items if isinstance(item, Instruction))
         self._uses = Counter(chain.from_iterable(accessed))
         self._entries = Counter(chain.from_iterable(function.tables.values()))
         for guarded in (False, True):
-            self._entries.update(item.operands[0] for item in function.items if branches(item, guarded=guarded))
+            self._entries.update(item.operands[0] for item in function.items if is_branch(item, guarded=guarded))
         self._items = [item for item in function.items if isinstance(item, Instruction) or self._entries[item]]
 
-    def found(self) -> Function:
+    def found(self) -> PtxFunction:
         i = 0
         while i < len(self._items):
             item = self._items[i]
-            i = self._guarded(i, item) if branches(item, guarded=True) else i + 1
+            i = self._guarded(i, item) if is_branch(item, guarded=True) else i + 1
         return replace(self._function, items=tuple(self._items), registers=self._registers)
 
     def _guarded(self, i: int, branch: Instruction) -> int:
@@ -60,7 +60,7 @@ class _Guards:
         found: list[Instruction | str] = []
         way = self._way(at, memory=False)
         second = self._at(at + len(way))
-        if way and branches(second, guarded=True):  # a || b: to the way that the second one leads over
+        if way and is_branch(second, guarded=True):  # a || b: to the way that the second one leads over
             within = self._at(at + len(way) + 1) == ends and self._entries[ends] == 1
             if not within or not all(self._own(each, [*way, second]) for each in way):
                 return i + 1
@@ -70,7 +70,7 @@ class _Guards:
         ways = [self._way(at)]
         end = at + len(ways[0])
         over = self._at(end)
-        if branches(over, guarded=False) and self._at(end + 1) == ends and self._entries[ends] == 1:
+        if is_branch(over, guarded=False) and self._at(end + 1) == ends and self._entries[ends] == 1:
             ways.append(self._way(end + 2))
             ends, end = over.operands[0], end + 2 + len(ways[1])
         if self._at(end) != ends or not all(ways):
@@ -107,12 +107,12 @@ class _Guards:
         if not _COMPUTES.match(item.mnemonic):
             return False
         within = Counter(chain.from_iterable(map(self._accessed, way)))
-        before = {name for each in way[: way.index(item) + 1] for name in accesses(self._function, each)[1]}
-        written = accesses(self._function, item)[0]
+        before = {name for each in way[: way.index(item) + 1] for name in register_accesses(self._function, each)[1]}
+        written = register_accesses(self._function, item)[0]
         return all(within[name] == self._uses[name] and name not in before for name in written)
 
     def _accessed(self, item: Instruction) -> list[str]:
-        return [*chain(*accesses(self._function, item))]
+        return [*chain(*register_accesses(self._function, item))]
 
     def _at(self, i: int) -> Instruction | str:
         return self._items[i] if i < len(self._items) else ""

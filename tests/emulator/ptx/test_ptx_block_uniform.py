@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from ptx_runs import HEAD, kernel, module, run, u32
 
-from parity.compilers.nvcc import parse_ptx
+from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import DataRace, MemoryFault, pack
+from parity.emulator import DataRace, LaunchOptions, MemoryFault, pack
 from parity.emulator.ptx import PtxDevice
-from parity.emulator.ptx.constants import constants_of
-from parity.emulator.ptx.operation import Layout
-from parity.emulator.ptx.parse import function, functions
+from parity.emulator.ptx.block_uniform import block_uniform_registers
+from parity.emulator.ptx.operation import PtxMemoryLayout
+from parity.emulator.ptx.parse import function_texts, parse_function
 
-LAYOUT = Layout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
+LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ LAYOUT = Layout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
 def test_constants(body, expected):
     registers = ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;"
     text = f"{HEAD} .visible .entry k(.param .u32 k_0) {{ {registers} {body} ret; }}"
-    found = constants_of(function(functions(text)["k"], {}), LAYOUT)
+    found = block_uniform_registers(parse_function(function_texts(text)["k"], {}), LAYOUT)
     assert {each.register: each.of_block for each in found} == expected
 
 
@@ -48,7 +48,7 @@ def test_constants_are_those_of_the_block_and_of_the_launch(cache):
         device.write(buffer, u32(value))
     for buffer, value, block in ((added[0], 10, 96), (added[1], 2000, 96), (added[0], 10, 32)):
         args = pack(code.kernels["k"], [out, buffer])
-        device.launch(code, "k", grid=(3, 1, 1), block=(block, 1, 1), args=args, seed=3)
+        device.launch(code, "k", grid=(3, 1, 1), block=(block, 1, 1), args=args, options=LaunchOptions(seed=3))
         found = device.read(out, size=4 * 3 * block).view(np.uint32)
         assert found.tolist() == [value + i // block for i in range(3 * block)]
 

@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.constants import PURE, of_one_number
-from parity.emulator.ptx.operation import Layout
-from parity.emulator.ptx.parse import Function
-from parity.emulator.ptx.slots import accesses, graph
+from parity.emulator.ptx.block_uniform import PURE, are_uniform
+from parity.emulator.ptx.operation import PtxMemoryLayout
+from parity.emulator.ptx.parse import PtxFunction
+from parity.emulator.ptx.register_slots import control_flow_graph, register_accesses
 
-__all__ = ["shared_registers"]
+__all__ = ["warp_uniform_registers"]
 
 _LOAD = re.compile(r"ldu?\.(?:global\.|shared\.|const\.)?(?:nc\.)?[busf]\d+$")
 _LOGIC = frozenset(("setp", "ways", "selp"))
@@ -30,7 +30,9 @@ _MEMBERS = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1}
 _APART = ("call", "brx")
 
 
-def shared_registers(function: Function, constants: Collection[str], layout: Layout) -> frozenset[str]:
+def warp_uniform_registers(
+    function: PtxFunction, constants: Collection[str], layout: PtxMemoryLayout
+) -> frozenset[str]:
     """The registers of a kernel that its warps have one number in, beside ``constants``, which are its blocks'."""
     return _Sharing(function, constants, layout).found() if function.entry else frozenset()
 
@@ -38,15 +40,15 @@ def shared_registers(function: Function, constants: Collection[str], layout: Lay
 class _Sharing:
     """``_shared`` are the registers and predicates for which nothing speaks against it so far."""
 
-    def __init__(self, function: Function, constants: Collection[str], layout: Layout) -> None:
+    def __init__(self, function: PtxFunction, constants: Collection[str], layout: PtxMemoryLayout) -> None:
         self._function, self._layout, self._constants = function, layout, constants
         self._writes: dict[str, list[int]] = defaultdict(list)
         for i, item in enumerate(function.items):
-            for name in accesses(function, item)[0] if isinstance(item, Instruction) else ():
+            for name in register_accesses(function, item)[0] if isinstance(item, Instruction) else ():
                 self._writes[name].append(i)
         names = self._writes.keys() - {*constants}
         self._shared = {name for name in names if function.registers[name] != "b128"}
-        self._starts, self._following = graph(function)
+        self._starts, self._following = control_flow_graph(function)
 
     def found(self) -> frozenset[str]:
         before = -1
@@ -114,4 +116,4 @@ class _Sharing:
     def _of_shared(self, operands: Sequence[str]) -> bool:
         """Whether all threads have the same values in these operands."""
         texts = [_INSIDE.sub("", each.lstrip("@")) for each in operands]
-        return of_one_number(texts, self._shared | {*self._constants}, self._layout)
+        return are_uniform(texts, self._shared | {*self._constants}, self._layout)

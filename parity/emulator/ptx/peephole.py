@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import TypeGuard
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import BRANCHES, Function, size_of
-from parity.emulator.ptx.slots import accesses, unwritten
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction, size_of
+from parity.emulator.ptx.register_slots import maybe_unwritten, register_accesses
 
-__all__ = ["branches", "joined", "renamed", "straightened"]
+__all__ = ["invert_branches", "is_branch", "join_accesses", "remove_copies"]
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
@@ -27,12 +27,12 @@ _CHANGES = re.compile(
 """Instructions that write memory, or at which a thread waits for others."""
 
 
-def branches(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
+def is_branch(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
     """True for a branch that has a guard, or has none."""
     return isinstance(item, Instruction) and item.mnemonic.startswith("bra") and bool(item.modifiers) == guarded
 
 
-def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+def invert_branches(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
     """The items, where a branch that leads over another one, without a guard, is that one with the other condition.
 
     So threads of both ways wait for each other once less.
@@ -41,8 +41,8 @@ def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str,
     for i, item in enumerate(items):
         before = left[-1] if left else ""
         if (
-            branches(item, guarded=False)
-            and branches(before, guarded=True)
+            is_branch(item, guarded=False)
+            and is_branch(before, guarded=True)
             and items[i + 1 : i + 2] == (before.operands[0],)
         ):
             guard = before.modifiers[0].removeprefix("@")
@@ -53,7 +53,7 @@ def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str,
     return tuple(left)
 
 
-def renamed(function: Function) -> Function:
+def remove_copies(function: PtxFunction) -> PtxFunction:
     """The function without copies of registers, and without loads of what a register has: these have one name then.
 
     Each is written once. What is written before each of its uses has in all of them the value of the last time, and so
@@ -63,8 +63,8 @@ def renamed(function: Function) -> Function:
     if not same:
         return function
     items = [item for item in function.items if isinstance(item, Instruction)]
-    writes = Counter(name for item in items for name in accesses(function, item)[0])
-    early = unwritten(function)
+    writes = Counter(name for item in items for name in register_accesses(function, item)[0])
+    early = maybe_unwritten(function)
     names = {to: of for to, of in same if writes[to] == writes[of] == 1 and early.isdisjoint((to, of))}
 
     def named(match: re.Match[str]) -> str:
@@ -77,14 +77,14 @@ def renamed(function: Function) -> Function:
     for item in function.items:
         if isinstance(item, str):
             left.append(item)
-        elif names.keys().isdisjoint(accesses(function, item)[0]):
+        elif names.keys().isdisjoint(register_accesses(function, item)[0]):
             operands = tuple(_REGISTER.sub(named, text) for text in item.operands)
             modifiers = tuple(_REGISTER.sub(named, text) for text in item.modifiers)
             left.append(replace(item, operands=operands, modifiers=modifiers))
     return replace(function, items=tuple(left))
 
 
-def _copies(function: Function) -> Iterator[tuple[Instruction, str]]:
+def _copies(function: PtxFunction) -> Iterator[tuple[Instruction, str]]:
     """Instructions of which the result is what a register has already, and that register."""
     known = function.registers
     loaded: dict[tuple[str, str], str] = {}
@@ -101,7 +101,7 @@ def _copies(function: Function) -> Iterator[tuple[Instruction, str]]:
             to, of = item.operands
             if {to, of} <= known.keys() and size_of(known[to]) == size_of(known[of]):
                 yield item, of
-        written = accesses(function, item)[0]
+        written = register_accesses(function, item)[0]
         loaded = {key: to for key, to in loaded.items() if not any(name in key[1] for name in written)}
         if item.mnemonic.partition(".")[0] in BRANCHES:
             loaded.clear()
@@ -122,13 +122,13 @@ _Key = tuple[str, str, str | None]
 """The mnemonic, the register of the address, and the line."""
 
 
-def joined(function: Function) -> Function:
+def join_accesses(function: PtxFunction) -> PtxFunction:
     """The function with accesses of neighbouring places as one, ``ld.global.apart.v4.u32``, where the first of them is.
 
     They are of global or of shared memory, of one basic block and one line. Nothing between loads writes memory or
     waits for others, and nothing is between stores. To a GPU that is no vector, as the address need not be a multiple
     of its size, and a fault is that of one of the accesses. Stores stay behind the one that makes them all, as
-    ``joined``, which does nothing: what threads of a warp store by several instructions to one place is a race.
+    ``join_accesses``, which does nothing: what threads of a warp store by several instructions to one place is a race.
     """
     items: list[Instruction | str | None] = list(function.items)
     for _, run in groupby(enumerate(function.items), lambda each: _stored(each[1])):
@@ -145,7 +145,7 @@ def joined(function: Function) -> Function:
         if isinstance(item, str) or _CHANGES.match(item.mnemonic) or item.mnemonic.partition(".")[0] in BRANCHES:
             close([*open_])
             continue
-        writes, reads = accesses(function, item)
+        writes, reads = register_accesses(function, item)
         place = _PLACE.match(item.operands[1]) if _LOADS.match(item.mnemonic) and not item.modifiers else None
         key = (item.mnemonic, place[1], item.source) if place else None
         if key in open_ and not open_[key].met.isdisjoint(writes):
@@ -186,7 +186,7 @@ def _join(items: list[Instruction | str | None], accessed: list[tuple[int, int, 
             at = min(index for _, index, _ in run)
             stores = first.mnemonic.startswith("st")
             for _, index, each in run:
-                items[index] = replace(each, mnemonic="joined", operands=()) if stores else None
+                items[index] = replace(each, mnemonic="join_accesses", operands=()) if stores else None
             head, _, type_ = first.mnemonic.rpartition(".")
             operands = list(first.operands)
             operands[stores] = f"{{{', '.join(each.operands[stores] for _, _, each in run)}}}"

@@ -16,8 +16,8 @@ from parity.errors import UsageError
 from parity.model.code_object import Argument, CodeObject, Kernel
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Fault
-from parity.runners import recording as module
-from parity.runners.recording import RecordedCase, Recording, read_recording, write_recording
+from parity.runners import recording_file as module
+from parity.runners.recording_file import RecordedCase, Recording, read_recording, write_recording
 
 KERNEL = Kernel("uneg_f32", (Argument("n", 0, 8, "by_value"),), 8, 0, 12, 0, 0, 32)
 CODE = CodeObject("unary", "sm_90", "", {"uneg_f32": KERNEL}, "digest")

@@ -1,0 +1,76 @@
+"""Assembles and links AMD listings into code objects.
+
+zig cannot link HIP code itself, so the assembler and ``ld.lld`` are called separately.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from parity.compilers import zig
+from parity.compilers.clang_flags import CODE_OBJECT_FLAGS
+from parity.compilers.errors import CompileError, undefined_error
+from parity.compilers.targets import Target
+from parity.compilers.unit import Unit
+from parity.model.code_object import unqualified
+
+__all__ = ["assemble", "assembly_error", "undefined_functions", "wavefront_option"]
+
+_LINKER = r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n>>> referenced by "
+_UNDEFINED = re.compile(_LINKER + r"(?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?")
+_UNDEFINED_IN_VARIABLE = re.compile(_LINKER + r"[^\n]*:\((?P<variable>[^\n]*)\)")
+"""Matches a reference from a variable: its initial value is the address of a function. It has no line."""
+_ASSEMBLER_ERROR = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
+_INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"
+_LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
+"""Matches a line of a listing that states the file, line and column of the following instructions."""
+
+
+def assemble(listing: Path, output: Path, target: Target) -> None:
+    """Make the loadable HSACO ``output`` of a listing, in 25 ms.
+
+    Raises:
+        CompileError: the assembler or the linker refused it. ``assembly_error`` finds the place in the source.
+    """
+    object_file = output.with_suffix(".o")
+    assembler = ("clang", "-x", "assembler", *CODE_OBJECT_FLAGS, f"-mcpu={target.name}", *wavefront_option(listing))
+    steps: tuple[tuple[str | Path, ...], ...] = (
+        (*assembler, "-c", listing, "-o", object_file),
+        ("ld.lld", "-shared", object_file, "-o", output),
+    )
+    for step in steps:
+        result = zig.run(step)
+        if result.returncode:
+            log = undefined_functions(result.stderr) or f"{step[0]}: {result.stderr}"
+            raise CompileError(listing.stem, target.name, log)
+    object_file.unlink()
+
+
+def assembly_error(error: CompileError, unit: Unit, listing: Path, target: Target) -> CompileError:
+    """Return an error of ``assemble`` at its place in the source, if inline assembly or a variable caused it."""
+    lines = listing.read_text().splitlines()
+    log = [
+        undefined_error(unit.location(unqualified(match["variable"])), match["name"])
+        for match in _UNDEFINED_IN_VARIABLE.finditer(error.log)
+    ]
+    for match in _ASSEMBLER_ERROR.finditer(error.log):
+        at = int(match["line"])
+        marks = (each for each in reversed(lines[: at - 1]) if _INLINE_BEGINS in each or _INLINE_ENDS in each)
+        place = next(filter(None, map(_LINE_TABLE.search, reversed(lines[:at]))), None)
+        if place is None or _INLINE_BEGINS not in next(marks, ""):
+            return error
+        where = f"{place[1]}:{place[2]}:{place[3]}"
+        log.append(f"{where}: error: inline assembly that no AMD GPU has: {lines[at - 1].strip()}")
+    return unit.error(target, "\n".join(dict.fromkeys(log)), 1) if log else error
+
+
+def undefined_functions(log: str) -> str:
+    """Return the linker's errors for undefined functions in the form of a compiler's errors."""
+    found = _UNDEFINED.finditer(log)
+    return "\n".join(undefined_error(f"{match['file']}:{match['line']}:1", match["name"]) for match in found)
+
+
+def wavefront_option(listing: Path) -> tuple[str, ...]:
+    """Return the assembler option for a listing with 64 lanes on a target with 32 lanes by default."""
+    return ("-mwavefrontsize64",) if "\t.amdhsa_wavefront_size32 0\n" in listing.read_text() else ()

@@ -1,0 +1,58 @@
+"""Identifies clang, its headers and the device libraries, for reports and cache keys."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from pathlib import Path
+
+from parity.compilers import zig
+from parity.compilers.accesses import DUMPED
+from parity.compilers.clang_flags import HIP_FLAGS, LIBCPP_SETTINGS
+from parity.compilers.device_library import controls, library_files
+from parity.compilers.headers import available_headers
+from parity.compilers.include import HEADERS
+from parity.compilers.targets import Target
+from parity.platform.cache import digest
+
+__all__ = ["described", "fingerprint"]
+
+
+def described() -> str:
+    """Return the name of the compiler and the version of its headers."""
+    return f"{_compiler_version()}, headers of {available_headers() or 'parity'}"
+
+
+def fingerprint(target: Target) -> str:
+    """Return the digest of everything except the source that affects a compilation. Starts no process.
+
+    Raises:
+        MissingTool: the compiler or the device libraries are not installed.
+    """
+    found = available_headers()
+    return digest(
+        _compiler_version(),
+        " ".join((*HIP_FLAGS, *LIBCPP_SETTINGS, *DUMPED)),
+        target.name,
+        controls(target),
+        found.folder.name if found else "",
+        *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in library_files()),
+        *(
+            f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"
+            for file in sorted(HEADERS.rglob("*"))
+            if file.is_file()
+        ),
+    )
+
+
+def _compiler_version() -> str:
+    binary = zig.zig()
+    try:
+        return f"ziglang {importlib.metadata.version('ziglang')}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"zig {binary} {binary.stat().st_size}"
+
+
+@functools.cache
+def _file_digest(file: Path, modified: int) -> str:
+    return digest(file.read_bytes())

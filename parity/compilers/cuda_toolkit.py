@@ -1,0 +1,197 @@
+"""Finds nvcc, CUDA's headers, and the host compiler that nvcc needs to read sources.
+
+Where g++ is not installed, clang from the ``ziglang`` wheel serves as the host compiler, with the headers it ships.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from parity.compilers import zig
+from parity.compilers.rocm import VARIABLE, WHEELS
+from parity.errors import MissingTool, ParityError
+from parity.platform.cache import Cache, default_root, digest
+
+__all__ = [
+    "INSTALL", "described", "headers", "host_compiler_options", "host_version", "located", "nvcc", "nvcc_version",
+    "wheel_versions",
+]  # fmt: skip
+
+INSTALL = "python -m pip install 'parity-harness[nvcc]'"
+"""The command that installs nvcc and nvdisasm, without a GPU and without root."""
+
+_GLIBC = "2.43"
+"""The version of zig's glibc headers. CUDA's headers declare ``rsqrt`` and the like as glibc does."""
+
+_SUPPORTS_CLANG = (13, 4)
+"""The oldest nvcc that accepts clang 22 as the host compiler (``crt/host_config.h``)."""
+
+_DEFAULT = Path("/usr/local/cuda/bin/nvcc")
+_ZIG_WRAPPER = "clang++"
+_WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
+_INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A place where nvcc may be, and why parity looks there."""
+
+    path: Path
+    reason: str
+
+
+def nvcc() -> Path:
+    """Return the compiler on PATH, below ``$CUDA_HOME`` or ``/usr/local/cuda``, or in NVIDIA's wheel.
+
+    With ``--toolchain wheels``, only the wheel counts.
+
+    Raises:
+        MissingTool: it is not installed.
+    """
+    return _find().path
+
+
+def located() -> str:
+    """Return the version of nvcc, its path, and the reason for choosing it.
+
+    Raises:
+        MissingTool: it is not installed.
+    """
+    found = _find()
+    return f"{_release(found.path)}, {found.path} ({found.reason})"
+
+
+def headers() -> Path:
+    """Return the folder of the CUDA headers that nvcc uses.
+
+    Raises:
+        MissingTool: nvcc is not installed.
+        ParityError: nvcc does not report the folder.
+    """
+    return _headers(nvcc())
+
+
+def nvcc_version() -> str:
+    """Return the output of ``nvcc --version``.
+
+    Raises:
+        MissingTool: nvcc is not installed.
+    """
+    return _version(nvcc())
+
+
+def described() -> str:
+    """Return the name and the major and minor version of nvcc."""
+    return f"nvcc {'.'.join(_release(nvcc()).split('.')[:2])}".strip()
+
+
+def host_compiler_options(flags: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the flags that name a host compiler, unless ``flags`` do or nvcc finds one itself.
+
+    Raises:
+        MissingTool: no usable host compiler is installed.
+    """
+    chosen = any(flag.startswith(("-ccbin", "--compiler-bindir")) for flag in flags)
+    if chosen or os.environ.get("NVCC_CCBIN") or _gcc():
+        return ()
+    what = "a C++ compiler, by which nvcc reads sources"
+    if tuple(int(part) for part in _release(nvcc()).split(".") if part) < _SUPPORTS_CLANG:
+        where = f"g++ on PATH, $NVCC_CCBIN; {described()} does not know ziglang's"
+        raise MissingTool(what, where, "apt-get install g++")
+    try:
+        compiler = zig.zig()
+    except MissingTool as error:
+        where = "g++ on PATH, $NVCC_CCBIN, the Python package ziglang"
+        raise MissingTool(what, where, "apt-get install g++, or python -m pip install 'ziglang==0.17.*'") from error
+    # nvcc chooses the options of a compiler by its name, hence a script with clang's.
+    text = f'#!/bin/sh\nexec {shlex.quote(str(compiler))} c++ -target {platform.machine()}-linux-gnu.{_GLIBC} "$@"\n'
+
+    def write(folder: Path) -> None:
+        (folder / _ZIG_WRAPPER).write_text(text)
+        (folder / _ZIG_WRAPPER).chmod(0o755)
+
+    folder, _ = Cache(default_root() / "host-compiler").get(digest(text), write)
+    return "-ccbin", str(folder / _ZIG_WRAPPER)
+
+
+def host_version() -> str:
+    """Return the version of the host compiler, whose headers affect the code; empty if there is none."""
+    if found := _gcc():
+        return _version(Path(found))
+    with contextlib.suppress(MissingTool):  # flags may name another one
+        return zig.version()
+    return ""
+
+
+@functools.cache
+def wheel_versions() -> str:
+    """Return the versions of NVIDIA's wheels. A wheel can be replaced without a change of nvcc's version."""
+    found = []
+    for name in _WHEELS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    return " ".join(found)
+
+
+def _find() -> _Candidate:
+    by_wheels = os.environ.get(VARIABLE) == WHEELS
+    for place in _wheels() if by_wheels else _places():
+        if place.path.is_file() and os.access(place.path, os.X_OK):
+            return place
+    package = "the Python package nvidia-cuda-nvcc"
+    if by_wheels:
+        raise MissingTool("nvcc", f"{package} alone, because {VARIABLE} is {WHEELS}", INSTALL)
+    looked = f"PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, {package}"
+    raise MissingTool("nvcc", looked, f"{INSTALL}, or the CUDA toolkit")
+
+
+def _places() -> Iterator[_Candidate]:
+    if found := shutil.which("nvcc"):
+        yield _Candidate(Path(found), "on PATH")
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield _Candidate(Path(root, "bin", "nvcc"), f"by ${variable}")
+    yield _Candidate(_DEFAULT, "where CUDA is installed by default")
+    yield from _wheels()
+
+
+def _wheels() -> Iterator[_Candidate]:
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True):
+            yield _Candidate(path, "of the Python package nvidia-cuda-nvcc")
+
+
+def _gcc() -> str | None:
+    """Return the compiler that nvcc uses by default. gcc without g++ lacks the C++ headers."""
+    return shutil.which("gcc") and shutil.which("g++")
+
+
+def _release(path: Path) -> str:
+    """Return the version of an nvcc as ``13.5.37``, or an empty string."""
+    match = re.search(r"release ([\d.]+)(?:, V([\d.]+))?", _version(path))
+    return (match[2] or match[1]) if match else ""
+
+
+@functools.cache
+def _headers(path: Path) -> Path:
+    output = zig.completed([path, "--dryrun", "-E", "-x", "cu", os.devnull]).stderr
+    if match := _INCLUDES.search(output):
+        return Path(match[1]).resolve()
+    raise ParityError(f"{path} --dryrun does not say where CUDA's headers are:\n{output.strip()[:500]}")
+
+
+@functools.cache
+def _version(path: Path) -> str:
+    return zig.completed([path, "--version"]).stdout

@@ -1,0 +1,21 @@
+"""Findings: places in a source that need a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place in a source that needs a person, and what to do about it. Lines and columns start at 1."""
+
+    name: str
+    file: str
+    line: int
+    column: int
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.name}: {self.advice}"

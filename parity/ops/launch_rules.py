@@ -1,0 +1,90 @@
+"""Launch rules: how a declaration states grid, block and dynamic shared memory, and how a rule becomes a ``Grid``."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from parity.dsl.arguments import ArgumentSpec, parse_argument
+from parity.dsl.expression import Scope, expression, whole
+from parity.dsl.shapes import ShapeMismatch, words
+from parity.errors import UsageError
+from parity.model.launch import BLOCK, BLOCKS, Grid
+
+__all__ = ["LaunchRule", "Number", "Step"]
+
+V = TypeVar("V")
+
+Number = str | int | Callable[[V], int]
+"""An expression, a number, or a function of the case view (the parameter of this alias)."""
+
+
+@dataclass(frozen=True)
+class LaunchRule:
+    """Expressions for the blocks along one to three dims, the threads of a block, and bytes of dynamic shared memory.
+
+    ``function`` maps a case view to a ``Grid`` and replaces the expressions.
+    """
+
+    grid: str | int = ""
+    block: str | int = BLOCK
+    shared: str | int = 0
+    function: Callable[..., Grid] | None = None
+
+    def evaluate(self, scope: Scope, *, blocks: int | None = None, threads: int | None = None) -> Grid:
+        """Evaluate the expressions. ``blocks`` and ``threads`` (per block) override the rule, where a case gives them.
+
+        Raises:
+            UsageError: an expression has no value, or no device can launch the result.
+        """
+        block = (threads, 1, 1) if threads else _dims(self.block, scope)
+        scope = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
+        shared = whole(expression(str(self.shared))(scope), str(self.shared))
+        # The host of an elementwise kernel launches at least one block.
+        grid = (blocks, 1, 1) if blocks else _dims(self.grid or "max(1, ceil(numel/threads))", scope)
+        return Grid(grid, block, shared)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel that the op launches after its first kernel, on the same buffers.
+
+    The fields have the same meaning as the fields of ``Op`` with these names.
+    """
+
+    kernel: str
+    args: str
+    grid: str | int = ""
+    block: str | int = BLOCK
+    shared: str | int = 0
+    launch: Callable[..., Grid] | None = None
+
+    @functools.cached_property
+    def arguments(self) -> tuple[ArgumentSpec, ...]:
+        """The parsed arguments."""
+        return tuple(map(parse_argument, words(self.args)))
+
+    @property
+    def rule(self) -> LaunchRule:
+        """The launch rule."""
+        return LaunchRule(self.grid, self.block, self.shared, self.launch)
+
+
+def _dims(rule: str | int, scope: Scope) -> tuple[int, int, int]:
+    """Evaluate the expression of a grid or block; missing dims are 1."""
+    value = expression(str(rule))(scope)
+    dims = value if isinstance(value, tuple) else (value,)
+    if not 1 <= len(dims) <= 3:
+        raise UsageError(f"{rule!r} has {len(dims)} dims; a grid and a block have one to three")
+    x, y, z = (*(whole(n, str(rule)) for n in dims), 1, 1)[:3]
+    if min(x, y, z) < 1 or max(y, z) > BLOCKS:
+        limit = (
+            "a launch needs 1 or more along every dim"
+            if min(x, y, z) < 1
+            else f"a grid has at most {BLOCKS} blocks along its second and third dim"
+        )
+        raise ShapeMismatch(f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: {limit}")
+    return x, y, z

@@ -1,0 +1,68 @@
+"""Advice for errors of a compiler: what a name is in HIP, and what a source has to change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from parity.compilers.diagnostics import ATTRIBUTES, Diagnostic
+from parity.compilers.headers import available_headers
+from parity.compilers.include import STUBS
+from parity.porting.hipify import table
+from parity.porting.stubs import library_of, needed_for
+
+__all__ = ["general_advice"]
+
+_MISSING_NAME = re.compile(
+    r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
+)
+_MISSING_HEADER = 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
+
+
+def general_advice(error: Diagnostic) -> str:
+    """Return what to do about an error whatever the project is, or an empty string."""
+    names = error.names
+    if by_name := _advice_for_name(error):
+        return by_name
+    if "use of overloaded operator" in error.text and "HIP_vector_type" in error.text:
+        return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
+    if "__shared__" in error.text and "cannot be 'extern'" in error.text:
+        return "clang takes no length of it that is fixed; leave the first out: extern __shared__ float name[][32]"
+    if ATTRIBUTES.search(error.text):
+        return (
+            "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
+        )
+    if "no matching constructor" in error.text and error.host_only:
+        return "those that it has are of the host; one has to be __device__ as well"
+    if not names:
+        return _MISSING_HEADER if error.missing_header else ""
+    if library := _host_only_stub(error):
+        return f"{library} is here for host code only; on the device it needs the real one"
+    if any(names[0] == rule.hip for rules in table() for rule in rules.values()):
+        return f"the headers of {available_headers() or 'parity'} do not have it, those of an installed ROCm may"
+    if error.missing_header:
+        return _MISSING_HEADER
+    if "undeclared identifier" in error.text and names[0].isupper():
+        return f'if the project is built with -D{names[0]}=..., say so: flags = ["-D{names[0]}=..."] in [tool.parity]'
+    return ""
+
+
+def _advice_for_name(error: Diagnostic) -> str:
+    """Return the advice for the first quoted name that hipify's table or the list of libraries knows."""
+    names, headers = table()
+    for name in error.names:
+        rule = names.get(name) or headers.get(name)
+        if rule and (rule.note or rule.hip):
+            return rule.note or f"HIP has {rule.hip}"
+        if (needed := needed_for(name)) and _MISSING_NAME.search(error.text):
+            return needed
+    return ""
+
+
+def _host_only_stub(error: Diagnostic) -> str:
+    """Return the library whose stub declares the called function for the host only, or an empty string."""
+    if "__host__ function" in error.text or "no matching function" in error.text:
+        for file in map(Path, error.host_only):
+            if STUBS in file.parents and (library := library_of(file.relative_to(STUBS).as_posix())):
+                return library
+    return ""

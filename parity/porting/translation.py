@@ -1,0 +1,48 @@
+"""What became of a source on its way to a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from parity.model.finding import Finding
+from parity.porting.host_code import LeftOut
+
+__all__ = ["Translation"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The changes to the source of a module before it was compiled.
+
+    Attributes:
+        ported: The sources were HIP already.
+        replaced: How often each CUDA name was translated.
+        unmapped: Names that hipify could not translate.
+        hazards: Code that hipify translated or kept, and that means something different on AMD GPUs.
+        branches: What the conditions on CUDA's macros mean for AMD.
+        spelled_out: Lines that the helpful style translates differently from the literal style.
+        left_out: Host code that was removed because it does not compile here.
+        empty_headers: Missing headers that empty ones replace.
+        stubs: Missing headers that stubs replace, see ``stubs.py``.
+        around: Folders of the project in which headers were found although no setting names them.
+        made: Headers that the project's build generates, each with its template and the switches that are on.
+        needs: Names that parity's compatibility headers supply.
+        defects: Names whose function in AMD's headers is known to be wrong.
+        brought: Lines that replace what missing headers would have declared.
+    """
+
+    ported: bool = False
+    replaced: Mapping[str, int] | None = None
+    unmapped: tuple[Finding, ...] = ()
+    hazards: tuple[Finding, ...] = ()
+    branches: tuple[Finding, ...] = ()
+    spelled_out: tuple[Finding, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    empty_headers: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+    made: tuple[Finding, ...] = ()
+    needs: tuple[Finding, ...] = ()
+    defects: tuple[Finding, ...] = ()
+    brought: tuple[str, ...] = ()

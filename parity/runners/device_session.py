@@ -1,0 +1,197 @@
+"""A session on an emulated device: executes launches, and repeats them to find results that are undefined."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from parity.build.module_store import MissingKernel
+from parity.emulator import (
+    REGISTER_FILL,
+    ApproximateResults,
+    Device,
+    KernelFault,
+    Refused,
+    UnknownInstruction,
+    place,
+)
+from parity.emulator.parse import Instruction
+from parity.errors import ParityError, ResourceExhausted
+from parity.model.code_object import CodeObject, name_of
+from parity.model.coverage import Point
+from parity.model.launch import Buffer, Fault, Launch, Outcome
+from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
+
+__all__ = ["DeviceSession", "chosen_results"]
+
+ORDERS = 4
+"""Number of wavefront orders in which a failing launch runs again."""
+
+Array = np.ndarray[Any, Any]
+
+_INVERTED_FILL = ~REGISTER_FILL & 0xFFFFFFFF
+
+
+def chosen_results(launch: Launch) -> ApproximateResults:
+    """Choose the results of approximate instructions in a launch.
+
+    Half of all launches get the results that gfx1100 computes. The other half draws them from the range that AMD's
+    manual allows, so that a pass holds for every GPU that complies with the manual. The choice does not depend on the
+    kernel's symbol, which is only known with a code object.
+    """
+    shape = f"{launch.grid} {launch.block} {launch.shared_bytes} {' '.join(map(str, launch.args))}"
+    return ApproximateResults.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else ApproximateResults.GFX1100
+
+
+class DeviceSession:
+    """One emulated device. Every launch finds it empty and leaves it empty."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._executor = LaunchExecutor(device)
+        self.modules = self._executor.modules
+
+    def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
+        """Translate and compile kernels. ``execute`` reports a kernel that cannot be translated."""
+        try:
+            self._device.prepare(code, kernels, workers=1)
+        except (UnknownInstruction, Refused):
+            for kernel in kernels:
+                try:
+                    self._device.prepare(code, [kernel], workers=1)
+                except (UnknownInstruction, Refused):
+                    continue
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """Run one launch. Errors of the kernel, and features that are not emulated, are faults of the outcome."""
+        return self._execute(EmulatedLaunch(code, launch, buffers, chosen_results(launch)))
+
+    def _execute(self, request: EmulatedLaunch, *, check_defined: bool = True) -> Outcome:
+        """Run one launch; with ``check_defined`` repeat it if its result may depend on undefined values."""
+        executor = self._executor
+        fault, stats, reached = None, None, None
+        try:
+            stats = executor.run(request)
+            reached = executor.take_reached(request)
+        except KernelFault as error:
+            fault, reached = Fault(error.kind, str(error)), executor.take_reached(request)
+        except UnknownInstruction as error:
+            fault = Fault("unknown instruction", str(error))
+        except MissingKernel as error:
+            fault = Fault("missing kernel", str(error))
+        except ResourceExhausted:
+            raise
+        except ParityError as error:
+            fault = Fault("error", str(error))
+        printed = self._device.take_printed()
+        results, kernels = request.results, (each.kernel for each in request.launch.sequence)
+        is_drawn = results and any(self._device.is_approximate(request.code, kernel) for kernel in kernels)
+        outcome = Outcome(
+            executor.read_buffers(request.buffers),
+            fault,
+            stats.instructions if stats else None,
+            printed,
+            drawn=str(results) if is_drawn else "",
+            reached=reached,
+        )
+        if check_defined and stats and stats.lacking:
+            outcome = replace(outcome, fault=self._undefined_value(request, outcome, stats.lacking))
+        if check_defined and executor.changed_variables and outcome.fault is None:
+            outcome = replace(outcome, fault=self._earlier_launch(request, outcome))
+        return outcome
+
+    def _undefined_value(self, request: EmulatedLaunch, outcome: Outcome, instruction: Instruction) -> Fault | None:
+        """A fault if the outcome changes with the values of threads that do not take part in an exchange."""
+        try:
+            self._executor.run(replace(request, register_fill=_INVERTED_FILL))
+            other = self._executor.read_buffers(request.buffers)
+        except ParityError:  # a fault is a different outcome, too
+            other = {}
+        finally:
+            self._executor.discard(request)
+        differ = _different_buffers(outcome.buffers, other)
+        message = (
+            f"what is left in {', '.join(differ)} depends on an undefined value: a thread has that of one which takes "
+            f"no part in the exchange, or which the block does not have, in {instruction.text} ({place(instruction)})"
+        )
+        return Fault("undefined value", message) if differ else None
+
+    def _earlier_launch(self, request: EmulatedLaunch, outcome: Outcome) -> Fault | None:
+        """A fault if the outcome changes when an earlier launch has left its values in variables.
+
+        The earlier launch gets different floating-point inputs, so that it leaves different values. If the kernel
+        cannot take them, it gets the same inputs.
+        """
+        names = ", ".join(name_of(name) for name in self._executor.changed_variables)
+        prefix = f"a launch changes {names}, and after another launch this one "
+        other = {name: _other_input(buffer) for name, buffer in request.buffers.items()}
+        try:
+            try:
+                self._executor.run(replace(request, buffers=other))
+            except ParityError:
+                self._executor.run(request)
+            self._executor.run(replace(request, keep_variables=True))
+            after = self._executor.read_buffers(request.buffers)
+            differ = _different_buffers(outcome.buffers, after)
+            message = f"{prefix}leaves other values in {', '.join(differ)}"
+            remedy = "; what the host writes there before each launch is declared in symbols="
+            return Fault("earlier launch", message + remedy) if differ else None
+        except KernelFault as error:
+            return Fault("earlier launch", f"{prefix}has a fault: {error}")
+        finally:
+            self._executor.discard(request)
+
+    def points(self, code: CodeObject, kernels: Iterable[str]) -> tuple[tuple[Point, ...], ...]:
+        """Implement ``SupportsCoverage.points``."""
+        return tuple(self._device.points(code, kernel) for kernel in kernels)
+
+    def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
+        """Find out whether the result depends on unwritten registers or on the order of wavefronts, and whether lanes
+        of both halves of a wavefront of 64 exchange values.
+        """
+        request = EmulatedLaunch(code, launch, buffers, chosen_results(launch))
+        notes = []
+        try:
+            for note in self._findings(request):
+                notes.append(note)
+        except ParityError as error:
+            notes.append(f"in another order: {error}")
+        finally:
+            self._executor.discard(request)
+        return tuple(notes)
+
+    def _findings(self, request: EmulatedLaunch) -> Iterator[str]:
+        def collect() -> dict[str, bytes]:
+            return {name: array.tobytes() for name, array in self._executor.read_buffers(request.buffers).items()}
+
+        def differs(changed: EmulatedLaunch) -> bool:
+            self._executor.run(changed)
+            return collect() != usual
+
+        crossing = self._executor.run(request).crossing
+        usual = collect()
+        if differs(replace(request, register_fill=_INVERTED_FILL)):
+            for step, each in enumerate(request.launch.sequence):
+                for number, (name, first) in enumerate(self._device.registers(request.code, each.kernel).items()):
+                    if differs(replace(request, inverted=(step, number))):
+                        yield f"never-written read: register {name}, first met in {first.text} ({place(first)})"
+        if any(differs(replace(request, seed=seed)) for seed in range(ORDERS)):
+            yield "depends on the order in which wavefronts run"
+        if crossing:
+            yield f"values cross lanes 31 and 32 of a wavefront at {crossing}"
+
+
+def _different_buffers(one: Mapping[str, Array], other: Mapping[str, Array]) -> list[str]:
+    return [name for name in one if name not in other or one[name].tobytes() != other[name].tobytes()]
+
+
+def _other_input(buffer: Buffer) -> Buffer:
+    """A floating-point input with other values, from 0.5 to 1.5, which any op accepts; any other buffer unchanged."""
+    if buffer.writable or not buffer.dtype.is_float:
+        return buffer
+    numbers = 0.5 + np.arange(len(buffer.data)) % 1024 / 1024
+    return replace(buffer, data=numbers.astype(buffer.data.dtype))

@@ -1,0 +1,164 @@
+"""Executes single launches on an emulated device: places the buffers, runs the kernels, reads the buffers back."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.build.module_store import ModuleStore
+from parity.emulator import (
+    REGISTER_FILL,
+    Allocation,
+    ApproximateResults,
+    Device,
+    LaunchOptions,
+    LaunchStats,
+    MemoryFault,
+    pack,
+    together,
+)
+from parity.errors import UsageError
+from parity.model.code_object import CodeObject
+from parity.model.coverage import Reached, joined
+from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
+from parity.runners.base import argument_mismatch
+
+__all__ = ["EmulatedLaunch", "LaunchExecutor", "launch_seed"]
+
+
+def launch_seed(launch: Launch) -> int:
+    """The seed of a launch, which depends on the launch alone: never 0, which would be the natural order."""
+    return zlib.crc32(str(launch).encode()) | 1
+
+
+@dataclass(frozen=True)
+class EmulatedLaunch:
+    """A launch with every choice that the emulator leaves open.
+
+    ``seed`` and ``draw`` are those of ``LaunchOptions``; by default they depend on the launch alone, so that every run
+    repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
+    ``Device.registers``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of the
+    code object hold what the previous launch left in them.
+    """
+
+    code: CodeObject
+    launch: Launch
+    buffers: Mapping[str, Buffer]
+    results: ApproximateResults = ApproximateResults.NEAREST
+    seed: int | None = None
+    draw: int | None = None
+    register_fill: int = REGISTER_FILL
+    inverted: tuple[int, int] | None = None
+    keep_variables: bool = False
+
+    def options(self, step: int) -> LaunchOptions:
+        """The options for one step of the launch sequence."""
+        default = launch_seed(self.launch)
+        return LaunchOptions(
+            default if self.seed is None else self.seed,
+            self.register_fill,
+            self.inverted[1] if self.inverted and self.inverted[0] == step else None,
+            self.results,
+            default if self.draw is None else self.draw,
+        )
+
+
+class LaunchExecutor:
+    """Runs launches on one emulated device, one at a time.
+
+    ``changed_variables`` are the symbols of the variables that the last launch changed.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
+        self.changed_variables: tuple[str, ...] = ()
+        self._allocations: dict[str, Allocation] = {}
+
+    def run(self, request: EmulatedLaunch) -> LaunchStats:
+        """Run the kernels of a launch one after the other. The buffers stay on the device until ``read_buffers``.
+
+        Read-only buffers are write-protected at first. If a kernel writes out of bounds, the write may have hit one of
+        them, so the launch runs again without the protection, and the write shows as a changed input.
+        """
+        try:
+            return self._run(request, protect_inputs=not request.keep_variables)
+        except MemoryFault as error:
+            if request.keep_variables or error.kind != "out-of-bounds write":
+                raise
+        return self._run(request, protect_inputs=False)
+
+    def _run(self, request: EmulatedLaunch, *, protect_inputs: bool) -> LaunchStats:
+        device, code, launch = self.device, request.code, request.launch
+        self.changed_variables = ()
+        device.reset()
+        if not request.keep_variables:
+            device.restore(code)
+        self._allocations.clear()
+        for each in launch.sequence:
+            if problem := argument_mismatch(self.modules.function(code, each.kernel), each):
+                raise UsageError(f"{problem}; the op declares {each}")
+        self._write_buffers(request.buffers, protect_inputs)
+        for name, contents in launch.constants.items():
+            device.write_symbol(code, name, contents)
+        before = device.variables(code)
+        stats = [
+            device.launch(
+                code,
+                each.kernel,
+                grid=each.grid,
+                block=each.block,
+                args=self._arguments(request, each),
+                shared_bytes=each.shared_bytes,
+                options=request.options(step),
+            )
+            for step, each in enumerate(launch.sequence)
+        ]
+        after = device.variables(code)
+        self.changed_variables = tuple(name for name, content in after.items() if content != before[name])
+        return stats[0] if len(stats) == 1 else together(stats)
+
+    def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool) -> None:
+        for name, buffer in buffers.items():
+            self._allocations[name] = self.device.allocate(buffer.data.nbytes, name)
+            defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
+            constant = protect_inputs and not buffer.writable
+            self.device.write(self._allocations[name], buffer.data, defined=defined, constant=constant)
+
+    def _arguments(self, request: EmulatedLaunch, launch: Launch) -> bytes:
+        def address(pointer: Pointer) -> int:
+            if pointer.buffer is None:
+                return 0
+            itemsize = request.buffers[pointer.buffer].dtype.itemsize
+            return self._allocations[pointer.buffer].address + pointer.offset * itemsize
+
+        def value(arg: Pointer | Scalar | Struct) -> int | bytes:
+            return address(arg) if isinstance(arg, Pointer) else argument_bytes(arg, address)
+
+        return pack(request.code.kernels[launch.kernel], list(map(value, launch.args)))
+
+    def read_buffers(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the contents of all buffers and free their memory."""
+        try:
+            return {
+                name: self.device.read(allocation).view(buffers[name].dtype.numpy)
+                for name, allocation in self._allocations.items()
+            }
+        finally:
+            self.device.reset()
+            self._allocations.clear()
+
+    def take_reached(self, request: EmulatedLaunch) -> Reached | None:
+        """The code that the kernels of a launch reached since the last call; None if nothing was noted."""
+        kernels = dict.fromkeys(each.kernel for each in request.launch.sequence)
+        found = joined(self.device.take_reached(request.code, kernel) for kernel in kernels)
+        return found if found and found.blocks else None
+
+    def discard(self, request: EmulatedLaunch) -> None:
+        """Drop everything that extra executions of a launch left, so that no case gets their coverage."""
+        self.device.reset()
+        self.take_reached(request)
