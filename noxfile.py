@@ -1,4 +1,4 @@
-"""The chores of parity, one session each: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
+"""Development sessions: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
 
 import csv
 import os
@@ -12,18 +12,18 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["tests", "lint", "typecheck"]
 nox.options.reuse_existing_virtualenvs = True
 
-# The values that CUDA gave on an H200, beside AMD code on this CPU.
+# CUDA's values recorded on an H200, and AMD code emulated on this CPU.
 RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
 with Path(__file__).parent.joinpath("parity", "compilers", "targets.csv").open() as table:
-    TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD's
-# What executes, and the extra that installs what it needs.
+    TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD targets
+# Runners, and the extras that install what they need.
 EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda,nvcc]", "rocm": "[emulated,rocm]"}
 OUTPUT = Path("parity-out")
 
 
 @nox.session
 def matrix(session: nox.Session) -> None:
-    """Print the matrix: kernels down; CUDA as recorded, and AMD on the CPU, across (arguments: those of parity run)."""
+    """Print the matrix: recorded CUDA values and emulated AMD targets (arguments: options of parity run)."""
     session.install("-e", ".[emulated]")
     session.env["PARITY_COMMAND"] = "nox -s matrix --"
     chosen = any(argument.startswith("--runner") for argument in session.posargs)
@@ -33,7 +33,7 @@ def matrix(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("target", TARGETS)
 def parity(session: nox.Session, target: str) -> None:
-    """Run the suite on the CPU for one AMD target; reports in parity-out/TARGET (arguments: those of parity run)."""
+    """Run the suite on the CPU for one AMD target; reports in parity-out/TARGET (arguments: options of parity run)."""
     session.install("-e", ".[emulated]")
     session.env["PARITY_COMMAND"] = "nox -s matrix --"
     session.run("parity", "run", "--target", target, "--output", str(OUTPUT / target), *session.posargs)
@@ -41,7 +41,7 @@ def parity(session: nox.Session, target: str) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Show the runs of all targets in parity-out/ as one, in its report.html (arguments: those of parity report)."""
+    """Combine the runs of all targets in parity-out/ into one report.html (arguments: options of parity report)."""
     session.install("-e", ".")
     runs = [str(path.parent) for path in sorted(OUTPUT.glob("*/record.jsonl"))]
     if not runs:
@@ -52,7 +52,7 @@ def report(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("runner", list(EXTRAS))
 def record(session: nox.Session, runner: str) -> None:
-    """Record what a device computes in parity-out/RUNNER.zip, and judge it (arguments: those of parity record)."""
+    """Record a device's results in parity-out/RUNNER.zip and judge them (arguments: as for parity record)."""
     session.install("-e", f".{EXTRAS[runner]}")
     file = OUTPUT / f"{runner}.zip"
     session.run("parity", "record", "--runner", runner, "--output", str(file), *session.posargs)
@@ -76,58 +76,61 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test parity itself (arguments: those of pytest; --thorough runs what takes long, too)."""
+    """Test parity itself (arguments: options of pytest; --thorough also runs slow tests)."""
     session.install("-e", ".[emulated,nvcc]", "--group", "test")
-    # One process more than cores: tests wait for workers and compilers, and the last file is one process's alone.
+    # One process more than cores: tests wait for workers and compilers, and one process runs the last file alone.
     session.run("pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and formatting with ruff, workflow and action of GitHub against their schemas, and the Dockerfile."""
+    """Check style, formatting, prose, the schemas of GitHub and GitLab files, and the Dockerfile."""
     session.install("--group", "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    session.run("python", "tests/check_prose.py")
     templates = Path("parity", "template", "ci")
     workflows = map(str, (*sorted(Path(".github", "workflows").glob("*.yml")), templates / "github.yml"))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     actions = map(str, sorted(Path(".github", "actions").glob("*/action.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
+    forms = sorted(Path(".github", "ISSUE_TEMPLATE").glob("[!c]*.yml"))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *map(str, forms))
     session.run("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(templates / "gitlab.yml"))
     session.run("hadolint", "Dockerfile")
 
 
 @nox.session
 def typecheck(session: nox.Session) -> None:
-    """Check the types of parity with mypy."""
+    """Check types with mypy."""
     session.install("-e", ".", "--group", "typecheck")
     session.run("mypy")
 
 
 @nox.session
 def schema(session: nox.Session) -> None:
-    """Write the JSON Schemas of what parity writes to docs/schema."""
+    """Write the JSON Schemas of matrix.json and record.jsonl to docs/schema."""
     session.install("-e", ".")
     session.run("python", "-m", "parity.report.schema", "docs/schema")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation in site/; a broken link or anchor is an error (arguments: those of mkdocs; serve)."""
+    """Build the documentation in site/; a broken link is an error (arguments: options of mkdocs, such as serve)."""
     session.install("-e", ".", "--group", "docs")
-    session.env["NO_MKDOCS_2_WARNING"] = "1"  # the end of life of the theme, printed at every build
+    session.env["NO_MKDOCS_2_WARNING"] = "1"  # hide the theme's end-of-life notice
     session.run("mkdocs", *(session.posargs or ("build",)))
 
 
 @nox.session
 def vendor(session: nox.Session) -> None:
-    """Fetch the libraries of report.html from npm anew, as vendor.csv names them, and write their digests there."""
+    """Download the libraries of report.html from npm, as vendor.csv lists them, and update their digests."""
     session.run("python", "-m", "benchmarks.vendor", external=True)
 
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Build the wheel, install it away from the checkout, and run its suite there."""
+    """Build the wheel, install it outside of the checkout, and run its suite there."""
     session.install("build")
     with tempfile.TemporaryDirectory() as folder:
         session.run("python", "-m", "build", "--outdir", folder)
@@ -141,7 +144,7 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def rocm(session: nox.Session) -> None:
-    """Test the suite as the installed ROCm compiles it; without arguments, as Debian 12 does (those of parity run)."""
+    """Run the suite with the installed ROCm; the default arguments fit Debian 12 (arguments: options of parity run)."""
     session.install("-e", ".[emulated]")
     session.run("parity", "doctor")
     usual = ("--target", "gfx1030,gfx90a", "--known-issues", "tests/compilers/hip52.toml")
@@ -151,7 +154,7 @@ def rocm(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("example", ("torch", "array-api"))
 def examples(session: nox.Session, example: str) -> None:
-    """Install a runner of a third party beside parity, and run its tests (arguments: those of pytest)."""
+    """Install a third-party runner together with parity, and run its tests (arguments: options of pytest)."""
     session.install(".", f"examples/parity-{example}", "pytest", "--constraint", "examples/versions.txt")
     with session.chdir(f"examples/parity-{example}"):
         session.run("pytest", *session.posargs)
@@ -159,7 +162,7 @@ def examples(session: nox.Session, example: str) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the emulator, whole runs, modules from nothing, loading, saves (arguments: selectors, --target)."""
+    """Measure the emulator, whole runs, cold builds, loading and saving (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
     for module in (
         "benchmarks.emulator",
@@ -174,14 +177,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Plant faults in the suite's kernels, and print which ones its cases catch (arguments: those of parity mutate)."""
+    """Plant faults in the suite's kernels, and print which ones are caught (arguments: options of parity mutate)."""
     session.install("-e", ".[emulated]")
     session.run("parity", "mutate", *session.posargs)
 
 
 @nox.session
 def hip(session: nox.Session) -> None:
-    """Run the suite through hip-python on HIP without a GPU, and compare every bit (arguments: selectors, --target)."""
+    """Run the suite through hip-python on emulated GPUs, and compare every bit (arguments: selectors, --target)."""
     session.install("-e", ".[rocm]")
     session.run("python", "-m", "benchmarks.through_hip", *session.posargs)
 
@@ -195,14 +198,14 @@ def gallery(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run 1,000,000 cases, 10 seeds on 3 targets (arguments: --cases N, those of parity run); see parity-out/."""
+    """Run 1,000,000 cases, 10 seeds on 3 targets (arguments: --cases N, options of parity run); see parity-out/."""
     session.install("-e", ".[emulated]")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
 
 
 @nox.session
 def robustness(session: nox.Session) -> None:
-    """Make 10,000 mistakes, and kill, interrupt and terminate run, record, bench and pytest at 24 moments each."""
+    """Try 10,000 mistakes, and kill, interrupt and terminate run, record, bench and pytest at 24 moments each."""
     session.install("-e", ".[emulated]", "--group", "test")
     session.run("python", "-m", "benchmarks.fuzz")
     session.run("python", "-m", "benchmarks.interrupts", *session.posargs)

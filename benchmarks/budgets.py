@@ -1,9 +1,9 @@
-"""How much of their budgets results use, by family of ops: ``python -m benchmarks.budgets RECORD...``.
+"""Prints the shares of the error bounds that results use, by family of ops: ``python -m benchmarks.budgets RECORD...``.
 
-A record is ``parity-out/record.jsonl``. Of every passing case of f32 and f64 in which an error was allowed, the largest
-share that an element used counts; the median says how tight the budgets are, the largest how near they are to a false
-alarm. A budget that is a proven bound of the worst case is used by a few percent where errors cancel, as those of long
-sums do. Narrower types are left out: there a result is one of few neighbours, and the share is 0 or 1.
+A record is ``parity-out/record.jsonl``. For every passing case of f32 and f64 with a nonzero error bound, the largest
+share that an element used counts. The median shows how tight the bounds are, the largest share how close they are to
+a false alarm. If a bound is proven for the worst case and errors cancel, as in long sums, results use a few percent
+of it. Narrower types are left out: their results are one of few neighbours, and the share is 0 or 1.
 """
 
 from __future__ import annotations

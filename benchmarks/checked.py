@@ -1,8 +1,8 @@
-"""How fast code is executed with all checks: ``python -m benchmarks.checked [WORD...] [--against CHECKOUT]``.
+"""Measures the emulator with all checks: ``python -m benchmarks.checked [WORD...] [--against CHECKOUT]``.
 
-For each case of ``benchmarks.emulator`` whose text has one of the words: instructions of wavefronts (warps, for sm_90)
-in a launch, and millions of them in a second of one processor, the best of several launches. Another checkout of parity
-is measured in turns with this one; the last column is the ratio.
+For each case of ``benchmarks.emulator`` whose text contains one of the words: the wavefront instructions (warp
+instructions for sm_90) of a launch, and millions of them per second of one processor, the best of several launches.
+``--against`` measures another checkout of parity in alternation; the last column is the ratio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.emulator import BENCHMARKS, LAYOUTS, Emulated
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.compilers.targets import target as target_of
@@ -55,7 +55,7 @@ def measured(target: str, words: Sequence[str]) -> Rates:
 
 
 def of_checkout(checkout: Path, target: str, words: Sequence[str]) -> Rates:
-    """The rates of a checkout, in a process of its own."""
+    """The rates of a checkout, measured in a separate process."""
     command = [sys.executable, str(HERE), "--target", target, "--json", *words]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)

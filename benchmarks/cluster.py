@@ -1,13 +1,13 @@
-"""The scaling of runs on a cluster: ``python -m benchmarks.cluster``.
+"""Measures how runs scale on a cluster: ``python -m benchmarks.cluster``.
 
-Three things are measured, all with the scheduler, client and protocol that a run has:
+There are three measurements, all with the scheduler, client and protocol of a real run:
 
-* ``efficiency``: kernels of the suite on ``local:1`` and on ``local:2``, ... up to the processors that this process may
-  use, and on the pool of one machine: the seconds of processors that the run took, of all its processes. In turns, so
-  that a machine that is shared by others disturbs all alike.
-* ``overhead``: calls that do nothing, on one worker: processor time of the scheduler, the client and the worker.
-* ``scale``: workers that sleep as long as the emulator needs for a kernel, and then answer as it would, for as many
-  tasks as have 1,000,000 cases. ``--seconds`` of sleep for each task of ``--cases`` cases.
+* ``efficiency``: kernels of the suite on ``local:1``, ``local:2``, ... up to the processors available to this
+  process, and on the pool of one machine. The result is the processor time of all processes of the run. The
+  configurations alternate, so that other load on the machine affects all of them equally.
+* ``overhead``: empty calls on one worker; processor time of the scheduler, the client and the worker.
+* ``scale``: workers that sleep as long as the emulator needs for a kernel and then return a typical result, for as
+  many tasks as a run of 1,000,000 cases has. ``--seconds`` is the sleep per task of ``--cases`` cases.
 
 Scheduler, client and simulated workers are three processes.
 """
@@ -52,7 +52,7 @@ TURNS = 3
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the requested measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="efficiency|overhead|scale", default=[])
     parser.add_argument("--select", nargs="*", default=["sort"], help="kernels (efficiency)")
@@ -209,7 +209,7 @@ def started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def scheduler() -> Iterator[tuple[str, int]]:
-    """Dask's scheduler in a process of its own: its address, and the number of the process."""
+    """Start Dask's scheduler in a separate process; yield its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "scheduler.json")
         options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))

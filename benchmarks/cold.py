@@ -1,8 +1,8 @@
-"""What each module costs from nothing, and then again: ``python -m benchmarks.cold [SELECTOR...] [--target T,..]``.
+"""Measures each module with an empty cache, and again: ``python -m benchmarks.cold [SELECTOR...] [--target T,..]``.
 
-The first run of a module starts with an empty cache: it hipifies and compiles for every target, translates what it
-compiled, and runs the usual cases. The second run finds all of that in the cache. A ratio is to the whole suite, so
-that it shows a module that costs more than its share of the kernels.
+The first run of a module starts with an empty cache: it hipifies and compiles for every target, translates the
+compiled code, and runs the default cases. The second run finds all of that in the cache. Ratios relate to the whole
+suite, so that a module that costs more than its share of the kernels shows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cost:
 
 
 def cost(module: str, targets: str) -> Cost:
-    """Run a module twice, with a cache of its own."""
+    """Run a module twice, with a separate cache."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", module, "--target", targets, "--json", "--output", folder]
         seconds = []

@@ -1,7 +1,7 @@
-"""How fast the emulator is, as ratios to NumPy doing the same work in the same run, on one core.
+"""Measures the emulator as ratios to NumPy doing the same work in the same run, on one core.
 
 ``python -m benchmarks.emulator [SELECTOR...] [--target T,..]``. The result of every launch is compared with NumPy's
-once; no assertion depends on time.
+once. No assertion depends on time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names, positive
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.emulator import Device, LaunchStats, pack
@@ -255,7 +255,7 @@ def cold(target: str, codes: dict[str, CodeObject]) -> None:
 def tinygrad(repeats: int) -> None:
     """Print how fast tinygrad's emulator of AMD GPUs computes exp, if it can be imported.
 
-    It is no part of tinygrad's wheel but a test module of its repository, found when a checkout is on ``PYTHONPATH``.
+    It is not part of tinygrad's wheel but a test module of its repository, found when a checkout is on ``PYTHONPATH``.
     """
     try:
         found = importlib.util.find_spec("test.mockgpu.amd.emu")

@@ -1,9 +1,10 @@
-"""What people can type: ``python -m benchmarks.fuzz [COUNT] [SEED]`` makes mistakes in cases, options, settings,
-declarations, known issues and files, and holds parity to its promise: a message and an exit code, and nothing else.
+"""Makes mistakes that users can type: ``python -m benchmarks.fuzz [COUNT] [SEED]``.
 
-A mistake is a valid input in which something was replaced, left out or repeated, often by what has broken a program
-before: numbers of 5,000 digits, digits of other scripts, NUL, names of 300 characters, pipes and devices. Exit code: 0
-every input was answered so, 1 one was not: it is printed with its number.
+The mistakes are in cases, options, settings, declarations, known issues and files. parity must answer each of them
+with a message and an exit code, and nothing else. A mistake is a valid input in which a part was replaced, removed or
+repeated, often by something that has broken a program before: numbers of 5,000 digits, digits of other scripts, NUL,
+names of 300 characters, pipes and devices. Exit code: 0 if every input was answered correctly, else 1; failing inputs
+are printed with their number.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class Attempt:
 
 
 class Fuzz:
-    """Inputs with mistakes in them, in a folder of their own; the same seed makes the same ones."""
+    """Inputs with mistakes, in a separate folder; the same seed gives the same inputs."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.random = folder, random.Random(seed)
@@ -201,7 +202,7 @@ class Fuzz:
 
     def _options(self) -> Attempt:
         command = self.random.choice(list(OPTIONS))
-        # What would go on to compile and to execute is kept from it: that takes seconds, and is tested elsewhere.
+        # A selector without matches keeps commands from compiling and executing, which other tests cover.
         arguments = ["mine.nothing"] if command in ("run", "record", "bench", "static", "list") else []
         arguments += [CASES[0]] * (command == "show") + ["nothing"] * (command == "build")
         for _ in range(self.random.randint(1, 3)):
@@ -287,7 +288,7 @@ class Fuzz:
 
 
 def answer(attempt: Attempt) -> str:
-    """What is wrong with the way in which parity answers an input; empty if nothing is."""
+    """The defect of parity's answer to an input, or an empty string."""
     said, told = io.StringIO(), io.StringIO()
     before = signal.signal(signal.SIGALRM, _late)
     signal.alarm(SECONDS)

@@ -1,4 +1,4 @@
-"""An NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
+"""Opens an NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine.bench import Timer
 from parity.model.case import Case
 from parity.model.code_object import CodeObject

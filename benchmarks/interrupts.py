@@ -1,12 +1,11 @@
-"""Faults at 24 moments of run, record, bench and pytest --parity -n 2: ``python -m benchmarks.interrupts [WORD...]``.
+"""Interrupts run, record, bench and pytest at 24 moments each: ``python -m benchmarks.interrupts [WORD...]``.
 
-Each command runs in a project of one kernel, once undisturbed and then once for each fault and moment; a moment is a
-share of the time that the undisturbed run took from when it handled signals, because before that there is only Python.
-The faults: Ctrl-C, which every process of the terminal gets; SIGTERM, which a CI sends to the command alone; SIGKILL of
-the command; SIGKILL of one of the processes that it started. After each of them there must be an exit code that says
-what happened, no traceback, no process and no lock file that outlives the command, and, if cases were executed, the
-reports of those. Words narrow the commands and faults. Exit
-code: 0 all is so, else 1.
+Each command runs in a project with one kernel, once undisturbed and then once for each fault and moment. A moment is
+a share of the undisturbed run time, counted from when the command handles signals; before that only Python runs. The
+faults are Ctrl-C, which every process of the terminal receives; SIGTERM, which a CI system sends only to the command;
+SIGKILL of the command; SIGKILL of one of its processes. After each fault there must be a correct exit code, no
+traceback, no process and no lock file that outlives the command, and, if cases were executed, the reports of these.
+Words select commands and faults. Exit code: 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to a command, and the exit codes that it may have then."""
+    """An interruption of a command, and the permitted exit codes."""
 
     name: str
     strike: Callable[[int], None]

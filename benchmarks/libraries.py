@@ -1,8 +1,9 @@
-"""The kernels beside the same operations of PyTorch and CuPy: ``python -m benchmarks.libraries [-o FOLDER]``.
+"""Compares the kernels with the operations of PyTorch and CuPy: ``python -m benchmarks.libraries [-o FOLDER]``.
 
-Same memory, same run, same timer (cold, median): ours, then PyTorch's, then CuPy's. A ratio above 1 says that ours is
-faster by that much. Operations that a library does not have in one call are left out; each result is compared with
-ours first. ``libraries.md`` and ``libraries.csv`` go to the folder. Needs CuPy and PyTorch; either may be missing.
+All use the same memory, run and timer (cold, median): first our kernel, then PyTorch's, then CuPy's. A ratio above 1
+means that our kernel is faster by that factor. Operations that a library does not have in one call are left out. Each
+result is first compared with ours. ``libraries.md`` and ``libraries.csv`` are written to the folder. Needs CuPy and
+PyTorch; one of them may be missing.
 """
 
 from __future__ import annotations

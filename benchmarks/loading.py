@@ -1,16 +1,16 @@
-"""What loading costs, per module: ``python -m benchmarks.loading [SELECTOR...] [--target T,..] [--csv FILE]``.
+"""Measures loading per module: ``python -m benchmarks.loading [SELECTOR...] [--target T,..] [--csv FILE]``.
 
-Every module is measured in a process of its own, on each target that can run here: emulated, and on an NVIDIA GPU where
-there is one. It is built, and for the emulator translated and compiled, beforehand; a launch of another module comes
-first, so that what a device takes by itself is not counted. Then each kernel is launched twice, on its first named
+Every module is measured in a separate process, on each target that can run here: emulated, and on an NVIDIA GPU if
+there is one. The module is built beforehand, and for the emulator translated and compiled. Another module is launched
+first, so that the start-up of the device does not count. Then each kernel is launched twice, with its first named
 case. The columns:
 
-* ``load ms``: how much longer the module's first launch took than the same one again,
+* ``load ms``: how much longer the module's first launch took than the same launch again,
 * ``others ms``: the same for the first launches of all its other kernels together,
-* ``launch ms``: median of a launch of a loaded kernel, with its copies to and from the device,
-* ``look-up ns``: a function that is loaded, by its name, in ``ModuleStore``,
-* ``loads``, ``look-ups``: what ``ModuleStore`` counted; a module that is loaded twice would show here,
-* ``memory KiB``: device memory (CUDA) or resident memory (emulated) that the loaded module takes.
+* ``launch ms``: the median of a launch of a loaded kernel, with its copies to and from the device,
+* ``look-up ns``: the look-up of a loaded function by name in ``LoadedModules``,
+* ``loads``, ``look-ups``: the counts of ``LoadedModules``; a module that is loaded twice would show here,
+* ``memory KiB``: device memory (CUDA) or resident memory (emulated) of the loaded module.
 
 CUDA loads a kernel when it is first used; ``CUDA_MODULE_LOADING=EAGER`` in the environment loads all with the module.
 """
@@ -32,7 +32,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.data import sample
@@ -75,7 +75,7 @@ def main() -> None:
         "python -m benchmarks.loading", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("selectors", nargs="*", metavar="SELECTOR", help="modules, ops or kernels; default: all")
-    usual = f"default: {' '.join(DEFAULT_TARGETS)}, and those of the GPUs"
+    usual = f"default: {' '.join(DEFAULT_TARGETS)}, and the targets of the GPUs"
     parser.add_argument("--target", type=names, default=[], metavar="T,..", help=usual)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the rows there")
     options = parser.parse_args()
@@ -125,7 +125,7 @@ def first_case(entry: Entry) -> str:
 
 
 def fresh(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns in a process of its own."""
+    """The result of a function that runs in a separate process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

@@ -1,8 +1,8 @@
-"""A cluster whose machines are network namespaces of this one: ``python -m benchmarks.namespaces``, as root.
+"""Runs a cluster whose machines are network namespaces: ``python -m benchmarks.namespaces``, as root.
 
-Scheduler, client and each worker have a network, a host name and a cache of their own; TLS is set up as
-``docs/cluster.md`` does. The same kernels run on one machine, on the cluster, on the cluster while a worker is killed,
-and once more after a client was killed: the records have to be the same each time. Exit code: 0 they are, 1 not.
+Scheduler, client and each worker have a separate network, host name and cache; TLS is set up as in
+``docs/cluster.md``. The same kernels run on one machine, on the cluster, on the cluster while a worker is killed, and
+again after a client was killed. The records must be the same each time. Exit code: 0 if they are, else 1.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("select", nargs="*", default=["sort", "affine"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", type=float, default=15.0, metavar="SECONDS", help="after which one is killed")
-    parser.add_argument("--recorded", default="reports/h200.zip", help="a recording that is replayed beside")
+    parser.add_argument("--recorded", default="reports/h200.zip", help="a recording to replay in the same runs")
     arguments = parser.parse_args()
     runners = ["--runner", "emulated", "--runner", f"recorded={arguments.recorded}"]
     command = [*PARITY, "run", *arguments.select, *runners]
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def records(output: Path, command: Sequence[str]) -> list[str]:
-    """The records that a run leaves, in an order of their own."""
+    """The records of a run, sorted."""
     if command and (code := subprocess.run(command, stdout=subprocess.DEVNULL).returncode):
         print(f"exit code {code}: {' '.join(command)}", flush=True)
     with (output / "record.jsonl").open(encoding="utf-8") as file:
@@ -122,7 +122,7 @@ def killed(process: int) -> int:
 
 
 def inside(name: str, command: Sequence[str]) -> list[str]:
-    """A command in a network namespace, with a host name of its own."""
+    """A command in a network namespace with a separate host name."""
     named = 'hostname "$0" && exec "$@"'
     return ["ip", "netns", "exec", PREFIX + name, "unshare", "--uts", "sh", "-c", named, name, *command]
 
@@ -155,7 +155,7 @@ def ip(*words: str) -> None:
 def running(
     name: str, command: Sequence[str], folder: Path, variables: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in a namespace, with a cache of its own, that ends with the block."""
+    """A process in a namespace with a separate cache; it ends with the block."""
     cache = folder / f"cache-{name}"
     environment = {**os.environ, "PARITY_CACHE": str(cache), **(variables or {})}
     with (folder / f"{name}.log").open("wb") as log:

@@ -1,11 +1,11 @@
-"""Products with quantized weights beside those of other libraries: ``python -m benchmarks.quantized [-o FOLDER]``.
+"""Compares products with quantized weights with other libraries: ``python -m benchmarks.quantized [-o FOLDER]``.
 
-As in a model, whose layers follow each other, every launch reads weights of its own: a CUDA graph launches one after
-the other until 512 MiB are read, so that no cache holds them, and what counts is the time of the graph by launch.
-Beside it, in such graphs too: a copy of as many bytes as the product has to move, half of them read and half written,
-by a simple kernel or by the driver, whichever is faster; and a grid of as many blocks as the product's that does
-nothing, which is what the launch rule costs by itself. The libraries have weights of their own kinds, of the same
-shape. ``quantized.md`` and ``quantized.csv`` go to the folder. Needs CuPy; PyTorch and bitsandbytes may be missing.
+Every launch reads different weights, like the layers of a model: a CUDA graph launches one product after the other
+until 512 MiB are read, so that no cache holds them, and the time of the graph is divided by its launches. Two further
+graphs give lower limits: a copy that moves as many bytes as the product, half of them read and half written, by a
+simple kernel or by the driver, whichever is faster; and a grid with as many blocks as the product that does nothing,
+which is the cost of the launch rule. The libraries use weights of their formats, of the same shape. ``quantized.md``
+and ``quantized.csv`` are written to the folder. Needs CuPy; PyTorch and bitsandbytes may be missing.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Measured:
 
 
 class Yardsticks:
-    """What a GPU needs at least, in graphs like those of the products."""
+    """The lower limits of a GPU, measured with graphs like the graphs of the products."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu

@@ -1,9 +1,9 @@
-"""How many planted faults are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
+"""Counts planted faults that are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
 
-Each fault of ``tests/planted_faults/`` is planted in AMD's side, as a mistake of a port is. The kernel then runs the
-cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once, with
-the references taken away, by what was recorded. A fault is found if a case fails. ``NAME`` takes faults whose name has
-it, ``1/3`` every third one, from the first on.
+Each fault of ``tests/planted_faults/`` is planted in AMD's side, like a mistake of a port. The kernel then runs the
+cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once,
+without references, by the recording. A fault is found if a case fails. ``NAME`` selects faults whose name contains
+it, ``1/3`` every third fault, starting with the first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What commands cost that are used at every save: ``python -m benchmarks.saves [SELECTOR...] [--against CHECKOUT]``.
+"""Measures commands that users run at every save: ``python -m benchmarks.saves [SELECTOR...] [--against CHECKOUT]``.
 
-``--version``, ``--help`` and a warm run, in seconds, in seconds of processors with those of all processes that were
-started, and in bare starts of Python. Another checkout of parity is measured in turns with this one, because what a
-machine does beside it changes from minute to minute; the ratios are of the sums.
+The commands are ``--version``, ``--help`` and a warm run. The results are elapsed seconds, processor seconds of all
+started processes, and multiples of a bare start of Python. ``--against`` measures another checkout of parity in
+alternation, because the load of a machine changes from minute to minute; the ratios are ratios of the sums.
 """
 
 from __future__ import annotations

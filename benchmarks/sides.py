@@ -1,8 +1,8 @@
-"""CUDA's side beside AMD's on the emulator: the CPU time of each kernel as PTX, by its time as AMD code.
+"""Compares the CPU time of each kernel as emulated PTX with its time as emulated AMD code.
 
     python -m benchmarks.sides [SELECTOR...] [--target gfx1100] [--examples N]
 
-Both execute the same drawn cases by turns, with every check, in one process; translation is not counted.
+Both sides execute the same drawn cases in alternation, with every check, in one process; translation is not counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import positive
 from parity.compilers.targets import CUDA_TARGET
 from parity.engine import Column, Plan, columns_of, runnable, tasks_of
@@ -50,7 +50,7 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
         runner = available(name)
         assert isinstance(runner, Runner)
         (column,) = columns_of(runner, [where])
-        built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [where])
+        built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [where])
         sides[column] = runner.open(where), {each.module: each.code_object for each in built if each.code_object}
     code = {(module, column): each for column, (_, objects) in sides.items() for module, each in objects.items()}
     tasks = runnable(tasks_of(selection, list(sides)), suite, code)

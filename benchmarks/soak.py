@@ -1,11 +1,12 @@
-"""1,000,000 cases over several seeds and the default targets: ``python -m benchmarks.soak [ARGUMENTS OF parity run]``.
+"""Runs 1,000,000 cases over several seeds and the default targets: ``python -m benchmarks.soak [ARGUMENTS]``.
 
-Every case is right, so a failure is a false alarm or a defect. Approximate instructions give what gfx1100 computes or
-what AMD's manual allows, as in any run. A seed is a run of its own, with its record, matrix and failures in
-``parity-out/seed-N``. ``--cases N`` asks for another number in all, ``--seeds 4-6`` for a part of the seeds, so that
-several machines or runs share them; arguments that narrow the run, such as a selector or a target, leave the number
-of cases per kernel as it is. ``--unreferenced`` takes the references away, so that AMD's side is judged by CUDA's, on
-the CPU. Exit code: 0 all passed, 1 a failure, else that of the run that could not be made.
+Every case is right, so a failure is a false alarm or a defect. Approximate instructions return what gfx1100 computes
+or what AMD's manual allows, as in any run. Each seed is a separate run with its record, matrix and failures in
+``parity-out/seed-N``. ``--cases N`` sets the total number, ``--seeds 4-6`` selects some of the seeds, so that several
+machines can share them. Other arguments go to ``parity run``; arguments that narrow the run, such as a selector or a
+target, do not change the number of cases per kernel. ``--unreferenced`` removes the references, so that AMD's side is
+judged by CUDA's side on the CPU. Exit code: 0 if everything passed, 1 for a failure, otherwise the exit code of the
+run that could not be executed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST = 100_000
 
 
 def examples(cases: int, seeds: int) -> int:
-    """Cases to draw per kernel, seed and target, beside the named ones, so that all together are ``cases``."""
+    """Cases to draw per kernel, seed and target, in addition to the named cases, so that the total is ``cases``."""
     entries = find_suite().kernel_entries
     named = sum(len(entry.op.named_cases(entry.dtypes)) for entry in entries)
     wanted = cases / (seeds * len(DEFAULT_TARGETS))
@@ -56,7 +57,7 @@ for _name, _op in list(globals().items()):
 
 @contextlib.contextmanager
 def unreferenced() -> Iterator[None]:
-    """Work in a project whose ops are those of the suite without their references."""
+    """Work in a project with the suite's ops, without their references."""
     suite = find_suite()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("pyproject.toml").write_text(f'[tool.parity]\nkernels = "{suite.kernels.absolute()}"\ncases = "cases"\n')

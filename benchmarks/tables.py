@@ -1,4 +1,4 @@
-"""What the programs here that need a GPU leave behind: a table for people, and the same in CSV."""
+"""Writes the results of programs that need a GPU: a table for people, and the same as CSV."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The suite through HIP's own calls: does the runner ``rocm``, on HIP without a GPU, give the bits of ``emulated``?
+"""Compares the runner ``rocm``, on emulated GPUs, with the runner ``emulated``, bit for bit.
 
     python -m benchmarks.through_hip [SELECTOR...] [--target gfx1100,gfx90a] [--examples N]
 
-Every buffer of every case is compared, also those a kernel only reads.
+The suite runs through HIP's calls. Every buffer of every case is compared, also buffers that a kernel only reads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import names, positive
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.hip import environment
@@ -51,7 +51,7 @@ def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     """Every case, and what differs in it."""
     runners = [available(name) for name in ("emulated", "rocm")]
     selection, (column,) = suite.select(selectors), columns_of(runners[0], [target])
-    built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
+    built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [target])
     code = {(each.module, column): each.code_object for each in built if each.code_object}
     tasks = runnable(tasks_of(selection, [column]), suite, code)
     plan = Plan.of(suite, tasks, code, examples=examples)

@@ -1,8 +1,8 @@
-"""The recorded cases on emulated PTX: does the runner ``ptx`` give the bits that a CUDA GPU gave?
+"""Compares the runner ``ptx`` with a recording of an NVIDIA GPU, bit for bit.
 
     python -m benchmarks.through_ptx [SELECTOR...] [--recording reports/h200.zip] [--every N]
 
-Every buffer of every recorded case is compared, also those a kernel only reads.
+Every buffer of every recorded case is compared, also buffers that a kernel only reads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.cli.options import positive
 from parity.model.code_object import CodeObject
 from parity.model.launch import Outcome
@@ -63,11 +63,11 @@ def compared(suite: Suite, recording: Path, selectors: Sequence[str], every: int
     """Every recorded case of the selected kernels, and what differs in it."""
     recorded = read_recording(recording)
     selection = suite.select(selectors)
-    names = {entry.kernel for entry in suite.entries_of(selection)}
+    names = {entry.kernel for entry in suite.entries_in(selection)}
     cases = [case for case in recorded.cases if case.kernel in names]
     for target in dict.fromkeys(case.target for case in cases):
         modules = dict.fromkeys(case.module for case in cases if case.target == target)
-        built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
+        built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [target])
         code = {each.module: each.code_object for each in built if each.code_object and each.module in modules}
         parts: dict[tuple[str, str], list[RecordedCase]] = {}
         for case in cases:

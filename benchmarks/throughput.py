@@ -1,7 +1,7 @@
-"""Cases per second and memory of warm runs: ``python -m benchmarks.throughput [SELECTOR...] [--target T,..]``.
+"""Measures cases per second and memory of warm runs: ``python -m benchmarks.throughput [SELECTOR...] [--target T,..]``.
 
 The first run of each fills the caches and does not count. Memory is the largest sum of the resident sets of the
-process and its workers, sampled every 50 ms (pages that they share count more than once).
+process and its workers, sampled every 50 ms (shared pages count more than once).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Do three timers agree? ``python -m benchmarks.timers [--save FILE.md]``, on a machine with CuPy, PyTorch and Triton.
+"""Compares three timers: ``python -m benchmarks.timers [--save FILE.md]``, with CuPy, PyTorch and Triton.
 
-Kernels of 5 us to 5 ms, each launched by the same call: cold, as ``parity bench`` times it and as
-``triton.testing.do_bench`` does (both flush the L2 cache, both give a median), and hot, as ``parity bench --hot`` does
-and as ``cupyx.profiler.benchmark`` does with the same CUDA graph of launches. Parity measures before and after the
-others, and the ratios are to the mean of the two. Exit code: 1 if a ratio differs by more than 3 %.
+Kernels of 5 us to 5 ms, each launched by the same call: cold, with the timers of ``parity bench`` and
+``triton.testing.do_bench`` (both flush the L2 cache and use a median), and hot, with the timers of ``parity bench
+--hot`` and ``cupyx.profiler.benchmark`` on the same CUDA graph of launches. parity measures before and after the
+other timer, and ratios relate to the mean of the two. Exit code: 1 if a ratio differs from 1 by more than 3 %.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of one kernel; those of parity are from before and after the other timer."""
+    """Seconds of one kernel; parity's are measured before and after the other timer."""
 
     case: str
     cold: tuple[float, float]

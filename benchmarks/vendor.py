@@ -1,7 +1,7 @@
-"""Fetch the JavaScript libraries of the report from npm, in the versions of ``vendor.csv``, and write their digests.
+"""Downloads the JavaScript libraries of the report from npm and writes their digests to ``vendor.csv``.
 
-``python -m benchmarks.vendor`` needs npm and a network. A newer version is another number in the table. Programs are
-stored compressed, as a report has them; digests are those of the texts.
+``python -m benchmarks.vendor`` needs npm and a network. To update a library, change its version in the table.
+Programs are stored compressed, as in a report; the digests belong to the uncompressed text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the site has beside docs/: other pages of the repository, and what is read from the program.
+"""Adds to the site other pages of the repository, and reference sections generated from the program.
 
-What a page links to is part of the site, wherever it lies in the repository; a program is shown as text. A line that
-ends with a comment such as ``<!-- options of every command -->`` is replaced by what that names.
+A file that a page links to becomes part of the site, wherever it is in the repository; a program is shown as text. A
+line that ends with a comment such as ``<!-- options of every command -->`` is replaced by the section of that name.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ RUNNING = tuple(f"parity.runners.{name}" for name in ("Runner", "Session", "OpRu
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what lies outside of docs/ and is linked to, from the home page and those of docs/ on."""
+    """Add linked files outside of docs/, found by following links from the home page and the pages of docs/."""
     ahead = [HOME, *sorted(DOCS.glob("*.md"))]
-    for path in ahead:  # which grows
+    for path in ahead:  # the list grows during the loop
         if not path.is_relative_to(DOCS):
             files.append(File.generated(config, _uri(path), content=_content(path)))
         if path.suffix == ".md":
@@ -55,32 +55,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Make links those of the site, and put in what comments name."""
+    """Rewrite links to the addresses of the site, and insert the generated sections."""
     here = _source(page.file.src_uri)
     if here.suffix == ".md":
         parts = CODE.split(markdown)
         parts[::2] = [LINK.sub(lambda match: _link(here, match), part) for part in parts[::2]]
         markdown = "".join(parts)
     if "\n## " not in markdown:
-        page.meta["hide"] = ["toc"]  # its place is for wide tables
+        page.meta["hide"] = ["toc"]  # wide tables need the space
     return NAMED.sub(lambda match: "\n\n".join(CONTENTS[match[1]]()), markdown)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Refuse a page that loads anything from elsewhere."""
+    """Refuse a page that loads anything from another host."""
     if found := ELSEWHERE.search(output):
-        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+        raise PluginError(f"{page.file.src_uri} loads something from another host: {found[0]}")
     return output
 
 
 def _target(page: Path, link: str) -> Path:
-    """The file that a link of a page leads to; of a folder what is to be read there."""
+    """The file that a link of a page leads to; for a folder, its README.md."""
     path = Path(os.path.normpath(page.parent / link))
     return path / "README.md" if path.is_dir() else path
 
 
 def _uri(path: Path) -> str:
-    """The place of a file in the site's sources."""
+    """The path of a file in the site's sources."""
     if path == HOME:
         return "index.md"
     if path.is_relative_to(DOCS):
@@ -89,7 +89,7 @@ def _uri(path: Path) -> str:
 
 
 def _source(uri: str) -> Path:
-    """The file of that place."""
+    """The file for a path in the site's sources."""
     places = (HOME if uri == "index.md" else DOCS / uri, ROOT / uri, ROOT / uri.removesuffix(".md"))
     return next(path for path in places if path.is_file())
 
@@ -107,12 +107,12 @@ def _content(path: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is Markdown."""
+    """Escape Markdown in a text."""
     return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", text)
 
 
 def _options() -> Iterator[str]:
-    """What every command takes, from its parser."""
+    """The options of every command, from its parser."""
     for name in COMMANDS:
         (commands,) = (a for a in parser([name])._actions if isinstance(a, argparse._SubParsersAction))
         command = commands.choices[name]
@@ -149,7 +149,7 @@ def _fields() -> Iterator[str]:
 
 
 def _type(schema: dict[str, Any], file: str) -> str:
-    """The type that a schema says, in words."""
+    """The type in a schema, in words."""
     if "$ref" in schema:
         kind = schema["$ref"].rpartition("/")[2]
         return f"[{kind}](#{file}-{kind.lower()})"

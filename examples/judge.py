@@ -14,7 +14,7 @@ WRONG = ("fail", "timeout", "crash", "missing kernel")
 
 
 def judged(folder: Path) -> Iterator[dict[str, Any]]:
-    """What is known of each kernel in each column; ``why`` has the first failing case, made small, of each class."""
+    """The state of each kernel in each column; ``why`` has the first failing case, made small, of each class."""
     matrix = json.loads((folder / "matrix.json").read_text())
     failing: dict[tuple[str, str, str], dict[str, str]] = {}
     for record in map(json.loads, (folder / "record.jsonl").read_text().splitlines()):

@@ -43,7 +43,7 @@ class Bug:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The states and failures of each target, as the matrix calls them, and what is said of the failures."""
+    """The states and failures of each target, as in the matrix, and the texts of the failures."""
 
     cells: Mapping[str, frozenset[str]]
     said: str = ""

@@ -9,17 +9,13 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import jsonschema
 import pytest
 
-import parity.suite.loading
 from parity.compilers.headers import hip_headers
-from parity.op import Op
 from parity.platform.cache import Cache, default_root
 from parity.runners import registry
 from parity.suite.loading import Suite, load_suite
@@ -61,26 +57,6 @@ def _is_thorough(item: pytest.Item) -> bool:
 def headers() -> None:
     """AMD's headers are found once for a process: a test that has a cache of its own does not fetch them again."""
     hip_headers()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def suite_is_imported_once() -> Iterator[None]:
-    """The case files of this repository are imported once for a process, and not again by each command."""
-    imported: dict[Path, tuple[list[Op], ModuleType]] = {}
-    ops_of = parity.suite.loading._ops
-
-    def remembered(path: Path) -> list[Op]:
-        file, name = path.resolve(), f"parity_cases_{path.stem}"
-        if file.parent != ROOT / "cases":
-            return ops_of(path)
-        if file not in imported:
-            imported[file] = ops_of(path), sys.modules[name]
-        ops, sys.modules[name] = imported[file]
-        return ops
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parity.suite.loading, "_ops", remembered)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from parity import emulator
-from parity.build.builder import Built, build
+from parity.build.modules import build
+from parity.build.result import Built
 from parity.platform.cache import Cache
 
 THREADS = 128
@@ -22,7 +23,7 @@ class Program:
     cache: Cache
 
     def run(self, kernel: str, out: np.ndarray, *inputs: np.ndarray, block: int = THREADS) -> np.ndarray:
-        """What becomes of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
+        """The content of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
 
         There is a thread for each element of the first input.
         """

@@ -12,7 +12,7 @@ from parity.suite.loading import Suite
 #: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
 NEGATING = """
 import errno, os, signal, time
-from parity.errors import SystemLacks
+from parity.errors import ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.runners import Evidence, Probe
 

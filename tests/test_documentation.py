@@ -22,7 +22,7 @@ from parity.report.folder import write_reports
 from parity.report.html.content import CLASSES
 from parity.report.matrix import make_matrix
 from parity.runners import Evidence
-from parity.suite.loading import _Settings
+from parity.suite.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -84,7 +84,7 @@ def test_every_class_of_failures_is_explained():
 def test_every_setting_is_explained():
     settings = (ROOT / "docs" / "formats.md").read_text().partition("\n## Settings\n")[2].partition("\n## ")[0]
     named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.+?) \|", settings, re.MULTILINE)))
-    assert set(named) == {field.encode_name for field in msgspec.structs.fields(_Settings)}
+    assert set(named) == {field.encode_name for field in msgspec.structs.fields(Settings)}
 
 
 def test_every_file_of_a_run_is_explained(tmp_path):
@@ -96,7 +96,7 @@ def test_every_file_of_a_run_is_explained(tmp_path):
 @PAGE
 def test_files_that_a_page_names_exist(page):
     text = page.read_text()
-    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # by whoever follows the page
+    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # the reader writes this file
     assert [name for name in OURS.findall(text) if not (ROOT / name).exists() and name not in written] == []
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import Built, build, build_suite
+from parity.build.modules import build, build_suite
+from parity.build.result import Built
 from parity.compare import Status
 from parity.engine import Column, Plan, columns_of, tasks_of
 from parity.engine.pool import processors

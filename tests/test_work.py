@@ -1,4 +1,4 @@
-"""What a case moves and computes, and the cases that are measured."""
+"""The bytes and operations of a case, and the cases to measure."""
 
 from __future__ import annotations
 

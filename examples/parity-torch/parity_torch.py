@@ -25,7 +25,7 @@ TYPES = {
 STORAGE_ONLY = ("u32", "f8_e4m3")
 """What PyTorch stores and converts, but hardly computes with."""
 
-# Called with the tensors, then the parameters. What is not here is unsupported.
+# Called with the tensors, then the parameters. Ops that are not listed are unsupported.
 OPS: dict[str, Callable[..., Any]] = {
     "affine.affine": lambda x, mul, add: x * mul + add,
     "binary.add": lambda x, y: x + y,
@@ -85,7 +85,7 @@ class Torch:
 
     @property
     def vendor(self) -> str:
-        """Whose accuracy limits apply: those of the GPU that a build of PyTorch is for."""
+        """The vendor whose accuracy limits apply: the vendor of the GPUs that this build of PyTorch supports."""
         if self.device == "cpu" or torch is None:
             return "host"
         return "amd" if torch.version.hip else "cuda"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError

@@ -37,5 +37,5 @@ def kept(prepared: Prepared, found: Sequence[Found]) -> dict[Path, int]:
     """
     files: dict[Path, list[tuple[str, str]]] = {}
     for each in found:
-        files.setdefault(prepared.run.suite.declared[each.op], []).append((each.title, each.case))
+        files.setdefault(prepared.run.suite.case_files[each.op], []).append((each.title, each.case))
     return {path.with_suffix(SUFFIX): add_found(path, cases) for path, cases in files.items()}

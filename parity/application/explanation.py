@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.compare import show
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.model.case import Case

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from parity.build.builder import Built, build_suite
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildProgress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool
@@ -14,7 +16,8 @@ from parity.footprint.measure import Footprint, footprints
 from parity.footprint.remarks import Remark, remarks
 from parity.footprint.sass import nvdisasm
 from parity.report import static_frame
-from parity.suite.loading import Selection, Suite
+from parity.suite.loading import Suite
+from parity.suite.selection import Selection
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +68,7 @@ class Inspection:
             MissingTool: a target of CUDA is asked for, and there is no nvcc.
         """
         kernels: dict[str, list[str]] = {}
-        for entry in suite.entries_of(selection):
+        for entry in suite.entries_in(selection):
             if not entry.op.library:
                 kernels.setdefault(entry.op.module, []).extend(entry.kernels)
         found, notes = _buildable(targets)
@@ -75,7 +78,7 @@ class Inspection:
         self, done: Callable[[Built], None] | None = None, reading: Callable[[Built], None] | None = None
     ) -> Inspected:
         """Build, and read what the compiler made; ``done`` and ``reading`` are told how far that is."""
-        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, done=done)
+        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildProgress(done))
         found: list[Footprint] = []
         notes = list(self.notes)
         for one in built:

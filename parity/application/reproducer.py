@@ -18,7 +18,7 @@ import numpy as np
 from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
 from parity.compilers.targets import DEFAULT_TARGETS

@@ -12,7 +12,9 @@ from typing import Any
 
 from parity.application.columns import Columns, columns, default_runners, targets_of
 from parity.application.stored_results import CaseQueries
-from parity.build.builder import Built, build_suite
+from parity.build.modules import build_suite
+from parity.build.result import Built
+from parity.build.settings import BuildProgress
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -45,8 +47,9 @@ from parity.platform.serialization import json_text
 from parity.report import PrintableMatrix, make_matrix, not_judged
 from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
 from parity.runners.recording_file import Environment
-from parity.suite.loading import Selection, Suite, find_suite
+from parity.suite.loading import Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
+from parity.suite.selection import Selection
 
 __all__ = ["Prepared", "Results", "Run", "Settings", "replay"]
 
@@ -115,7 +118,7 @@ class Run:
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
-        chosen = runners or default_runners(suite.entries_of(selection), targets, find)
+        chosen = runners or default_runners(suite.entries_in(selection), targets, find)
         return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod
@@ -211,7 +214,7 @@ class Run:
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The selected kernel entries."""
-        return self.suite.entries_of(self.selection)
+        return self.suite.entries_in(self.selection)
 
     @functools.cached_property
     def known(self) -> Known:
@@ -233,7 +236,7 @@ class Run:
     @property
     def modules(self) -> list[str]:
         """The modules that contain the kernels."""
-        return self.suite.modules_of(self.entries if self.picked is None else map(self.suite.entry, self.picked))
+        return self.suite.modules_with(self.entries if self.picked is None else map(self.suite.entry, self.picked))
 
     @property
     def targets(self) -> list[str]:
@@ -249,10 +252,14 @@ class Run:
         ``done`` is called with each finished module.
 
         Raises:
-            UsageError, MissingTool: As ``parity.build.builder.build``.
+            UsageError, MissingTool: As ``parity.build.modules.build``.
         """
         targets, settings = self.targets, self.settings
-        built = build_suite(self.suite, self.modules, targets, jobs=settings.jobs, done=done) if targets else []
+        built = (
+            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildProgress(done))
+            if targets
+            else []
+        )
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         plan = Plan.of(

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.build.builder import Built, source_as_built
-from parity.build.recompile import stage
+from parity.build.incremental import stage
+from parity.build.modules import source_as_built
+from parity.build.result import Built
 from parity.compilers.include import COMPAT, HEADERS, STUBS, SUPPLEMENT
 from parity.compilers.nvcc import FLAGS as CUDA_FLAGS
 from parity.compilers.nvcc import CudaOutputs, compile_module

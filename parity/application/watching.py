@@ -18,7 +18,7 @@ def fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     """A digest of everything that decides the verdicts on a kernel, by op and kernel: its cases, the file that declares
     it, and its code on every column, whatever else is in the files of that code.
     """
-    run, head, files = prepared.run, prepared.head(), prepared.run.suite.declared
+    run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
     others = [path for path in below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
     settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
     same = digest(repr(settings), *(path.read_bytes() for path in others))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from parity.bisect.changed_lines import Change, changes, texts_of
 from parity.bisect.compiler_options import Knob
-from parity.build.builder import build_suite, helpful_port
-from parity.build.recompile import Stage, recompiled, stage
+from parity.build.incremental import Stage, recompiled, stage
+from parity.build.modules import build_suite, helpful_port
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, worker

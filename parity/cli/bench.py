@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Run, Settings
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import built, measured, messages, output, print_json

@@ -16,7 +16,9 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.build.builder import Built, build, find_modules
+from parity.build.modules import build
+from parity.build.result import Built
+from parity.build.settings import BuildProgress, BuildSettings
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
@@ -29,9 +31,11 @@ from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
 from parity.porting.hints import say_so
 from parity.porting.kernel_templates import kernels_of
+from parity.porting.sources import find_modules
 from parity.porting.translation import Translation
 from parity.report.tables import coloured
-from parity.suite.loading import Project, find_project, load_suite
+from parity.suite.loading import load_suite
+from parity.suite.settings import Project, find_project
 
 __all__ = ["main", "options"]
 
@@ -73,7 +77,12 @@ def main(arguments: argparse.Namespace) -> int:
             one
             for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
             for one in build(
-                project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done, trying=done.note
+                project.kernels,
+                paths,
+                names,
+                jobs=arguments.jobs,
+                settings=BuildSettings(project.sides),
+                progress=BuildProgress(done, done.note),
             )
         ]
     order = {module: place for place, module in enumerate(modules)}

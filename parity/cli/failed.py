@@ -9,7 +9,8 @@ from parity.application.loading import LoadedRun
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.op import Entry
-from parity.suite.loading import Selection, Suite
+from parity.suite.loading import Suite
+from parity.suite.selection import Selection
 
 __all__ = ["add_failed", "failed_of"]
 
@@ -35,7 +36,7 @@ def failed_of(arguments: argparse.Namespace, suite: Suite, selection: Selection)
     if arguments.failed is None:
         return selection
     place = arguments.output if arguments.failed == Path() else arguments.failed
-    kernels = {entry.kernel: entry for entry in suite.entries_of(selection)}
+    kernels = {entry.kernel: entry for entry in suite.entries_in(selection)}
     entries: dict[Entry, None] = {}
     cases: dict[Case, None] = {}
     for record in LoadedRun.read(place).failed:

@@ -18,7 +18,9 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
-from parity.build.builder import Built, build, find_modules
+from parity.build.modules import build
+from parity.build.result import Built
+from parity.build.settings import BuildProgress, BuildSettings
 from parity.cli.terminal import building, errors, output, reporting
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
@@ -33,8 +35,11 @@ from parity.inference.skeleton import Skeleton, case_file, skeletons
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, name_of, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, below, text_of
-from parity.suite.loading import Project, Selection, find_project, load_suite, settings_of
+from parity.porting.sources import find_modules
+from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
+from parity.suite.selection import Selection
+from parity.suite.settings import Project, find_project, read_settings
 
 __all__ = ["main", "options"]
 
@@ -65,7 +70,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Write what is not there yet; nothing is overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
-    if settings_of(config) is not None:
+    if read_settings(config) is not None:
         return _complete(folder, config, arguments.ci)
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
@@ -145,8 +150,8 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
                 kernels,
                 modules,
                 [DEFAULT_TARGETS[0]],
-                sides=project.sides,
-                done=done,
+                settings=BuildSettings(project.sides),
+                progress=BuildProgress(done),
             )
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
@@ -234,7 +239,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
         return {}
     mine = {path.resolve() for path in written}
-    ops = {name for name, path in suite.declared.items() if path in mine}
+    ops = {name for name, path in suite.case_files.items() if path in mine}
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
@@ -257,7 +262,9 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | N
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
-        built = build(project.kernels, sources, [CUDA_TARGET], sides=project.sides, done=done)
+        built = build(
+            project.kernels, sources, [CUDA_TARGET], settings=BuildSettings(project.sides), progress=BuildProgress(done)
+        )
     return {one.module: one for one in built}
 
 

@@ -13,7 +13,8 @@ from parity.engine import Plan, tasks_of
 from parity.errors import count_of
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
-from parity.suite.loading import Selection, Suite
+from parity.suite.loading import Suite
+from parity.suite.selection import Selection
 
 __all__ = ["main", "options"]
 
@@ -32,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)
         return 0
-    entries = suite.entries_of(selection)
+    entries = suite.entries_in(selection)
     console = output()
     console.print(_table(entries))
     kernels = [entry for entry in entries if not entry.op.library]

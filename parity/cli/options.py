@@ -16,8 +16,10 @@ from parity.porting.translators import HIPIFIERS
 from parity.report.document import MatrixFile
 from parity.report.history import add_summary, history_content, read_history, summary_of
 from parity.runners.recording_file import Environment
-from parity.suite.loading import LAUNCHES, SHIPPED, Selection, Suite, find_suite
+from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES, declare, names, positive
+from parity.suite.selection import Selection
+from parity.suite.settings import LAUNCHES, SHIPPED
 
 __all__ = [
     "add_drawing",

@@ -27,7 +27,7 @@ from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.mutating import stored_recall
 from parity.application.resuming import resumed
 from parity.application.stored_results import RECORD
-from parity.build.builder import Built
+from parity.build.result import Built
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
 from parity.cli.github import add_github, tell_github
@@ -153,7 +153,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
-    runners = arguments.runner or default_runners(suite.entries_of(selection), arguments.target, find)
+    runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = columns(runners, arguments.target, find)
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 

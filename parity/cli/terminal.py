@@ -25,7 +25,7 @@ from parity.platform.serialization import json_text
 
 if TYPE_CHECKING:
     from parity.application import Measured, Prepared, Run
-    from parity.build.builder import Built
+    from parity.build.result import Built
     from parity.engine import Progress as Report
 
 __all__ = [

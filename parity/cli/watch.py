@@ -18,7 +18,7 @@ from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.signals import INTERRUPTED
 from parity.porting.sources import forget_folders
 from parity.suite.corpus import SUFFIX
-from parity.suite.loading import Project, find_project
+from parity.suite.settings import Project, find_project
 
 if TYPE_CHECKING:
     from watchfiles import Change

@@ -1,8 +1,7 @@
-"""Columns of a kernel that no one worker has: executed wherever they can be, judged and compared in the client.
+"""Judges kernels whose columns no single worker has: workers execute the launches, and the client compares.
 
-All that is done with the cases of one machine is done with these: a session here asks a worker for each launch. What
-the cases of a kernel leave is fetched before, all at once; what follows of it, a search for a simpler case for one,
-launch by launch.
+The client runs the same code as a worker process, but its sessions are stand-ins that send each launch to a worker.
+The outcomes of all cases of a kernel are fetched ahead; later launches, such as those of shrinking, travel one by one.
 """
 
 from __future__ import annotations
@@ -14,37 +13,38 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from parity.cluster.launches import NEAREST, Observed, Replied, capable, computed, launched, observed_all
+from parity.cluster import launches
+from parity.cluster.launches import NEAREST
+from parity.cluster.outcome_codec import restore_unchanged
 from parity.engine import CaseRecord, Column, Plan, Task
 from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, fault_of
 from parity.engine.execution import task_limit
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject
-from parity.model.dtypes import DTYPES
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
 from parity.runners import Evidence, OpSession, Probe, Session
 from parity.runners.recording_file import launch_digest
 from parity.suite.loading import Suite
 
-__all__ = ["Meeting"]
+__all__ = ["Coordinator"]
 
 T = TypeVar("T")
 
 
-class Meeting:
-    """The place where columns meet: tasks are judged one after the other, in a thread of this process."""
+class Coordinator:
+    """Executes tasks on workers, and judges them one after the other in a thread of the client."""
 
     def __init__(self, pool: Pool, plan: Plan, suite: Suite) -> None:
         self._pool, self._plan = pool, plan
-        self._worker = _Judge(plan, suite, pool)
-        self._thread = ThreadPoolExecutor(1, "parity meeting")
+        self._worker = _RemoteWorker(plan, suite, pool)
+        self._thread = ThreadPoolExecutor(1, "parity coordinator")
 
     def perform(self, task: Task) -> Future[list[CaseRecord]]:
         """Execute a task on workers, and judge it here."""
         ahead = {
             column: self._pool.schedule(
-                observed_all,
+                launches.execute_task,
                 [replace(task, columns=(column,))],
                 seconds=task_limit(self._plan, task),
                 columns=(column,),
@@ -52,142 +52,143 @@ class Meeting:
             for column in task.columns
             if column.built
         }
-        return self._thread.submit(self._judged, task, ahead)
+        return self._thread.submit(self._judge, task, ahead)
 
     def stop(self) -> None:
-        """Do nothing more."""
+        """Cancel the tasks that have not started."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _judged(self, task: Task, ahead: Mapping[Column, Future[dict[str, Observed]]]) -> list[CaseRecord]:
+    def _judge(self, task: Task, ahead: Mapping[Column, Future[dict[str, Outcome]]]) -> list[CaseRecord]:
         for column, future in ahead.items():
             try:
-                self._worker.known[column] = future.result()
-            except (WorkerCrashed, CallTimeout):  # each case is asked for by itself, then
-                self._worker.known[column] = {}
+                self._worker.fetched[column] = future.result()
+            except (WorkerCrashed, CallTimeout):  # so each launch is requested alone
+                self._worker.fetched[column] = {}
             except NoWorker as reason:
                 self._worker.absent[column] = str(reason)
         return self._worker.perform(task)
 
 
-class _Judge(Worker):
-    """A worker whose devices are those of others. ``known`` is what cases are known to leave there, by column."""
+class _RemoteWorker(Worker):
+    """A worker whose devices are on other machines.
+
+    ``fetched`` holds outcomes by column and launch digest, ``absent`` the reason why no worker has a column.
+    """
 
     def __init__(self, plan: Plan, suite: Suite, pool: Pool) -> None:
         super().__init__(plan, suite)
         self.pool = pool
-        self.known: dict[Column, dict[str, Observed]] = {}
+        self.fetched: dict[Column, dict[str, Outcome]] = {}
         self.absent: dict[Column, str] = {}
 
     def session(self, column: Column) -> Session | OpSession:
-        """A stand-in for the device of a column."""
+        """Return a stand-in for the device of a column."""
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
-            elsewhere = _session(self, column) if column.built else OpSession(_Elsewhere(self, column), column.target)
-            self.sessions[column] = elsewhere
+            self.sessions[column] = (
+                _remote_session(self, column)
+                if column.built
+                else OpSession(_RemoteLibrary(self, column), column.target)
+            )
         return self.sessions[column]
 
-    def ask(self, column: Column, function: Callable[..., T], *arguments: Any) -> T:
-        """The answer of a worker with the column.
+    def call(self, column: Column, function: Callable[..., T], module: str, *arguments: Any) -> T:
+        """Call ``function(module, column, *arguments)`` on a worker that has the column.
 
         Raises:
-            SystemLacks: there is none.
-            Died, Late: its process did not answer.
+            ResourceExhausted: No worker has the column.
+            WorkerCrashed, CallTimeout: The call ended its process.
         """
         if column in self.absent:
             raise ResourceExhausted(self.absent[column])
-        module = str(arguments[0])
         try:
             return self.pool.schedule(
-                function, [module, column, *arguments[1:]], seconds=self.plan.seconds, columns=(column,)
+                function, [module, column, *arguments], seconds=self.plan.seconds, columns=(column,)
             ).result()
         except NoWorker as reason:
             self.absent[column] = str(reason)
             raise ResourceExhausted(self.absent[column]) from reason
 
 
-class _Remote:
-    """A session on a worker."""
+class _RemoteSession:
+    """A session on a worker. Subclasses add the optional capabilities that the real session has."""
 
-    def __init__(self, judge: _Judge, column: Column) -> None:
-        self._judge, self._column = judge, column
+    def __init__(self, worker: _RemoteWorker, column: Column) -> None:
+        self._worker, self._column = worker, column
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Do nothing: workers do that themselves."""
+        """Do nothing: each worker prepares its kernels itself."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch there, or take what it is known to leave."""
-        return self._outcome("execute", "", code, launch, buffers)
+        return self._execute(launches.execute, "", code, launch, buffers)
 
-    def _outcome(
-        self, method: str, prefix: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]
+    def _execute(
+        self,
+        function: Callable[..., Outcome],
+        prefix: str,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
     ) -> Outcome:
-        known = self._judge.known.get(self._column, {}).get(prefix + launch_digest(launch, buffers))
-        if known is not None:
-            return known.outcome(buffers)
+        found = self._worker.fetched.get(self._column, {}).get(prefix + launch_digest(launch, buffers))
         try:
-            return self._ask(method, code, launch, buffers).outcomes[0][0].outcome(buffers)
+            found = found or self._call(function, code, launch, dict(buffers))
         except (WorkerCrashed, CallTimeout) as error:
-            return Outcome.untouched(buffers, fault_of(error, self._judge.plan.seconds))
+            return Outcome.untouched(buffers, fault_of(error, self._worker.plan.seconds))
+        return restore_unchanged(found, buffers)
 
-    def _ask(self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Replied:
-        return self._judge.ask(self._column, launched, code.module, method, launch, dict(buffers))
+    def _call(self, function: Callable[..., T], code: CodeObject, *arguments: Any) -> T:
+        return self._worker.call(self._column, function, code.module, *arguments)
 
 
-class _Drawn(_Remote):
-    """One that draws the results of approximate instructions."""
-
+class _RemoteDrawing(_RemoteSession):
     @property
-    def nearest(self) -> _Nearest:
-        return _Nearest(self._judge, self._column)
+    def nearest(self) -> _RemoteNearest:
+        return _RemoteNearest(self._worker, self._column)
 
 
-class _Nearest(_Remote):
-    """The same device with the nearest numbers."""
-
+class _RemoteNearest(_RemoteSession):
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        return self._outcome("nearest", NEAREST, code, launch, buffers)
+        return self._execute(launches.execute_nearest, NEAREST, code, launch, buffers)
 
 
-class _Explained(_Remote):
-    """One that can find out more after a wrong result."""
-
+class _RemoteExplaining(_RemoteSession):
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
-        return self._ask("explain", code, launch, buffers).texts
+        return self._call(launches.explain, code, launch, dict(buffers))
 
 
-class _Shadowed(_Remote):
-    """One that executes with other roundings."""
-
+class _RemoteShadowing(_RemoteSession):
     def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
-        return Arithmetic(self._ask("arithmetic", code, launch, {}).number)
+        return self._call(launches.max_arithmetic, code, launch)
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
-        found = self._ask("shadows", code, launch, buffers).outcomes
-        (nearest,), moved, narrowed = ([each.outcome(buffers) for each in group] for group in found)
-        return Shadows(nearest, tuple(moved), tuple(narrowed))
+        return restore_unchanged(self._call(launches.shadows, code, launch, dict(buffers)), buffers)
 
 
-_CAPABLE = {"SupportsNearest": _Drawn, "SupportsExplanation": _Explained, "SupportsShadows": _Shadowed}
+_CAPABILITIES = {
+    "SupportsNearest": _RemoteDrawing,
+    "SupportsExplanation": _RemoteExplaining,
+    "SupportsShadows": _RemoteShadowing,
+}
 
 
-def _session(judge: _Judge, column: Column) -> Session:
-    """A stand-in for the session of a column, with the capabilities that it has there."""
-    module = next(module for module, where in judge.plan.code if where == column)
-    bases = tuple(_CAPABLE[name] for name in judge.ask(column, capable, module))
-    found: Session = type("_Session", bases or (_Remote,), {})(judge, column)
+def _remote_session(worker: _RemoteWorker, column: Column) -> Session:
+    """Return a stand-in for the session of a column, with the same capabilities."""
+    module = next(module for module, where in worker.plan.code if where == column)
+    bases = tuple(_CAPABILITIES[name] for name in worker.call(column, launches.capabilities, module))
+    found: Session = type("_Session", bases or (_RemoteSession,), {})(worker, column)
     return found
 
 
-class _Elsewhere:
+class _RemoteLibrary:
     """A library on a worker."""
 
-    def __init__(self, judge: _Judge, column: Column) -> None:
-        self._judge, self._column = judge, column
+    def __init__(self, worker: _RemoteWorker, column: Column) -> None:
+        self._worker, self._column = worker, column
         self.name, self.vendor, self.evidence = column.runner, column.vendor, Evidence.LIBRARY
 
     def probe(self) -> Probe:
-        """It is there, as far as is known."""
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
@@ -195,8 +196,7 @@ class _Elsewhere:
 
     def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
         """As ``OpRunner.compute``."""
-        found = self._judge.ask(self._column, computed, asked.op.partition(".")[0], asked)
-        if found.unsupported is not None:
+        found = self._worker.call(self._column, launches.compute, asked.op.partition(".")[0], asked)
+        if found.output is None:
             raise Unsupported(found.unsupported)
-        dtype = next((each.numpy for each in DTYPES.values() if each.numpy.name == found.dtype), None)
-        return np.frombuffer(found.data, dtype or np.dtype(found.dtype)).reshape(found.shape).copy()
+        return found.output

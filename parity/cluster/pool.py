@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.cluster.bundle import bundled
-from parity.cluster.coordinator import Meeting
+from parity.cluster.coordinator import Coordinator
 from parity.cluster.messages import Answer, Request, resource, versions
 from parity.cluster.remote import answered, content, key_of, released
 from parity.engine import Column, Plan, worker
@@ -97,7 +97,7 @@ class DaskPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._absent: dict[tuple[str, ...], float] = {}
         self._workers: list[Mapping[str, float]] = []
-        self._meeting = Meeting(self, self.plan, self.suite)
+        self._coordinator = Coordinator(self, self.plan, self.suite)
 
     async def start(self) -> None:
         """Publish the contents."""
@@ -113,7 +113,7 @@ class DaskPool:
         self._problem = self._problem or NotAvailable("the run was ended")
         self._watcher.cancel()
         self.client.unsubscribe_topic(self.client.id)
-        self._meeting.stop()
+        self._coordinator.stop()
         await self.client.cancel([call.dask for call in self._open if call.dask is not None])
         for call in list(self._open):  # somebody may wait for it still
             self._end(call, error=self._problem)
@@ -133,7 +133,7 @@ class DaskPool:
             return refused
         if function is worker.perform:
             if len(resources) > 1 and not self._has(resources):
-                return self._meeting.perform(arguments[0])  # type: ignore[return-value]
+                return self._coordinator.perform(arguments[0])  # type: ignore[return-value]
             function = worker.carry_out  # type: ignore[assignment]
         op = getattr(arguments[0], "op", None)
         contents = self._bundle.contents(self.suite.op(op).module if op else arguments[0], tuple(columns))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
 from parity.engine.execution import task_limit
@@ -210,7 +210,7 @@ def _elsewhere(
     """
     limit = task_limit(plan, task)
     try:
-        return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
+        return pool.schedule(measure_task, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
         return KernelMeasurements(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
@@ -222,7 +222,7 @@ _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
 """The meters of a worker process."""
 
 
-def _measured(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
+def measure_task(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
     """The measurements of a kernel, by a worker."""
     here = worker.current()
     session, key = here.kernels(column), (column, hot, seconds)

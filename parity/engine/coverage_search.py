@@ -70,7 +70,7 @@ def lead(
             prepare(plan, suite, pool, progress)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
         futures = {
-            pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
+            pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns): number
             for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
         }
         found: dict[int, list[Found]] = {}
@@ -86,7 +86,7 @@ def lead(
         yield from found[number]
 
 
-def _lead(task: Task, tries: int) -> list[Found]:
+def search_task(task: Task, tries: int) -> list[Found]:
     """The search in one kernel, by a worker."""
     here = worker.current()
     entry = here.suite.entry(task)

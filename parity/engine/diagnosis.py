@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from parity.build.builder import HelpfulPort
+from parity.build.modules import HelpfulPort
 from parity.compare import Status
 from parity.engine.f8_formats import taken_for_fnuz
 from parity.engine.judging import Checked, Subject, check

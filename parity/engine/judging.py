@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parity.build.module_store import MissingKernel
+from parity.build.loaded_modules import MissingKernel
 from parity.compare import Status, Verdict, compare, show, unchanged
 from parity.engine.cuda_oracle import CudaOracle, Side, ptx_of
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal

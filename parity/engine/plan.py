@@ -13,9 +13,10 @@ from parity.engine.records import Column, Task
 from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, device_description
-from parity.suite.loading import Selection, Suite, load_suite
+from parity.suite.loading import Suite, load_suite
 from parity.suite.options import EXAMPLES
 from parity.suite.sample_cache import drawn_cases
+from parity.suite.selection import Selection
 
 __all__ = ["Plan", "columns_of", "runnable", "tasks_of"]
 
@@ -76,7 +77,7 @@ class Plan:
             known or Known(),
             suite.sides,
             suite.launches,
-            files=tuple({suite.declared[task.op].name: None for task in tasks}) if suite.declared else (),
+            files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
 
     def suite(self) -> Suite:

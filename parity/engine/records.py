@@ -11,7 +11,7 @@ from parity.compilers.targets import TARGETS
 from parity.model.coverage import Reached
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
-from parity.suite.loading import OfEntry
+from parity.suite.selection import EntryName
 
 __all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task", "beside"]
 
@@ -127,7 +127,7 @@ class Task:
     shrink: bool = True
 
 
-def beside(tasks: Iterable[Task], cases: Iterable[tuple[OfEntry, str, str]]) -> tuple[Task, ...]:
+def beside(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]) -> tuple[Task, ...]:
     """The tasks with these cases beside drawn ones: what names the entry of each, its title and its text."""
     also: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
     for about, title, text in cases:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from parity.build.builder import HelpfulPort, helpful_port
+from parity.build.modules import HelpfulPort, helpful_port
 from parity.compare import Conclusion, SideResult, Status, Verdict, accepts_zeros
 from parity.engine.cross_vendor import compared
 from parity.engine.diagnosis import diagnose

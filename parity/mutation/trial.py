@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.build.recompile import Stage, recompiled, stage
+from parity.build.incremental import Stage, recompiled, stage
 from parity.compare import Status
 from parity.compilers.errors import CompileError
 from parity.data import sample

@@ -17,7 +17,7 @@ import math
 import re
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 
@@ -121,11 +121,11 @@ def json_text(value: object, indent: int | None = None) -> bytes:
 
 
 def packed(value: object) -> bytes:
-    """A value in MessagePack, which has bytes, infinity and NaN as they are, for ``unpacked``."""
+    """Encode a value as MessagePack for ``unpacked``. Bytes, infinity, NaN and NumPy arrays keep their values."""
     try:
-        return msgspec.msgpack.encode(value, enc_hook=_usual)
+        return msgspec.msgpack.encode(value, enc_hook=_packable)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_unicode(msgspec.to_builtins(value, enc_hook=_usual, builtin_types=(bytes,))))
+        return msgspec.msgpack.encode(_unicode(msgspec.to_builtins(value, enc_hook=_packable, builtin_types=(bytes,))))
 
 
 def unpacked(data: bytes, kind: type[T], source: str) -> T:
@@ -137,7 +137,7 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
     """
     _known(kind)
     try:
-        return msgspec.msgpack.decode(data, type=kind)
+        return msgspec.msgpack.decode(data, type=kind, dec_hook=_from_packable)
     except msgspec.ValidationError as error:
         raise SchemaError(f"{source} is not what it has to be: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -192,6 +192,24 @@ def _usual(value: object) -> object:
         if isinstance(value, kind):
             return kind(value)
     raise NotImplementedError(f"{type(value).__name__} is no kind of value that JSON has")
+
+
+def _packable(value: object) -> object:
+    """Return the dtype, shape and bytes of a NumPy array; other values as in JSON."""
+    import numpy as np
+
+    return (value.dtype.name, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else _usual(value)
+
+
+def _from_packable(kind: Any, value: Any) -> Any:
+    """Return the NumPy array of ``_packable``."""
+    import numpy as np
+
+    if get_origin(kind) is not np.ndarray:
+        raise NotImplementedError(f"{kind} is not a type that MessagePack values convert to")
+    name, shape, data = value
+    array = np.frombuffer(data, name) if data else np.empty(0, name)  # frombuffer refuses dtypes that hold pointers
+    return array.reshape(shape).copy()
 
 
 def _as_written(part: Any) -> Any:

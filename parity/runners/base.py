@@ -1,8 +1,8 @@
-"""The runner protocol.
+"""The protocols that a runner implements.
 
-A runner of kernels has ``open``, which gives a session that executes launches of compiled kernels. A runner of ops has
-``compute`` instead: a library that has the op, and no kernel of ours. Nothing is built for it. What else runners and
-sessions may have stands in ``parity.runners.capabilities``.
+There are two kinds of runners. A ``Runner`` executes compiled kernels: ``open`` returns a session that executes
+launches. An ``OpRunner`` computes whole ops with a library instead, and parity builds nothing for it. Optional
+capabilities are defined in ``parity.runners.capabilities``.
 """
 
 from __future__ import annotations
@@ -20,36 +20,28 @@ from parity.model.launch import Buffer, Computation, Launch, Outcome, Pointer, a
 from parity.reference.expected import Vendor
 
 __all__ = [
-    "Evidence",
-    "Executor",
-    "OpRunner",
-    "OpSession",
-    "Probe",
-    "Runner",
-    "Session",
-    "Vendor",
-    "argument_mismatch",
-    "missing_tool_probe",
-]
+    "Evidence", "Executor", "OpRunner", "OpSession", "Probe", "Runner", "Session", "Vendor",
+    "argument_mismatch", "missing_tool_probe",
+]  # fmt: skip
 
 
 class Evidence(StrEnum):
-    """The evidence of a result. An emulated pass is never shown as a hardware pass."""
+    """How a result is known. Reports never show an emulated pass as a hardware pass."""
 
     HARDWARE = "hardware"
     EMULATED = "emulated"
     EMULATED_HIP = "emulated HIP"
-    """Emulated too, by way of HIP's own calls."""
+    """Emulated, and launched through HIP's own calls."""
     RECORDED = "recorded"
     LIBRARY = "library"
-    """A library computed it with code of its own, which says nothing of the kernel."""
+    """Computed by a library with its own code, so the result says nothing about the kernel."""
     COMPILED = "compiled only"
     NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A runner's availability on this machine: if it cannot work, ``reason`` says why and ``install`` what to do."""
+    """The availability of a runner. If it is not available, ``reason`` states why and ``install`` how to fix that."""
 
     available: bool
     reason: str = ""
@@ -57,7 +49,7 @@ class Probe:
 
 
 def missing_tool_probe(*tools: Callable[[], object]) -> Probe | None:
-    """The probe of a runner that lacks one of these tools, each a function that raises MissingTool; None if none is."""
+    """Return the probe for the first tool whose function raises ``MissingTool``; None if no tool is missing."""
     try:
         for tool in tools:
             tool()
@@ -67,28 +59,41 @@ def missing_tool_probe(*tools: Callable[[], object]) -> Probe | None:
 
 
 class Executor(Protocol):
-    """An object that executes launches."""
+    """Executes launches."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run a launch on fresh copies of the buffers.
+        """Execute a launch and return the contents of all buffers.
 
-        So are the launches that follow it (``Launch.then``), which find what it left, and variables of the code object
-        are filled before (``Launch.constants``). A kernel's misbehaviour is a fault of the outcome, not an exception.
+        An implementation must:
+
+        * copy the buffers, and leave the caller's arrays unchanged;
+        * fill the variables of the code object named in ``launch.constants`` first;
+        * execute the launches in ``launch.then`` afterwards, in order and on the same memory;
+        * return an ``Outcome`` with a ``Fault`` if the kernel misbehaves, instead of raising an exception.
         """
 
 
 class Session(Executor, Protocol):
-    """An open device. It may be ``Timed``, ``Counting``, ``Explaining``, ``Drawing`` and ``Shadowing``."""
+    """An open device.
+
+    A session may also implement ``SupportsTiming``, ``SupportsCounting``, ``SupportsCoverage``,
+    ``SupportsExplanation``, ``SupportsNearest`` and ``SupportsShadows``.
+    """
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Make these kernels ready to run. Optional work that is cheaper for many kernels at once."""
+        """Make kernels ready to run, if that is cheaper for many kernels at once. May do nothing."""
 
 
 @runtime_checkable
 class Runner(Protocol):
-    """An object that can execute launches: its name, the evidence of its results, and the maker of the devices.
+    """A runner of compiled kernels.
 
-    It may be ``Describing``, ``Shared`` and ``Replaying``.
+    ``name`` must be the name under which the runner is registered. ``evidence`` must be any value except
+    ``Evidence.LIBRARY``, and ``Evidence.RECORDED`` if and only if the runner implements ``SupportsReplay``. ``vendor``
+    is the side whose kernels the runner executes, "cuda" or "amd".
+
+    A runner may also implement ``SupportsDescription``, ``SupportsDefaultTargets``, ``SupportsDeviceNumbers``,
+    ``SupportsWorkerLimit`` and ``SupportsReplay``.
     """
 
     name: str
@@ -96,50 +101,55 @@ class Runner(Protocol):
     vendor: Vendor
 
     def probe(self) -> Probe:
-        """The availability on this machine. Quick, and never raises."""
+        """Report whether the runner works on this machine. Must be quick and must not raise."""
 
     def targets(self) -> tuple[str, ...]:
-        """The targets it can run code objects of."""
+        """Return the targets whose code objects it can run, such as "gfx90a". A target must not contain blanks."""
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        """A device for that target; ``checked`` asks for memory checks where the runner has them."""
+        """Open a device for a target. With ``checked``, the device checks memory accesses if it is able to."""
 
 
 @runtime_checkable
 class OpRunner(Protocol):
-    """An object that computes ops; its evidence is ``Evidence.LIBRARY``. It may be ``Describing`` and ``Shared``."""
+    """A runner that computes ops with a library.
+
+    ``name`` must be the name under which the runner is registered. ``evidence`` must be ``Evidence.LIBRARY``.
+    ``vendor`` is "cuda" or "amd" for a library of GPU kernels, "host" for a library that computes on the CPU. A runner
+    may also implement ``SupportsDescription`` and ``SupportsWorkerLimit``.
+    """
 
     name: str
     evidence: Evidence
     vendor: Vendor
 
     def probe(self) -> Probe:
-        """The availability on this machine. Quick, and never raises."""
+        """Report whether the runner works on this machine. Must be quick and must not raise."""
 
     def targets(self) -> tuple[str, ...]:
-        """The devices it can compute on: words that name them in the matrix."""
+        """Return the devices it can compute on, as words that name them in the matrix."""
 
     def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
-        """The output of a case, an array of the dtype and shape asked for. The inputs must stay as they are.
+        """Compute a case. The result has ``asked.dtype`` and ``asked.shape``; the inputs must stay unchanged.
 
         Raises:
-            Unsupported: it does not have this op, or not for these dtypes or parameters.
+            Unsupported: The library does not have this op, or not for these dtypes or parameters.
         """
 
 
 @dataclass(frozen=True)
 class OpSession:
-    """A device of an OpRunner, open."""
+    """An ``OpRunner`` on one of its devices."""
 
     runner: OpRunner
     target: str
 
     def compute(self, asked: Computation) -> np.ndarray[Any, Any]:
-        """As ``OpRunner.compute``."""
+        """Call ``OpRunner.compute`` for this device."""
         return self.runner.compute(self.target, asked)
 
 
 def argument_mismatch(kernel: Kernel, launch: Launch) -> str:
-    """The first error in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
+    """Describe the first argument of a launch that does not fit the kernel's metadata; empty if all of them fit."""
     given = [(len(argument_bytes(arg)), isinstance(arg, Pointer)) for arg in launch.args]
     return first_difference(kernel, given)

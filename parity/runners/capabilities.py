@@ -1,6 +1,7 @@
-"""Optional capabilities of runners and sessions, beside those that their protocols ask of all of them.
+"""Optional capabilities of runners and sessions.
 
-Each capability is a protocol: an object that has its methods has the capability, and ``isinstance`` tests for it.
+Each capability is a protocol. A runner or session has a capability if it implements the protocol's methods;
+``isinstance`` tests that.
 """
 
 from __future__ import annotations
@@ -16,119 +17,109 @@ from parity.runners.recording_file import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "SupportsCounting",
-    "SupportsCoverage",
-    "SupportsDefaultTargets",
-    "SupportsDescription",
-    "SupportsDeviceNumbers",
-    "SupportsExplanation",
-    "SupportsNearest",
-    "SupportsReplay",
-    "SupportsShadows",
-    "SupportsTiming",
+    "SupportsCounting", "SupportsCoverage", "SupportsDefaultTargets", "SupportsDescription", "SupportsDeviceNumbers",
+    "SupportsExplanation", "SupportsNearest", "SupportsReplay", "SupportsShadows", "SupportsTiming",
     "SupportsWorkerLimit",
-    "default_targets",
-    "device_description",
-    "replayed_recording",
+    "default_targets", "device_description", "replayed_recording",
 ]  # fmt: skip
 
 
 @runtime_checkable
 class SupportsTiming(Protocol):
-    """A session that can time launches, because its times are those of a device."""
+    """A session that measures the duration of launches on a real device."""
 
     def time(
         self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
     ) -> Timings | Fault:
-        """The timings of a launch that is repeated for about ``seconds`` at most, or the fault that ended it.
+        """Repeat a launch for at most about ``seconds`` and return its timings, or the fault that ended it.
 
-        ``hot`` asks for the hot timing beside the cold one.
+        The cold timing is always measured; ``hot`` requests the hot timing as well.
         """
 
 
 @runtime_checkable
 class SupportsCounting(Protocol):
-    """A session that counts instructions, because its times are not those of a device."""
+    """A session that counts instructions, for devices whose durations mean nothing."""
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
-        """Run the launch; the number of instructions of each class that were issued."""
+        """Run a launch and return the number of issued instructions by class."""
 
 
 @runtime_checkable
 class SupportsCoverage(Protocol):
-    """A session that notes what launches reach of the code of kernels (``Outcome.reached``)."""
+    """A session that notes which code a launch reaches, in ``Outcome.reached``."""
 
     def points(self, code: CodeObject, kernels: Iterable[str]) -> Sequence[Sequence[Point]]:
-        """The points of the code of each kernel, blocks first; their order is that of the bits of ``Reached``."""
+        """Return the coverage points of each kernel in the order of the bits of ``Reached``, blocks first."""
 
 
 @runtime_checkable
 class SupportsExplanation(Protocol):
-    """A session that can find out more after a wrong result."""
+    """A session that can investigate a wrong result."""
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
-        """The findings, as lines of text."""
+        """Return findings about a launch as lines of text."""
 
 
 @runtime_checkable
 class SupportsNearest(Protocol):
-    """A session that draws the results of approximate instructions (``Outcome.drawn``)."""
+    """A session that draws the results of approximate instructions, and states so in ``Outcome.drawn``."""
 
     @property
     def nearest(self) -> Executor:
-        """The same device, but that they are the nearest numbers."""
+        """The same device with approximate instructions that return the nearest numbers."""
 
 
 @runtime_checkable
 class SupportsDefaultTargets(Protocol):
-    """A runner that runs some of its targets only if they are named."""
+    """A runner that runs some of its targets only if a user names them."""
 
     def default_targets(self) -> tuple[str, ...]:
-        """The targets of a run that names none."""
+        """Return the targets of a run without ``--target``."""
 
 
 @runtime_checkable
 class SupportsShadows(Protocol):
-    """A session that can execute a launch once more with other roundings, to show what they matter to its results."""
+    """A session that can repeat a launch with other roundings, to show how much they change its results."""
 
     def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
-        """The most that the kernels of a launch do with floating-point numbers, as their machine code says."""
+        """Classify the floating-point arithmetic in the machine code of a launch's kernels."""
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
-        """The launch with other roundings."""
+        """Execute a launch with other roundings."""
 
 
 @runtime_checkable
 class SupportsDescription(Protocol):
-    """A runner that knows its device."""
+    """A runner that can describe its device."""
 
     def describe(self) -> Mapping[str, str]:
-        """The device ("gpu") and its software, for a record or a recording."""
+        """Return the device (key "gpu") and the versions of its software, for records and recordings."""
 
 
 @runtime_checkable
 class SupportsDeviceNumbers(Protocol):
-    """A runner of GPUs that have numbers; ``visible`` is the variable that shows a process only some of them."""
+    """A runner for numbered GPUs. ``visible`` names the environment variable that hides GPUs from a process."""
 
     visible: str
 
     def device_targets(self) -> Sequence[str]:
-        """The target of each GPU of this machine, by its number."""
+        """Return the target of each GPU of this machine, indexed by the GPU's number."""
 
 
 @runtime_checkable
 class SupportsWorkerLimit(Protocol):
-    """A runner whose devices are shared by the processes of a run."""
+    """A runner whose devices are shared by the worker processes of a run."""
 
     def max_workers(self, targets: Sequence[str]) -> int:
-        """The number of processes that the devices of these targets serve."""
+        """Return how many processes the devices of these targets can serve at once."""
 
 
 @runtime_checkable
 class SupportsReplay(Protocol):
-    """A runner that replays, and so has ``Evidence.RECORDED``.
+    """A runner that replays a recording; its evidence must be ``Evidence.RECORDED``.
 
-    Nothing is built for it, and it has results for the cases recorded there only.
+    parity builds nothing for such a runner, and runs only the cases of the recording on it.
     """
 
     @property
@@ -137,16 +128,16 @@ class SupportsReplay(Protocol):
 
 
 def device_description(runner: Runner | OpRunner) -> dict[str, str]:
-    """The facts that a runner states about its device and software; empty if it states none."""
-    told = runner.describe() if isinstance(runner, SupportsDescription) else {}
-    return {str(what): str(value) for what, value in told.items()}
+    """Return what a runner states about its device and software; empty if it states nothing."""
+    facts = runner.describe() if isinstance(runner, SupportsDescription) else {}
+    return {str(name): str(value) for name, value in facts.items()}
 
 
 def default_targets(runner: Runner | OpRunner) -> tuple[str, ...]:
-    """The targets of a run on a runner that names none."""
+    """Return the targets that a run uses on a runner unless the user names others."""
     return tuple(runner.default_targets() if isinstance(runner, SupportsDefaultTargets) else runner.targets())
 
 
 def replayed_recording(runner: Runner | OpRunner) -> Recording | None:
-    """The recording that a runner replays; None for a runner that executes."""
+    """Return the recording that a runner replays; None for a runner that executes launches."""
     return runner.recording if isinstance(runner, SupportsReplay) else None

@@ -1,4 +1,4 @@
-"""The runner that executes CUDA code on an NVIDIA GPU, through CuPy."""
+"""The runner ``cuda``: executes CUDA code on an NVIDIA GPU, through CuPy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["CudaDevice", "CudaDriver", "CudaRunner", "capabilities", "throttling
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
 DRIVER = Path("/sys/module/nvidia/version")
-"""The file in which Linux shows the version of the loaded driver."""
+"""The file with the version of the loaded driver on Linux."""
 
 SHARED_BYTES = 48 * 1024
-"""Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
+"""More dynamic shared memory must be enabled per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
 
-# Why clocks are lower than they could be: nvmlClocksEventReasons of NVML, except "idle" and the user's own settings.
+# Reasons for lowered clocks: NVML's nvmlClocksEventReasons, except "idle" and the user's settings.
 REASONS = {
     0x04: "power cap",
     0x08: "hardware slowdown",
@@ -41,7 +41,7 @@ REASONS = {
 
 
 class CudaRunner:
-    """Executes cubins on the GPUs of this machine, every launch between red zones and in a process that may die."""
+    """Executes cubins on the GPUs of this machine, in a separate process and with red zones around the buffers."""
 
     name = "cuda"
     evidence = Evidence.HARDWARE
@@ -49,7 +49,7 @@ class CudaRunner:
     visible = "CUDA_VISIBLE_DEVICES"
 
     def probe(self) -> Probe:
-        """Needs CuPy, nvcc, and a GPU with its driver. CuPy is imported only if it is there."""
+        """Require CuPy, nvcc, and a GPU with its driver."""
         if importlib.util.find_spec("cupy") is None:
             return Probe(False, "CuPy is not installed", f"install it with: {INSTALL}")
         if problem := missing_tool_probe(nvcc):
@@ -61,15 +61,14 @@ class CudaRunner:
         return Probe(True) if found else Probe(False, "this machine has no NVIDIA GPU", "see nvidia-smi")
 
     def targets(self) -> tuple[str, ...]:
-        """The architectures of the GPUs: none where there is no GPU or no CuPy."""
+        """Return the architectures of the GPUs; empty without a GPU or CuPy."""
         return tuple(dict.fromkeys(capabilities())) if self.probe().available else ()
 
     def device_targets(self) -> list[str]:
-        """The target of each GPU, by its number."""
         return capabilities()
 
     def describe(self) -> dict[str, str]:
-        """The GPUs, the driver, and the versions of CUDA, CuPy and nvcc."""
+        """Describe the GPUs and the versions of driver, CUDA, CuPy and nvcc."""
         cupy: Any = importlib.import_module("cupy")
         runtime = cupy.cuda.runtime
         gpus = (runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount()))
@@ -84,7 +83,7 @@ class CudaRunner:
         }
 
     def max_workers(self, targets: Sequence[str]) -> int:
-        """Processes that the GPUs of these targets serve together."""
+        """Return how many processes the GPUs of these targets serve at once."""
         runtime: Any = importlib.import_module("cupy").cuda.runtime
         gpus = [number for number, target in enumerate(capabilities()) if target in targets]
         return max_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
@@ -93,23 +92,19 @@ class CudaRunner:
         return IsolatedSession("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
 
 
-def CudaDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
-    """The GPU of that target for the worker of that number, with red zones around buffers if ``checked``.
-
-    Raises:
-        NotAvailable: no GPU of this machine is of that target.
-    """
+def CudaDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - creates one
+    """Open a GPU for a worker process; see ``GpuDevice`` and ``CudaDriver``."""
     return GpuDevice(CudaDriver(target, worker), checked)
 
 
 class CudaDriver:
-    """A GPU through CuPy, on a stream of its own.
+    """Accesses a GPU through CuPy, on a separate stream.
 
-    ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
-    target. The driver shows only those in ``CUDA_VISIBLE_DEVICES``.
+    ``worker`` is the number of the worker process. Workers spread evenly over the GPUs of the target, among the GPUs in
+    ``CUDA_VISIBLE_DEVICES``.
 
     Raises:
-        NotAvailable: no GPU of this machine is of that target.
+        NotAvailable: This machine does not have a GPU of that target.
     """
 
     def __init__(self, target: str, worker: int = 0) -> None:
@@ -142,7 +137,7 @@ class CudaDriver:
         return module.get_global(name)
 
     def packed(self, args: list[bytes]) -> Any:
-        # CuPy passes a NumPy scalar by value, whatever its type means; one of raw bytes is a structure.
+        # CuPy passes a NumPy scalar by value and looks only at its size; raw bytes become a struct.
         kinds = (f"u{len(data)}" if len(data) in (1, 2, 4, 8) else f"V{len(data)}" for data in args)
         return tuple(np.frombuffer(data, kind)[0] for data, kind in zip(args, kinds, strict=True))
 
@@ -192,7 +187,7 @@ class CudaDriver:
         return float(self._cupy.cuda.get_elapsed_time(begin, end)) * 1e-3
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """A graph, which leaves the host out."""
+        """Capture the work in a CUDA graph, so that the host launches it with one call."""
         self.stream.begin_capture()
         for _ in range(count):
             work()
@@ -206,7 +201,7 @@ class CudaDriver:
 
 
 def throttling(bus: str) -> list[str]:
-    """The reasons why the clocks of the GPU at a PCI bus id are lowered; none where NVML does not say."""
+    """Return the reasons why the clocks of the GPU at a PCI bus id are lowered; empty if NVML reports nothing."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
         if nvml.nvmlInit_v2():
@@ -215,17 +210,17 @@ def throttling(bus: str) -> list[str]:
         failed = nvml.nvmlDeviceGetHandleByPciBusId_v2(bus.encode(), ctypes.byref(handle))
         if failed or nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle, ctypes.byref(reasons)):
             return []
-    except (OSError, AttributeError):  # no driver, or one without these functions
+    except (OSError, AttributeError):  # no driver, or a driver without these functions
         return []
     return [text for bit, text in REASONS.items() if reasons.value & bit]
 
 
 def _dotted(version: int) -> str:
-    """13.0 of 13000, which is how CUDA gives its versions."""
+    """Convert CUDA's version number 13000 into "13.0"."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def capabilities() -> list[str]:
-    """The target of every GPU, by its number. No context is made for that."""
+    """Return the target of every GPU, indexed by number, without creating a context."""
     cupy: Any = importlib.import_module("cupy")
     return [f"sm_{cupy.cuda.Device(i).compute_capability}" for i in range(cupy.cuda.runtime.getDeviceCount())]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.module_store import MissingKernel
+from parity.build.loaded_modules import MissingKernel
 from parity.emulator import (
     REGISTER_FILL,
     ApproximateResults,
@@ -29,7 +29,7 @@ from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
 __all__ = ["DeviceSession", "chosen_results"]
 
 ORDERS = 4
-"""Number of wavefront orders in which a failing launch runs again."""
+"""Number of wavefront orders that are tried for a failing launch."""
 
 Array = np.ndarray[Any, Any]
 
@@ -115,8 +115,9 @@ class DeviceSession:
             self._executor.discard(request)
         differ = _different_buffers(outcome.buffers, other)
         message = (
-            f"what is left in {', '.join(differ)} depends on an undefined value: a thread has that of one which takes "
-            f"no part in the exchange, or which the block does not have, in {instruction.text} ({place(instruction)})"
+            f"the result in {', '.join(differ)} depends on an undefined value: a thread reads from a thread that takes "
+            "no part in the exchange, or that the block does not have, in "
+            f"{instruction.text} ({place(instruction)})"
         )
         return Fault("undefined value", message) if differ else None
 

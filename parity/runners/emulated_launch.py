@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.build.module_store import ModuleStore
+from parity.build.loaded_modules import LoadedModules
 from parity.emulator import (
     REGISTER_FILL,
     Allocation,
@@ -39,8 +39,8 @@ def launch_seed(launch: Launch) -> int:
 class EmulatedLaunch:
     """A launch with every choice that the emulator leaves open.
 
-    ``seed`` and ``draw`` are those of ``LaunchOptions``; by default they depend on the launch alone, so that every run
-    repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
+    ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
+    so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
     ``Device.registers``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of the
     code object hold what the previous launch left in them.
     """
@@ -56,7 +56,7 @@ class EmulatedLaunch:
     keep_variables: bool = False
 
     def options(self, step: int) -> LaunchOptions:
-        """The options for one step of the launch sequence."""
+        """Return the options for the launch with the number ``step`` in the sequence."""
         default = launch_seed(self.launch)
         return LaunchOptions(
             default if self.seed is None else self.seed,
@@ -75,12 +75,12 @@ class LaunchExecutor:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
+        self.modules = LoadedModules(lambda code: code.kernels, lambda kernels, name: kernels[name])
         self.changed_variables: tuple[str, ...] = ()
         self._allocations: dict[str, Allocation] = {}
 
     def run(self, request: EmulatedLaunch) -> LaunchStats:
-        """Run the kernels of a launch one after the other. The buffers stay on the device until ``read_buffers``.
+        """Run the kernels of a launch in order. The buffers stay on the device until ``read_buffers``.
 
         Read-only buffers are write-protected at first. If a kernel writes out of bounds, the write may have hit one of
         them, so the launch runs again without the protection, and the write shows as a changed input.

@@ -1,7 +1,7 @@
-"""A matrix product as libraries of column-major matrices are asked for it.
+"""Describes a matrix product for a BLAS library, which uses column-major matrices.
 
-Row-major C = A B is the same memory as column-major C' = B' A', so B is the left operand there, and a row-major matrix
-is its own transpose: nothing is copied or turned around on the host.
+A row-major C = A B has the same memory as a column-major C' = B' A'. B is therefore the left operand of the library
+call, and the host neither copies nor transposes a matrix.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OP = "gemm.matmul"
 
 @dataclass(frozen=True)
 class GemmOperand:
-    """An operand in column-major memory: ``columns`` of ``rows`` elements each, ``leading`` elements apart.
+    """A column-major operand: ``columns`` columns of ``rows`` elements, with the leading dimension ``leading``.
 
-    ``data`` are the bytes from its first element to its last, those between the columns among them. ``transposed`` says
-    that the product takes the transpose.
+    ``data`` holds the bytes from the first element to the last, including gaps between the columns. If ``transposed``,
+    the product uses the transpose.
     """
 
     data: Bytes
@@ -39,9 +39,9 @@ class GemmOperand:
 
 @dataclass(frozen=True)
 class GemmProduct:
-    """Column-major ``left`` times ``right``: ``rows`` x ``columns`` elements of a dtype, without gaps.
+    """Column-major ``left`` times ``right``, with a result of ``rows`` x ``columns`` elements without gaps.
 
-    Sums are of ``inner`` products. ``dtype`` is the name of the type of both operands and of the result.
+    Each element is a sum of ``inner`` products. Operands and result share the type named ``dtype``.
     """
 
     dtype: str
@@ -54,36 +54,36 @@ class GemmProduct:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the result."""
+        """Size of the result in bytes."""
         return self.rows * self.columns * self.itemsize
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is multiplied: there is no element, or every sum is empty."""
+        """True if the result has no elements, or if every sum is empty."""
         return not (self.rows and self.columns and self.inner)
 
     def __str__(self) -> str:
-        turned = "".join("T" if matrix.transposed else "N" for matrix in (self.left, self.right))
-        return f"{self.dtype} {turned} {self.rows} x {self.columns} x {self.inner}"
+        operations = "".join("T" if matrix.transposed else "N" for matrix in (self.left, self.right))
+        return f"{self.dtype} {operations} {self.rows} x {self.columns} x {self.inner}"
 
 
 def gemm_product(asked: Computation, dtypes: Sequence[str]) -> GemmProduct:
-    """The product that a computation is, for a library that multiplies these dtypes.
+    """Convert a computation for a library that multiplies the given dtypes.
 
-    Inputs ``a`` (m, k) and ``b`` (k, n) and an output (m, n) of one dtype; each input has rows or columns without gaps
-    between their elements.
+    The computation must have the inputs ``a`` (m, k) and ``b`` (k, n) and an output (m, n), all of one dtype. The
+    elements of each row, or of each column, of an input must be contiguous.
 
     Raises:
-        Unsupported: it is another op, dtype or memory layout.
+        Unsupported: The computation has another op, dtype or memory layout.
     """
     if asked.op != OP:
-        raise Unsupported(f"only {OP} is computed, and {asked.op} is not")
+        raise Unsupported(f"only {OP} is computed, not {asked.op}")
     if set(asked.inputs) != {"a", "b"} or asked.params:
         given = ", ".join([*asked.inputs, *asked.params])
-        raise Unsupported(f"only the product of a and b is computed, and the case has {given}")
+        raise Unsupported(f"only the product of a and b is computed, but the case has {given}")
     a, b = asked.inputs["a"], asked.inputs["b"]
     if asked.dtype.name not in dtypes or {a.dtype, b.dtype} != {asked.dtype.numpy}:
-        raise Unsupported(f"no product of {a.dtype} and {b.dtype} in {asked.dtype}; there are {' '.join(dtypes)}")
+        raise Unsupported(f"no product of {a.dtype} and {b.dtype} in {asked.dtype}; supported: {' '.join(dtypes)}")
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or asked.shape != (a.shape[0], b.shape[1]):
         raise Unsupported(f"no product of the shapes {a.shape} and {b.shape} in {asked.shape}; only (m, k), (k, n)")
     (m, k), n = a.shape, b.shape[1]
@@ -99,15 +99,16 @@ def _matrix(name: str, array: np.ndarray[Any, Any]) -> GemmOperand:
     if leading is not None:
         return GemmOperand(_span(array), rows, columns, leading, True)
     raise Unsupported(
-        f"{name} of shape {array.shape} has the strides {array.strides} in bytes; neither its rows nor its columns lie "
-        "without gaps and one after the other"
+        f"{name} of shape {array.shape} has the strides {array.strides} in bytes; neither its rows nor its columns are "
+        "contiguous and in order"
     )
 
 
 def _leading(lines: int, length: int, between: float, within: float) -> int | None:
-    """Elements from the begin of a line to that of the next; None if these are no lines, or overlap.
+    """Return the leading dimension in elements; None if lines have gaps or overlap.
 
-    The stride of a dim of size 1 is ignored.
+    ``between`` and ``within`` are strides in elements, between lines and within a line. The stride of a dimension of
+    size 1 does not matter.
     """
     if (length > 1 and within != 1) or (lines > 1 and (between < length or between % 1)):
         return None
@@ -115,7 +116,7 @@ def _leading(lines: int, length: int, between: float, within: float) -> int | No
 
 
 def _span(array: np.ndarray[Any, Any]) -> Bytes:
-    """The bytes from the first element to the last, as they lie. Strides are positive."""
+    """Return the bytes from the first element to the last. Strides must be positive."""
     if not array.size:
         return np.empty(0, np.uint8)
     last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))

@@ -1,4 +1,4 @@
-"""The common part of all GPU runners, whatever the runtime: red zones, poison, arguments, faults, repeated launches."""
+"""Executes and times launches on a GPU through any runtime: the common part of the runners ``cuda`` and ``rocm``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.build.module_store import MissingKernel, ModuleStore
+from parity.build.loaded_modules import LoadedModules, MissingKernel
 from parity.errors import ParityError, UsageError
 from parity.model.code_object import CodeObject, mangled
 from parity.model.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
@@ -23,16 +23,16 @@ from parity.runners.timing import Timings
 __all__ = ["WORKER_NUMBER", "GpuDevice", "GpuDriver", "PlacedLaunch", "max_workers", "worker_number"]
 
 WORKERS_PER_GPU = 16
-"""Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
-keeps a processor busy for milliseconds and the GPU for microseconds, so this many still find it free."""
+"""Maximum number of processes on one GPU, which time-slices their contexts (NVIDIA, Multi-Process Service). A case
+takes milliseconds on the CPU and microseconds on the GPU, so this many processes rarely wait for each other."""
 
 WORKER_BYTES = 512 * 2**20
-"""Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
+"""GPU memory of one process: context, loaded modules, buffers. All processes together take at most half of a GPU."""
 
 WORKER_NUMBER = "PARITY_WORKER"
-"""The environment variable with the number of a process among those that its parent has started, from 0 on."""
+"""The environment variable with the number of a worker process, counted from 0."""
 
-# What errors of a runtime mean that say nothing about the kernel's work; any other is a kind of its own.
+# The fault kinds of runtime errors that the kernel did not cause. The name of any other error is the fault kind.
 FAULT_KINDS = {
     "hipErrorOutOfMemory": "out of memory",
     "hipErrorNotFound": "missing kernel",
@@ -44,55 +44,55 @@ FAULT_KINDS = {
 
 
 class GpuDriver(TimedStream, Protocol):
-    """One GPU as its runtime shows it, and one stream of work.
+    """A GPU and one of its streams, accessed through a runtime.
 
-    What enqueues does so on the stream that ``active`` makes current. Every error of the runtime is one of ``errors``,
-    with the text ``name: description``.
+    All work is enqueued on the stream that ``active`` makes current. The runtime's errors are raised as one of the
+    types in ``errors``, with the message ``name: description``.
     """
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions that its methods raise."""
+        """The exception types that the methods raise."""
 
     def active(self) -> AbstractContextManager[Any]:
-        """Inside of it the methods that enqueue and allocate may be called."""
+        """Return a context that must be active while enqueueing or allocating."""
 
     def load(self, code: CodeObject) -> Any:
-        """The module of a code object that has a binary."""
+        """Load a code object that has a binary, and return the runtime's module."""
 
     def find(self, module: Any, name: str) -> Any:
-        """A function of a module."""
+        """Return a function of a module."""
 
     def symbol(self, module: Any, name: str) -> Any:
-        """The memory of a variable of a module, for ``upload``."""
+        """Return the memory of a variable of a module, for ``upload``."""
 
     def packed(self, args: list[bytes]) -> Any:
-        """Arguments as ``launch`` takes them, of the bytes of each."""
+        """Convert the bytes of each argument into the form that ``launch`` takes."""
 
     def launch(self, function: Any, launch: Launch, args: Any) -> None:
         """Enqueue a launch with packed arguments."""
 
     def address(self, memory: Any) -> int:
-        """The address of device memory."""
+        """Return the address of device memory."""
 
     def upload(self, memory: Any, data: Bytes) -> None:
-        """Enqueue a copy of host memory to the begin of device memory."""
+        """Enqueue a copy of host memory to the start of device memory."""
 
     def download(self, memory: Any, nbytes: int) -> Bytes:
-        """The bytes of device memory, when all that was enqueued is done."""
+        """Wait for all enqueued work and return the content of device memory."""
 
     def copy(self, memory: Any, source: Any, nbytes: int, offset: int = 0) -> None:
-        """Enqueue a copy between device memories, to byte ``offset`` of the first."""
+        """Enqueue a copy from ``source`` to byte ``offset`` of ``memory``."""
 
     def is_lost(self) -> bool:
-        """True if an error stays: then it is returned by every further call."""
+        """True if the device has a sticky error, which every further call returns."""
 
 
 @dataclass(frozen=True)
 class PlacedLaunch:
-    """A launch whose buffers lie in memory: both functions enqueue on the current stream.
+    """A launch whose buffers are in device memory, ready to be repeated.
 
-    ``launch`` launches the kernel, ``restore`` puts back what the host wrote into memory that the kernel changes.
+    ``launch`` enqueues the kernels. ``restore`` enqueues copies that reset writable buffers to their initial content.
     ``memory`` is the driver's object for each buffer.
     """
 
@@ -102,17 +102,17 @@ class PlacedLaunch:
 
 
 class GpuDevice:
-    """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers."""
+    """A GPU in this process. With ``checked``, buffers have red zones around them."""
 
     def __init__(self, driver: GpuDriver, checked: bool) -> None:
         self.driver = driver
         self._red_bytes = RED_BYTES if checked else 0
         self._errors: tuple[type[Exception], ...] = (*driver.errors, MemoryError, ParityError)
         self._stopwatch: Stopwatch | None = None
-        self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, driver.find)
+        self.modules: LoadedModules[Any, Any] = LoadedModules(self._load, driver.find)
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch and wait for its end; errors of the device and changed red zones are faults."""
+        """Run one launch and wait for it. Device errors and changed red zones are faults of the outcome."""
         arena = Arena.of(buffers, self._red_bytes)
         try:
             after = self._launch(code, launch, arena)
@@ -124,7 +124,7 @@ class GpuDevice:
     def time(
         self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
     ) -> Timings | Fault:
-        """Time a launch, without red zones; an error of the device, or too little memory, is a fault."""
+        """Time a launch without red zones. Returns a fault on a device error or if memory does not suffice."""
         try:
             with self.driver.active():
                 placed = self.place(code, launch, buffers)
@@ -135,17 +135,17 @@ class GpuDevice:
             return self._fault(error)
 
     def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> PlacedLaunch:
-        """Put the buffers into memory of their own, so that the launch can be repeated.
+        """Allocate and fill one block of memory per buffer, so that the launch can be repeated.
 
         Raises:
-            UsageError: the code object has no such kernel, or the arguments do not fit.
+            UsageError: The code object does not have the kernel, or the arguments do not fit.
         """
         driver = self.driver
         functions = self._functions(code, launch)
         memory = {name: driver.allocate(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
         for name, buffer in buffers.items():
             self._fill(memory[name], buffer)
-        # What the host wrote and the kernel changes is restored each time, so that sums do not grow.
+        # Writable buffers are restored before each repetition, so that sums do not grow.
         kept = [
             (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
             for name, buffer in buffers.items()
@@ -166,7 +166,7 @@ class GpuDevice:
         return PlacedLaunch(enqueue, restore, memory)
 
     def _fill(self, memory: Any, buffer: Tiled) -> None:
-        """Write the tile over and over; poison where there is none."""
+        """Fill memory with copies of the tile, or with poison if the tile is empty."""
         self.driver.fill(memory, POISON, max(1, buffer.nbytes))
         tile = np.ascontiguousarray(buffer.data[: buffer.count]).view(np.uint8)
         done = tile.nbytes
@@ -196,7 +196,6 @@ class GpuDevice:
         return found
 
     def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
-        """Fill the variables that the launch names."""
         for name, contents in launch.constants.items():
             memory = self._symbol(self.modules.handle(code), name)
             self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
@@ -209,7 +208,7 @@ class GpuDevice:
         return self.driver.symbol(module, last)
 
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
-        """The content of the arena after the launch."""
+        """Return the content of the arena after the launch."""
         driver = self.driver
         functions = self._functions(code, launch)
         with driver.active():
@@ -236,17 +235,17 @@ class GpuDevice:
 
 
 def max_workers(memories: list[int]) -> int:
-    """Processes that GPUs with so many bytes of memory serve together."""
+    """Return how many processes GPUs with these memory sizes (in bytes) serve together."""
     return max(1, sum(min(WORKERS_PER_GPU, each // 2 // WORKER_BYTES) for each in memories))
 
 
 def worker_number() -> int:
-    """The number of this process among the workers of a run, from 0 on; 0 in a process that is none of them."""
+    """Return the number of this worker process; 0 if the process is not a worker."""
     return int(os.environ.get(WORKER_NUMBER, 0))
 
 
 def _arguments(launch: Launch, addresses: Mapping[str, tuple[int, int]]) -> list[bytes]:
-    """The bytes of each argument. ``addresses`` maps each buffer to its address and the size of its elements."""
+    """Return the bytes of each argument. ``addresses`` maps a buffer to its address and the size of its elements."""
 
     def address(pointer: Pointer) -> int:
         start, itemsize = addresses[pointer.buffer or ""]

@@ -1,7 +1,7 @@
-"""hipBLAS and hipBLASLt on an AMD GPU, through hip-python: runners of matrix products, with kernels of AMD's own.
+"""The runners ``hipblas`` and ``hipblaslt``: matrix products by AMD's libraries on an AMD GPU, through hip-python.
 
-A process of its own calls the library, because an error may stay until that ends, and because rocBLAS ends it itself
-where it has no kernels for a GPU.
+A separate process calls the library. An error may persist until the process ends, and rocBLAS ends the process itself
+if it does not have kernels for the GPU.
 """
 
 from __future__ import annotations
@@ -25,29 +25,26 @@ from parity.runners.rocm import INSTALL, HipCallError, HipDriver, HipMemory, gpu
 __all__ = ["HipBlasDevice", "HipBlasLtDevice", "HipBlasLtRunner", "HipBlasRunner", "LibraryError"]
 
 WORKSPACE_BYTES = 32 << 20
-"""The most memory that hipBLASLt may ask for beside the operands."""
+"""Maximum size in bytes of the workspace that hipBLASLt may request."""
 
 SECONDS = 60.0
-"""Limit for one product: the first one loads the library's kernels."""
+"""Time limit for one product in seconds. The first product loads the library's kernels."""
 
 NAN = 0xFF
-"""Every byte of memory that is not an operand's, a NaN in all types: reading it, or not writing it, shows."""
+"""Initial value of every byte outside the operands, a NaN in all types: it reveals stray reads and missing writes."""
 
 TYPES = {"f16": "HIP_R_16F", "bf16": "HIP_R_16BF", "f32": "HIP_R_32F", "f64": "HIP_R_64F"}
 NOT_THERE = ("HIPBLAS_STATUS_NOT_SUPPORTED", "HIPBLAS_STATUS_ARCH_MISMATCH")
 UNSUPPORTED = "unsupported"
-"""The kind of a fault that is no failure: the library does not support what was asked for."""
+"""The fault kind for a request that the library does not support, which is not a failure."""
 
 
 class LibraryError(Exception):
-    """A call of a library failed: the name of the status it returned, and which call that was."""
+    """A library call failed. The message has the name of the status and of the function."""
 
 
 class _Library:
-    """A library that multiplies matrices on the GPUs of this machine.
-
-    ``dtypes`` are those it has for a product; f16 and bf16 are summed in f32.
-    """
+    """A library that multiplies matrices of the given dtypes; sums of f16 and bf16 products are in f32."""
 
     name: str
     dtypes: tuple[str, ...]
@@ -58,7 +55,7 @@ class _Library:
         self._sessions: dict[str, IsolatedSession] = {}
 
     def probe(self) -> Probe:
-        """Needs hip-python with its extra ``libraries``, an AMD GPU with ROCm's driver, and the library of ROCm."""
+        """Require hip-python with its extra ``libraries``, an AMD GPU with ROCm's driver, and ROCm's library."""
         if problem := gpu_problem():
             return problem
         binding = _binding(self.name)
@@ -73,36 +70,36 @@ class _Library:
         return Probe(True)
 
     def _load(self, binding: Any) -> None:
-        """Call what refuses to work without a handle: the binding loads the library with the first call.
+        """Make the binding load the library, through a call that fails without a handle.
 
-        A handle would take the GPU, or end the process.
+        Creating a handle would occupy the GPU, or end the process.
         """
         raise NotImplementedError
 
     def targets(self) -> tuple[str, ...]:
-        """The targets of the GPUs: none where there is no GPU or no library."""
+        """Return the targets of the GPUs; empty without a GPU or without the library."""
         return tuple(dict.fromkeys(gpu.target for gpu in gpus())) if self.probe().available else ()
 
     def describe(self) -> dict[str, str]:
-        """The GPUs, the versions of driver and runtime, hip-python and the library."""
+        """Describe the GPUs and the versions of driver, runtime, hip-python and the library."""
         return {**software(), self.name: _version(self._executor, gpus()[0].target)}
 
     def max_workers(self, targets: Sequence[str]) -> int:
-        """Processes that the GPUs of these targets serve together."""
+        """Return how many processes the GPUs of these targets serve at once."""
         return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
-        """The product of ``a`` (m, k) and ``b`` (k, n), each with rows or columns without gaps; zeros where k is 0.
+        """Compute the product of ``a`` (m, k) and ``b`` (k, n); see ``gemm.gemm_product`` for the supported layouts.
 
         Raises:
-            Unsupported: it is another op, dtype or memory layout, or the library says that it does not have it.
-            LibraryError: a call failed, or the process did.
-            NotAvailable: the GPU cannot be opened.
+            Unsupported: The computation has another op, dtype or memory layout, or the library does not support it.
+            LibraryError: A library call or the process failed.
+            NotAvailable: The GPU cannot be opened.
         """
         wanted = gemm_product(asked, self.dtypes)
-        if wanted.is_empty:  # there is no operand to point at, and libraries differ in whether they take that
+        if wanted.is_empty:  # libraries differ in whether they accept null pointers
             return np.zeros(asked.shape, asked.dtype.numpy)
-        result = self._session(target).ask("multiply", wanted)
+        result = self._session(target).call("multiply", wanted)
         if isinstance(result, Fault):
             if result.kind == UNSUPPORTED:
                 raise Unsupported(result.message)
@@ -117,12 +114,12 @@ class _Library:
 
     @property
     def _executor(self) -> str:
-        """The import path of the class that runs in the process."""
+        """The import path of the class that runs in the separate process."""
         return f"{__name__}:{type(self).__name__}Device"
 
 
 class HipBlasRunner(_Library):
-    """hipBLAS: ``hipblasGemmEx`` with the default algorithm."""
+    """Computes with ``hipblasGemmEx`` and its default algorithm."""
 
     name = "hipblas"
     dtypes = ("f16", "bf16", "f32", "f64")
@@ -132,7 +129,7 @@ class HipBlasRunner(_Library):
 
 
 class HipBlasLtRunner(_Library):
-    """hipBLASLt: ``hipblasLtMatmul`` with the algorithm that its heuristic puts first."""
+    """Computes with ``hipblasLtMatmul`` and the algorithm that its heuristic ranks first."""
 
     name = "hipblaslt"
     dtypes = ("f16", "bf16", "f32")
@@ -142,10 +139,10 @@ class HipBlasLtRunner(_Library):
 
 
 class _Device:
-    """A library on a GPU, in the process that calls it. Every status is checked.
+    """A library on a GPU, in the process that calls it.
 
     Raises:
-        NotAvailable: no GPU of this machine is of that target.
+        NotAvailable: This machine does not have a GPU of that target.
     """
 
     binding: str
@@ -157,7 +154,7 @@ class _Device:
         self.hip, self.hipblas, self._functions = (_binding(name) for name in ("hip", "hipblas", self.binding))
 
     def multiply(self, wanted: GemmProduct) -> Bytes | Fault:
-        """The bytes of a product that is not empty; a fault is named after a status or error, or ``UNSUPPORTED``."""
+        """Return the bytes of a non-empty product, or a fault of kind ``UNSUPPORTED`` or with the name of the error."""
         try:
             return self._multiply(wanted)
         except Unsupported as reason:
@@ -170,16 +167,16 @@ class _Device:
         driver = self.driver
         left, right = (self._placed(matrix, wanted.itemsize) for matrix in (wanted.left, wanted.right))
         out = self._memory(wanted.nbytes)
-        with self.made() as handle:
+        with self.create() as handle:
             self.enqueue(handle, wanted, left.address, right.address, out.address)
             return driver.download(out, wanted.nbytes)
 
     def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
-        """Let the library multiply what lies at these addresses, on the driver's stream."""
+        """Multiply the matrices at these addresses on the driver's stream."""
         raise NotImplementedError
 
     def _placed(self, matrix: GemmOperand, itemsize: int) -> HipMemory:
-        """An operand in memory of the size that BLAS takes for granted: whole columns, the last one too."""
+        """Upload an operand. BLAS may read whole columns, so the memory includes the gap after the last column."""
         memory = self._memory(matrix.columns * matrix.leading * itemsize)
         self.driver.upload(memory, matrix.data)
         return memory
@@ -190,11 +187,11 @@ class _Device:
         return memory
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """The values that a function of the library returns beside its status; its name is without the prefix.
+        """Call a library function, named without its prefix, and return its values without the status.
 
         Raises:
-            Unsupported: the library says that it does not have this.
-            LibraryError: any other status but success.
+            Unsupported: The status says that the library does not support the request.
+            LibraryError: Any other error status.
         """
         status, *values = getattr(self._functions, self.prefix + function)(*arguments)
         if status.name in NOT_THERE:
@@ -204,23 +201,23 @@ class _Device:
         return values[0] if len(values) == 1 else tuple(values)
 
     @contextmanager
-    def made(self, what: str = "", *arguments: Any) -> Iterator[Any]:
-        """An object of the library, by default a handle, that is destroyed at the end."""
+    def create(self, what: str = "", *arguments: Any) -> Iterator[Any]:
+        """Create a library object, by default a handle, and destroy it at the end of the context."""
         made = self.call(f"{what}Create", *arguments)
         try:
             yield made
         except BaseException:
-            # What comes after an error may well fail too, and must not hide it.
+            # After an error this call may fail as well; its status must not hide the first error.
             getattr(self._functions, f"{self.prefix}{what}Destroy")(made)
             raise
         self.call(f"{what}Destroy", made)
 
     def type(self, dtype: str) -> Any:
-        """The hipDataType of a dtype."""
+        """Return the hipDataType of a dtype."""
         return getattr(self.hip.hipDataType, TYPES[dtype])
 
     def operation(self, matrix: GemmOperand) -> Any:
-        """The hipblasOperation_t of an operand."""
+        """Return the hipblasOperation_t of an operand."""
         operations = self.hipblas.hipblasOperation_t
         return operations.HIPBLAS_OP_T if matrix.transposed else operations.HIPBLAS_OP_N
 
@@ -231,14 +228,14 @@ class HipBlasDevice(_Device):
     binding = prefix = "hipblas"
 
     def version(self) -> str:
-        """The version of the library."""
+        """Return the version of the library."""
         number = np.zeros(1, np.int32)
-        with self.made() as handle:
+        with self.create() as handle:
             self.call("GetVersion", handle, number)
         return _dotted(int(number[0]), 10_000)
 
     def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
-        """As ``_Device.enqueue``."""
+        """Implement ``_Device.enqueue``."""
         compute = self.hipblas.hipblasComputeType_t
         is_double = wanted.dtype == "f64"
         one, zero = (np.full(1, value, np.float64 if is_double else np.float32) for value in (1, 0))
@@ -260,12 +257,12 @@ class HipBlasLtDevice(_Device):
     binding, prefix = "hipblaslt", "hipblasLt"
 
     def version(self) -> str:
-        """The version of the library."""
-        with self.made() as handle:
+        """Return the version of the library."""
+        with self.create() as handle:
             return _dotted(self.call("GetVersion", handle), 100_000)
 
     def enqueue(self, handle: Any, wanted: GemmProduct, left: int, right: int, out: int) -> None:
-        """As ``_Device.enqueue``; done when it returns, because the workspace is freed then."""
+        """Implement ``_Device.enqueue``, and wait for the result because the workspace is freed on return."""
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
         with ExitStack() as stack:
             operation = stack.enter_context(self._operation(wanted))
@@ -282,35 +279,35 @@ class HipBlasLtDevice(_Device):
 
     @contextmanager
     def _operation(self, wanted: GemmProduct) -> Iterator[Any]:
-        """The description of a product: types of its sums and scalars, and which operands are transposed."""
+        """Create the description of a product: the types of sums and scalars, and the transposed operands."""
         attributes = self._functions.hipblasLtMatmulDescAttributes_t
         single = self.hipblas.hipblasComputeType_t.HIPBLAS_COMPUTE_32F
-        with self.made("MatmulDesc", single, self.type("f32")) as made:
+        with self.create("MatmulDesc", single, self.type("f32")) as description:
             for attribute, matrix in (
                 (attributes.HIPBLASLT_MATMUL_DESC_TRANSA, wanted.left),
                 (attributes.HIPBLASLT_MATMUL_DESC_TRANSB, wanted.right),
             ):
                 value = np.full(1, self.operation(matrix).value, np.int32)
-                self.call("MatmulDescSetAttribute", made, attribute, value, value.nbytes)
-            yield made
+                self.call("MatmulDescSetAttribute", description, attribute, value, value.nbytes)
+            yield description
 
     def _layouts(self, wanted: GemmProduct) -> list[Any]:
-        """The layouts of the operands and of the result, to be entered."""
+        """Return the layouts of operands and result as contexts to enter."""
         places = [(matrix.rows, matrix.columns, matrix.leading) for matrix in (wanted.left, wanted.right)]
         places.append((wanted.rows, wanted.columns, wanted.rows))
-        return [self.made("MatrixLayout", self.type(wanted.dtype), *place) for place in places]
+        return [self.create("MatrixLayout", self.type(wanted.dtype), *place) for place in places]
 
     def _algorithm(self, handle: Any, wanted: GemmProduct, operation: Any, layouts: Sequence[Any]) -> Any:
-        """The result of the heuristic.
+        """Return the heuristic's first result.
 
         Raises:
-            Unsupported: there is none.
+            Unsupported: The heuristic has no result.
         """
         a, b, d = layouts
         found = self._functions.hipblasLtMatmulHeuristicResult_t()
         limit = self._functions.hipblasLtMatmulPreferenceAttributes_t.HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
         value = np.full(1, WORKSPACE_BYTES, np.uint64)
-        with self.made("MatmulPreference") as preference:
+        with self.create("MatmulPreference") as preference:
             self.call("MatmulPreferenceSetAttribute", preference, limit, value, value.nbytes)
             count = self.call("MatmulAlgoGetHeuristic", handle, operation, a, b, d, d, preference, 1, found)
         if not count or int(found.state):
@@ -322,20 +319,20 @@ def _opened(executor: str, target: str) -> IsolatedSession:
     return IsolatedSession(executor, (target, worker_number()), launch_seconds=SECONDS)
 
 
-@functools.cache  # a run describes its columns more than once, and each time would be a process
+@functools.cache  # a run describes its columns several times, and each call starts a process
 def _version(executor: str, target: str) -> str:
-    """The version of a library, or why it does not tell."""
+    """Return the version of a library, or the reason why it is unknown."""
     session = _opened(executor, target)
-    version = session.ask("version")
+    version = session.call("version")
     session.close()
     return version.message.partition("\n")[0] if isinstance(version, Fault) else str(version)
 
 
 def _binding(name: str) -> Any:
-    """A module of hip-python; None if the wheel with it is not installed."""
+    """Return a module of hip-python; None if its wheel is not installed."""
     return getattr(__import__("hip", fromlist=[name]), name, None)
 
 
 def _dotted(version: int, major: int) -> str:
-    """1.2.3 of 10203, where ``major`` is 10000."""
+    """Convert 10203 into "1.2.3", with ``major`` = 10000."""
     return f"{version // major}.{version % major // 100}.{version % 100}"

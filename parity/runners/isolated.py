@@ -1,8 +1,8 @@
-"""A device in a process of its own, because some errors of a GPU end every use of it by the process that has it.
+"""Runs a device in a separate process, because some GPU errors make the GPU unusable for the whole process.
 
-After an illegal address or a failed assertion each CUDA call returns that error until the process ends, and a kernel
-that does not end cannot be stopped in any other way. So the process that launches is not the one that checks: it is
-ended, the launch has its fault, and the next launch finds a fresh one.
+After an illegal address or a failed assertion, every CUDA call returns the same error until the process ends. A kernel
+in an endless loop can only be stopped by ending the process. After such an error the device's process is ended, the
+launch gets a fault, and the next launch starts a new process.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ __all__ = ["IsolatedSession", "receive_in_thread"]
 T = TypeVar("T")
 
 START_SECONDS = 120.0
-"""Limit for opening a device: importing CuPy and making a context, on a machine where many do so at once."""
+"""Time limit for opening a device. Many processes may import CuPy and create a context at the same time."""
 
 LAUNCH_SECONDS = 20.0
-"""Limit for one launch with its copies; the largest case takes milliseconds."""
+"""Time limit for one launch with its copies; the largest case takes milliseconds."""
 
 TIME_SECONDS = 60.0
-"""Limit for timing a launch, beside what the caller gives it: buffers, and the repetitions of a slow kernel."""
+"""Additional time limit for timing a launch, for its buffers and the repetitions of a slow kernel."""
 
 
 class IsolatedSession:
-    """A session whose launches happen in another process, which is started when it is needed.
+    """A session that executes its launches in another process, started on the first call.
 
-    ``executor`` is the import path (``module:name``) of what makes the executor there, called with ``arguments``. It
-    has the methods that are called here (``execute``, ``time``, or what is asked for by ``ask``), and no others; a
-    fault that is ``lost`` ends the process.
+    ``executor`` is the import path (``module:name``) of a callable that creates the executor there from ``arguments``.
+    The executor implements the methods that are called: ``execute``, ``time``, or any method for ``call``. A fault with
+    ``lost`` set ends the process.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class IsolatedSession:
         """Run one launch.
 
         Raises:
-            NotAvailable: the device cannot be opened.
+            NotAvailable: The device cannot be opened.
         """
         result = self._call("execute", code, (launch, dict(buffers)), self._launch_seconds)
         return result if isinstance(result, Outcome) else Outcome.untouched(buffers, result)
@@ -82,27 +82,26 @@ class IsolatedSession:
         hot: bool = False,
         seconds: float = 1.0,
     ) -> Timings | Fault:
-        """As ``Timed.time``.
+        """Implement ``SupportsTiming.time``.
 
         Raises:
-            NotAvailable: the device cannot be opened.
+            NotAvailable: The device cannot be opened.
         """
         limit = TIME_SECONDS + 2 * seconds
         result: Timings | Fault = self._call("time", code, (launch, dict(buffers)), limit, hot=hot, seconds=seconds)
         return result
 
-    def ask(self, method: str, *arguments: Any) -> Any:
-        """The return value of a method of the executor that is about no code object, or the fault that prevented it.
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the executor that takes no code object, and return its result or a fault.
 
         Raises:
-            NotAvailable: the device cannot be opened.
+            NotAvailable: The device cannot be opened.
         """
         return self._call(method, None, arguments, self._launch_seconds)
 
     def _call(
         self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
-        """The return value of the executor's method, or the fault that prevented it."""
         if self._process is None:
             self._process = _Process(self._executor, self._arguments, self._start_seconds)
         result = self._process.call(method, code, arguments, limit, options)
@@ -112,18 +111,18 @@ class IsolatedSession:
         return result
 
     def close(self) -> None:
-        """End the process; the next launch starts another."""
+        """End the process. The next call starts a new one."""
         if self._process is not None:
             self._process.end()
             self._process = None
 
 
 class _Process:
-    """One process with an open device. It ends by itself when the connection to it is closed."""
+    """A process with an open device. It ends when the connection to it is closed."""
 
     def __init__(self, executor: str, arguments: tuple[Any, ...], seconds: float) -> None:
         self._connection, theirs = Pipe()
-        # What the driver prints, of a failed assertion above all, is part of the fault and not for the terminal.
+        # The driver's output, such as the message of a failed assertion, becomes part of the fault.
         self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._printed_before = 0
         self._known: set[str] = set()
@@ -176,16 +175,16 @@ class _Process:
         self._popen.wait()
 
     def _output(self) -> str:
-        """The first lines printed since the launch, which name the cause; the others are often thousands alike."""
+        """Return the first lines printed since the call. They name the cause; thousands of similar lines may follow."""
         self._printed.seek(self._printed_before)
         lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
         return "".join(f"\n{line}" for line in lines)
 
 
 def receive_in_thread(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
-    """The messages that ``receive`` takes from the other side of a connection; when that has gone, this process ends.
+    """Put the results of repeated calls of ``receive`` into a queue. End this process when the connection closes.
 
-    A thread reads, so that this is seen in the middle of a call, too, even one without end.
+    A thread reads the connection, so that the process ends even during a call that never returns.
     """
     messages: queue.SimpleQueue[T] = queue.SimpleQueue()
 
@@ -201,7 +200,7 @@ def receive_in_thread(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
 
 
 def _serve(connection: Connection) -> None:
-    """Answer requests until the other side closes the connection."""
+    """Answer requests until the connection closes."""
     requests: queue.SimpleQueue[Any] = receive_in_thread(connection.recv)
     path, arguments = requests.get()
     module, _, name = path.partition(":")
@@ -222,7 +221,7 @@ def _serve(connection: Connection) -> None:
         code = () if digest is None else (codes[digest],)
         try:
             result = getattr(executor, method)(*code, *arguments, **options)
-        except Exception as error:  # a defect of the executor costs this launch only
+        except Exception as error:  # an error in the executor affects only this launch
             traceback.print_exc()
             result = Fault("error", f"{type(error).__name__}: {error}")
         connection.send(result)

@@ -1,4 +1,4 @@
-"""The runner that executes CUDA code on the CPU: the PTX that nvcc makes."""
+"""The runner ``ptx``: executes CUDA code on the CPU, from the PTX that nvcc generates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["PtxRunner"]
 
 
 class PtxRunner:
-    """Executes PTX on the CPU, with the checks of the runner ``emulated``.
+    """Executes PTX on the CPU with the checks of the runner ``emulated``.
 
-    Wavefronts, which are warps, and workgroups run in an order that differs from launch to launch and depends on the
-    launch alone; so do the threads of a warp that diverge.
+    Warps, workgroups and the diverged threads of a warp run in an order that depends on the launch alone and differs
+    between launches.
     """
 
     name = "ptx"
@@ -26,19 +26,19 @@ class PtxRunner:
     vendor: Vendor = "cuda"
 
     def probe(self) -> Probe:
-        """Needs nvcc, which makes PTX, and the compiler of the emulator."""
+        """Require nvcc for the PTX, and the emulator's compiler."""
         return missing_tool_probe(zig, nvcc) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        """The architectures of CUDA that parity knows. The code is compiled for each; what it computes is the same."""
+        """Return all CUDA architectures that parity knows. The code differs between them, the results do not."""
         return tuple(name for name in LIMITS if target(name).vendor == "cuda")
 
     def default_targets(self) -> tuple[str, ...]:
-        """That of the GPU on which PTX's instructions were measured."""
+        """Return the architecture of the GPU on which the PTX instructions were measured."""
         return (CUDA_TARGET,)
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        # Without checks PTX runs no faster, so they stay.
+        # ``checked`` is ignored: PTX does not run faster without checks.
         return DeviceSession(
             PtxDevice(traced=True, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator"))
         )

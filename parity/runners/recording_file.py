@@ -1,15 +1,15 @@
-"""Recordings: what launches left behind on one machine, in a file that another machine can replay.
+"""The file format of recordings: outcomes of launches on one machine, which another machine can replay.
 
 A recording is a zip file (LZMA) with these members:
 
-* ``head.json``: ``format``, ``version``, where the values are from (``runner``, ``vendor``, ``evidence``, ``device``,
-  ``environment``), how the cases were drawn (``seed``, ``examples``), ``modules`` (per "module target" the digest of
-  the code object and the metadata of its kernels) and ``members``: the SHA-256 of every other member.
-* ``cases.jsonl``: a line per case: ``case`` (its text), ``title``, ``module``, ``kernel``, ``target``, ``launch``
-  (``launch_digest``), ``fault`` (null, or kind, message and whether the device was lost) and ``buffers``: [first
-  byte, bytes] of each buffer that the launch changed.
-* ``outputs/TARGET/MODULE.bin``: those buffers, little-endian, one behind the other.
-* ``attached/NAME``: optional; whatever else belongs to these cases. A reader that does not know one leaves it alone.
+* ``head.json``: ``format`` and ``version``; the origin of the values (``runner``, ``vendor``, ``evidence``, ``device``,
+  ``environment``); how the cases were drawn (``seed``, ``examples``); ``modules``, which maps "module target" to the
+  digest of the code object and the metadata of its kernels; ``members``, the SHA-256 of every other member.
+* ``cases.jsonl``: one line per case with ``case`` (its text), ``title``, ``module``, ``kernel``, ``target``, ``launch``
+  (see ``launch_digest``), ``fault`` (null, or kind, message and whether the device was lost) and ``buffers``, which
+  maps each buffer that the launch changed to [offset, size], both in bytes.
+* ``outputs/TARGET/MODULE.bin``: the contents of these buffers, little-endian and concatenated.
+* ``attached/NAME``: optional additional data for these cases. Readers ignore members that they do not know.
 
 The comment of the zip file is the seal: format, version, and the SHA-256 of ``head.json``.
 """
@@ -57,16 +57,16 @@ HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"
 FEWER = "record fewer kernels or cases in one file"
 
 MEASUREMENTS = "bench.json"
-"""The name of the member that holds measurements, if any were made: the file that ``parity bench --save`` writes."""
+"""The name of the attached file with measurements, as written by ``parity bench --save``."""
 
 LARGEST = 2**31
-"""Bytes that the members of a recording may have together; the whole suite with 20 examples has 30 MB."""
+"""Maximum total size of the members in bytes. The whole suite with 20 examples has 30 MB."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Part(TypedDict):
-    """The part of a run that one of its shards had: ``mine`` of ``all`` kernels. ``shard`` is "3/8", for one."""
+    """The kernels of one shard (``mine``) among ``all`` kernels of a run. ``shard`` is for example "3/8"."""
 
     shard: str
     all: list[str]
@@ -94,11 +94,11 @@ Environment = TypedDict(
     },
     total=False,
 )
-"""Versions and digests of everything that decides the outcome of a run. Files of before may lack a part."""
+"""Versions and digests of everything that affects the outcome of a run. Older files may lack some keys."""
 
 
 class Origin(TypedDict):
-    """The origin of the values of a recording, and the settings with which its cases were drawn."""
+    """The origin of recorded values, and the settings with which the cases were drawn."""
 
     runner: str
     vendor: Literal["amd", "cuda"]
@@ -115,7 +115,7 @@ class _Module(TypedDict):
 
 
 class Head(Origin):
-    """The content of ``head.json``: the code objects by "module target" too, and the SHA-256 of every other member."""
+    """The content of ``head.json``: the origin, the code objects by "module target", the digests of the members."""
 
     modules: dict[str, _Module]
     members: dict[str, str]
@@ -123,7 +123,7 @@ class Head(Origin):
 
 @dataclass(frozen=True)
 class _Line:
-    """A case in the file: of each buffer the first byte and how many there are."""
+    """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
 
     case: str
     title: str
@@ -139,12 +139,12 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
 )
-"""The exceptions that the zip module raises for a file that it cannot read."""
+"""The exceptions that the zipfile module raises for unreadable files."""
 
 
 @dataclass(frozen=True)
 class RecordedCase:
-    """One case and what its launch left: the bytes of each buffer it changed, or the fault."""
+    """A case with the outcome of its launch: the bytes of each changed buffer, and the fault."""
 
     case: str
     title: str
@@ -156,11 +156,11 @@ class RecordedCase:
     fault: Fault | None = None
 
     def outcome(self, before: Mapping[str, Buffer]) -> Outcome:
-        """The outcome of that launch on the buffers it was given."""
+        """Return the outcome of the launch for its initial buffers."""
         for name, data in self.buffers.items():
             if name not in before or len(data) != before[name].data.nbytes:
-                has = f"has {before[name].data.nbytes}" if name in before else "is none of the launch"
-                fault = Fault("error", f"the recording has {len(data)} bytes of the buffer {name!r}, which {has}")
+                size = f"has {before[name].data.nbytes}" if name in before else "the launch does not have"
+                fault = Fault("error", f"the recording has {len(data)} bytes of the buffer {name!r}, which {size}")
                 return Outcome.untouched(before, fault)
         after = {
             name: np.frombuffer(self.buffers[name], buffer.dtype.numpy) if name in self.buffers else buffer.data
@@ -171,7 +171,7 @@ class RecordedCase:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as read back: its head, its cases in the order in which they were drawn, what else is attached."""
+    """The content of a recording file. The cases are in the order in which they were drawn."""
 
     head: Head
     cases: tuple[RecordedCase, ...]
@@ -182,11 +182,11 @@ class Recording:
         return tuple(dict.fromkeys(case.target for case in self.cases))
 
     def texts(self, target: str) -> frozenset[str]:
-        """The cases that were recorded for that target."""
+        """Return the texts of the cases that were recorded for a target."""
         return frozenset(case.case for case in self.cases if case.target == target)
 
     def code(self) -> dict[tuple[str, str], CodeObject]:
-        """The code objects by (module, target), with the metadata of their kernels but without their code."""
+        """Return the code objects by (module, target). They have the metadata of their kernels but no code."""
         found = {}
         for key, data in self.head["modules"].items():
             module, _, target = key.rpartition(" ")
@@ -196,7 +196,7 @@ class Recording:
 
 
 def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
-    """SHA-256 of what kernels are given: names, geometry, arguments, variables, and the content of the buffers."""
+    """Return the SHA-256 of a launch: kernel names, geometry, arguments, variables and buffer contents."""
     parts: list[str] = []
     for each in launch.sequence:
         args = [_argument(arg) for arg in each.args]
@@ -222,12 +222,10 @@ def write_recording(
     cases: Iterable[RecordedCase],
     attached: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write a recording.
-
-    The file appears when it is complete: a recording that is ended before leaves nothing behind.
+    """Write a recording atomically: an interrupted call leaves no file.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: The file cannot be written, or the recording is too large.
     """
     outputs: dict[str, bytearray] = {}
     lines = []
@@ -244,7 +242,7 @@ def write_recording(
         **{ATTACHED + name: data for name, data in (attached or {}).items()},
     }
     if (size := sum(map(len, members.values()))) > LARGEST:
-        raise UsageError(f"cannot write {path}: it would unpack to {size / 1e9:.1f} GB, which no parity reads; {FEWER}")
+        raise UsageError(f"cannot write {path}: it would unpack to {size / 1e9:.1f} GB, too much to read; {FEWER}")
     head: Head = {
         **origin,
         "modules": {f"{c.module} {c.target}": {"digest": c.digest, "kernels": list(c.kernels.values())} for c in code},
@@ -267,11 +265,11 @@ def write_recording(
 
 
 def read_recording(path: Path) -> Recording:
-    """The recording in a file, every byte of it checked.
+    """Read a recording and verify all of its checksums.
 
     Raises:
-        UsageError: the file cannot be read, is no recording, has another version, is cut off, was altered, or lacks
-            something that a recording has.
+        UsageError: The file cannot be read, is not a recording, has another version, or is truncated, altered or
+            incomplete.
     """
     try:
         with zipfile.ZipFile(regular(path)) as file:
@@ -280,7 +278,7 @@ def read_recording(path: Path) -> Recording:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except _UNREADABLE as error:
         raise UsageError(
-            f"{path} is not a recording of parity, or it was cut off or altered ({error}); copy or record it again"
+            f"{path} is not a recording of parity, or it was truncated or altered ({error}); copy or record it again"
         ) from error
 
 
@@ -292,21 +290,19 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     if version != str(VERSION):
         raise UsageError(f"{path} has version {version} of the format; this parity reads {VERSION}: record it again")
     if (size := sum(member.file_size for member in file.infolist())) > LARGEST:
-        raise UsageError(
-            f"{path} unpacks to {size / 1e9:.1f} GB, and recordings of up to {LARGEST / 1e9:.1f} GB are read; {FEWER}"
-        )
+        raise UsageError(f"{path} unpacks to {size / 1e9:.1f} GB, but the limit is {LARGEST / 1e9:.1f} GB; {FEWER}")
     text = file.read(HEAD)
     if file.comment != _seal(text, VERSION):
-        raise UsageError(f"{path} was altered: its {HEAD} does not fit its seal; copy or record it again")
+        raise UsageError(f"{path} was altered: its {HEAD} does not match its seal; copy or record it again")
     head = read_json(text, Head, f"{path} is malformed: {HEAD}")
     if sorted(file.namelist()) != sorted([HEAD, *head["members"]]):
-        raise UsageError(f"{path} was altered: it does not have the members that its head names")
+        raise UsageError(f"{path} was altered: its members differ from the list in {HEAD}")
     members = {name: file.read(name) for name in head["members"]}
     for name, data in members.items():
         if hashlib.sha256(data).hexdigest() != head["members"][name]:
-            raise UsageError(f"{path} was altered: {name} does not fit its checksum; copy or record it again")
+            raise UsageError(f"{path} was altered: {name} does not match its checksum; copy or record it again")
     if CASES not in members:
-        raise UsageError(f"{path} is malformed: it has no member {CASES}")
+        raise UsageError(f"{path} is malformed: it does not have a member {CASES}")
     lines = enumerate(members[CASES].splitlines(), 1)
     cases = tuple(_case(line, members, f"{path} is malformed: {CASES}, line {number}") for number, line in lines)
     attached = {name.removeprefix(ATTACHED): data for name, data in members.items() if name.startswith(ATTACHED)}
@@ -321,7 +317,7 @@ def _case(text: bytes, members: Mapping[str, bytes], where: str) -> RecordedCase
     for name, (first, count) in line.buffers.items():
         if min(first, count) < 0 or first + count > len(stored):
             raise UsageError(
-                f"{where}: buffers: {name} is {[first, count]}, no part of the {len(stored)} bytes of {member}"
+                f"{where}: buffers: {name} is {[first, count]}, which is outside of the {len(stored)} bytes of {member}"
             )
         buffers[name] = stored[first : first + count]
     return RecordedCase(**{**vars(line), "buffers": buffers})

@@ -1,7 +1,7 @@
-"""Buffers of a launch in one piece of device memory, with red zones between them.
+"""Places the buffers of a launch in one allocation, with red zones between them.
 
-Hardware does not stop a write behind the end of a buffer if memory is mapped there, so what lies there is known before
-the launch and looked at afterwards.
+A GPU does not stop a write past the end of a buffer if memory is mapped there. Red zones hold known bytes, and a
+changed byte after the launch reveals the write.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ __all__ = ["ALIGNMENT", "RED_BYTES", "Arena", "Bytes"]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 ALIGNMENT = 256
-"""Alignment of every buffer in bytes, which is what cudaMalloc and hipMalloc promise."""
+"""Alignment of every buffer in bytes, as guaranteed by cudaMalloc and hipMalloc."""
 
 RED_BYTES = 8192
-"""The least distance between buffers: 1024 threads that each write one f64 too far."""
+"""Minimum distance between buffers in bytes: 1024 threads that each write one f64 too far."""
 
 
 @dataclass(frozen=True)
 class Arena:
-    """The range of every buffer of a launch in one piece of memory, and the content of that before the launch.
+    """The buffers of a launch in one block of memory.
 
-    ``image`` is the memory's content, ``ranges`` maps each buffer to its first byte and its number of bytes.
+    ``image`` is the content of the block before the launch. ``ranges`` maps each buffer to its offset and its size in
+    bytes.
     """
 
     buffers: Mapping[str, Buffer]
@@ -38,10 +39,10 @@ class Arena:
 
     @staticmethod
     def of(buffers: Mapping[str, Buffer], red_bytes: int = RED_BYTES) -> Arena:
-        """Lay out the buffers with at least ``red_bytes`` before, between and behind them (0: none, nothing checked).
+        """Lay out the buffers with red zones of at least ``red_bytes`` before, between and after them (0: no zones).
 
-        Red zones begin with the byte behind a buffer. They hold noise, so that a write of any value changes them, and
-        so does a copy of one part to another.
+        A red zone starts right after the last byte of a buffer. Its content is random, so that a write of any constant,
+        or a copy from another part of the block, changes it.
         """
         ranges = {}
         end = 0
@@ -55,14 +56,14 @@ class Arena:
         return Arena(buffers, ranges, image)
 
     def contents(self, after: Bytes) -> dict[str, np.ndarray[Any, Any]]:
-        """Every buffer in the memory's content after the launch."""
+        """Extract the content of every buffer from the content of the block after the launch."""
         return {
             name: after[start : start + size].copy().view(self.buffers[name].dtype.numpy)
             for name, (start, size) in self.ranges.items()
         }
 
     def damage(self, after: Bytes) -> str:
-        """The error message for writes outside of the buffers: how many bytes, and where first; empty if none."""
+        """Describe the writes outside of the buffers: their number and the position of the first; otherwise empty."""
         changed = after != self.image
         for start, size in self.ranges.values():
             changed[start : start + size] = False

@@ -1,7 +1,6 @@
-"""The runners that are installed, by name: those of parity, and those of the entry-point group ``parity.runners``.
+"""Finds runners by name: built-in runners and the entry points of the group ``parity.runners``.
 
-A defect of a plug-in makes its runner one that is not available, in a message that names the package; everything else
-goes on.
+A defective plug-in makes only its own runner unavailable, with a message that names the package.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ BUILT_IN = {
 
 
 def runners() -> dict[str, str]:
-    """Name and import path of every runner; nothing is imported. A plug-in cannot take a name of parity's own."""
+    """Return the import path of every runner by name, without importing it. Built-in names take precedence."""
     return {**{point.name: point.value for point in entry_points(group=GROUP)}, **BUILT_IN}
 
 
 def plugin_conflicts() -> Iterator[tuple[str, str]]:
-    """The names that more than one package wants, and what to do; nothing is imported."""
+    """Yield each name that several packages claim, with a remedy. Imports nothing."""
     for name, points in _plugins().items():
         if name in BUILT_IN:
-            yield name, f"{_packages(points)}: the name {name!r} is parity's own; the package has to choose another"
+            yield name, f"{_packages(points)}: the name {name!r} is built into parity; rename the plug-in's runner"
         elif len(points) > 1:
             yield name, f"{_packages(points)} both offer a runner {name!r}; uninstall one of them"
 
 
 def runner(name: str) -> Runner | OpRunner:
-    """The runner of that name; ``name=WORD`` makes it with that word: a file, a device, as it says.
+    """Create the runner with a name. ``name=WORD`` passes the word, such as a file or a device, to the runner.
 
     Raises:
-        UsageError: there is none.
-        NotAvailable: more than one package offers it, it cannot be made, or it lacks what a runner has.
+        UsageError: No such runner is installed.
+        NotAvailable: Several packages offer it, it cannot be created, or it does not implement the protocol.
     """
     name, equals, word = name.partition("=")
-    known = BUILT_IN if name in BUILT_IN else runners()  # to look for plug-ins reads all packages
+    known = BUILT_IN if name in BUILT_IN else runners()  # finding plug-ins reads the metadata of all packages
     if name not in known:
         raise UsageError(f"unknown runner {name!r}; installed: {' '.join(known)}{nearest(name, known)}")
     plugins = [] if name in BUILT_IN else _plugins()[name]
@@ -60,23 +59,23 @@ def runner(name: str) -> Runner | OpRunner:
     module, _, attribute = known[name].partition(":")
     whose = f"the runner {name!r} of {_packages(plugins) or known[name]}"
     try:
-        made = getattr(__import__(module, fromlist=[attribute]), attribute)(*[word] * bool(equals))
+        created = getattr(__import__(module, fromlist=[attribute]), attribute)(*[word] * bool(equals))
     except ParityError:
         raise
     except (Exception, SystemExit) as error:
         raise NotAvailable(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
-    if lacks := ", ".join(_lacks(made, name)):
-        raise NotAvailable(f"{whose} is not a runner: {lacks}")
-    found: Runner | OpRunner = made
+    if problems := ", ".join(_protocol_violations(created, name)):
+        raise NotAvailable(f"{whose} is not a runner: {problems}")
+    found: Runner | OpRunner = created
     return found
 
 
 def available(name: str) -> Runner | OpRunner:
-    """The runner of that name, if it can work on this machine.
+    """Create the runner with a name and check that it works on this machine.
 
     Raises:
-        UsageError: there is none of that name.
-        NotAvailable: it cannot work here; the message says why and what to install.
+        UsageError: No such runner is installed.
+        NotAvailable: It does not work here; the message states why and what to install.
     """
     found = runner(name)
     probe = probe_runner(found)
@@ -88,7 +87,7 @@ def available(name: str) -> Runner | OpRunner:
 
 
 def probe_runner(found: Runner | OpRunner) -> Probe:
-    """The probe of a runner; if a defect keeps it from an answer, the defect is the reason why it cannot work here."""
+    """Probe a runner. If its methods raise or return something invalid, report it as not available."""
     whose = f"{type(found).__module__}.{type(found).__qualname__}"
     try:
         probe = found.probe()
@@ -96,26 +95,27 @@ def probe_runner(found: Runner | OpRunner) -> Probe:
     except ParityError:
         raise
     except Exception as error:
-        return Probe(False, f"asked whether it can, {whose} raised {type(error).__name__}: {error}")
+        return Probe(False, f"{whose} raised {type(error).__name__} while it was probed: {error}")
     if isinstance(targets, str) or not all(isinstance(each, str) and each.split() == [each] for each in targets):
-        return Probe(False, f"the targets of {whose} have to be a tuple of words, and are {targets!r}")
+        return Probe(False, f"the targets of {whose} must be a tuple of words, not {targets!r}")
     return probe
 
 
 def kernel_runner(name: str, what: str, find: Callable[[str], Runner | OpRunner] = available) -> Runner:
-    """The runner of that name, as ``find`` gives it, for ``what`` only a runner of kernels can do.
+    """Get a runner through ``find`` for the purpose ``what``, which needs a runner of kernels.
 
     Raises:
-        UsageError, NotAvailable: as ``available``, or it computes ops.
+        UsageError: No such runner is installed, or it computes ops instead of running kernels.
+        NotAvailable: As for ``available``.
     """
     found = find(name)
     if not isinstance(found, Runner):
-        raise UsageError(f"{what} is about kernels, and the runner {name!r} has none: it computes ops with a library")
+        raise UsageError(f"{what} needs a runner of kernels, but the runner {name!r} computes ops with a library")
     return found
 
 
 def gpu_runner(what: str, find: Callable[[str], Runner | OpRunner] = available) -> Runner | None:
-    """A runner of kernels on a GPU, as ``find`` gives it, for ``what`` needs one; None if none can work."""
+    """Get the first runner that works on a GPU, through ``find``, for the purpose ``what``; None if no such exists."""
     for name in runners():
         with suppress(ParityError):
             if runner(name).evidence == Evidence.HARDWARE:
@@ -124,7 +124,7 @@ def gpu_runner(what: str, find: Callable[[str], Runner | OpRunner] = available) 
 
 
 def _plugins() -> dict[str, list[EntryPoint]]:
-    """The entry points by name; the same one of the same package counts once."""
+    """Return the entry points by name, without duplicates within a package."""
     found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, {})[_package(point), point.value] = point
@@ -139,20 +139,20 @@ def _packages(points: list[EntryPoint]) -> str:
     return " and ".join(sorted(f"{_package(point)} ({point.value})" for point in points))
 
 
-def _lacks(made: object, name: str) -> Iterator[str]:
-    """The reasons why an object is no runner of that name."""
-    has = {name for name in ("probe", "targets", "open", "compute") if callable(getattr(made, name, None))}
+def _protocol_violations(created: object, name: str) -> Iterator[str]:
+    """Yield the reasons why an object is not a runner with this name."""
+    has = {name for name in ("probe", "targets", "open", "compute") if callable(getattr(created, name, None))}
     methods = [name for name in ("probe", "targets") if name not in has]
     if not has & {"open", "compute"}:
         methods.append("open (for kernels) or compute (for ops)")
     if methods:
-        yield f"it lacks the methods {', '.join(methods)}" if len(methods) > 1 else f"it lacks the method {methods[0]}"
+        yield f"it lacks the method{'s' * (len(methods) > 1)} {', '.join(methods)}"
     evidence = [Evidence.LIBRARY] if "compute" in has else [each for each in Evidence if each != Evidence.LIBRARY]
     for attribute, known in (("evidence", evidence), ("vendor", get_args(Vendor)), ("name", (name,))):
-        value = getattr(made, attribute, None)
+        value = getattr(created, attribute, None)
         if value not in known:
-            yield f"its {attribute} has to be {' or '.join(map(repr, map(str, known)))}, and is {value!r}"
-    replays = inspect.getattr_static(made, "recording", None) is not None  # asked for, it would be read from its file
-    if replays != (getattr(made, "evidence", None) == Evidence.RECORDED):
-        it = "has a recording, so its evidence has to be" if replays else "has no recording, so its evidence cannot be"
-        yield f"it {it} {str(Evidence.RECORDED)!r}"
+            yield f"its {attribute} must be {' or '.join(map(repr, map(str, known)))}, not {value!r}"
+    replays = inspect.getattr_static(created, "recording", None) is not None  # a real access would read the file
+    if replays != (getattr(created, "evidence", None) == Evidence.RECORDED):
+        verb = "has a recording, so its evidence must be" if replays else "has no recording, so its evidence cannot be"
+        yield f"it {verb} {str(Evidence.RECORDED)!r}"

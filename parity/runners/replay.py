@@ -1,4 +1,4 @@
-"""The runner that replays a recording: the values of a real device, on a machine that does not have it."""
+"""The runner ``recorded``: replays a recording, so that a machine without a device has the device's values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["ReplayRunner"]
 
 
 class ReplayRunner:
-    """Replays the recording in a file: a launch has the outcome it had there, if it is the same to the last byte.
+    """Replays a recording file. A launch gets its recorded outcome if kernel, arguments and inputs are identical.
 
     Raises:
-        UsageError: the file is no sound recording.
+        UsageError: The file is not a valid recording.
     """
 
     name = "recorded"
@@ -35,25 +35,24 @@ class ReplayRunner:
         """The recording.
 
         Raises:
-            UsageError: no file was named.
+            UsageError: The runner was created without a file.
         """
         if self._recording is None:
             raise UsageError("the runner 'recorded' needs a file: --runner recorded=FILE")
         return self._recording
 
     def probe(self) -> Probe:
-        """Needs a recording, and nothing else."""
         if self._recording is None:
-            return Probe(False, "it replays a file, and none was named", "use --runner recorded=FILE")
+            return Probe(False, "it replays a file, and no file is given", "use --runner recorded=FILE")
         if not self._recording.cases:
-            return Probe(False, "the recording has no case", "record again, and see what parity record says")
+            return Probe(False, "the recording has no case", "record again, and check the output of parity record")
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return self._recording.targets if self._recording else ()
 
     def describe(self) -> dict[str, str]:
-        """The device whose values these are, and its software."""
+        """Describe the device that produced the values, and its software."""
         return dict(self.recording.head["device"])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
@@ -61,7 +60,7 @@ class ReplayRunner:
 
 
 class ReplaySession:
-    """The launches of one target, by their digest."""
+    """The recorded launches of one target, by digest."""
 
     def __init__(self, cases: Sequence[RecordedCase]) -> None:
         self._cases = {case.launch: case for case in cases}
@@ -70,7 +69,7 @@ class ReplaySession:
         """Do nothing: recorded kernels are not executed."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""
+        """Return the recorded outcome. A launch that was not recorded gets the fault "not recorded"."""
         case = self._cases.get(launch_digest(launch, buffers))
         if case is None:
             message = f"the recording has no launch {launch} on these inputs"

@@ -1,4 +1,4 @@
-"""The runner that executes AMD code on an AMD GPU, through hip-python."""
+"""The runner ``rocm``: executes AMD code on an AMD GPU, through hip-python."""
 
 from __future__ import annotations
 
@@ -31,14 +31,13 @@ __all__ = ["INSTALL", "Gpu", "HipCallError", "HipDriver", "RocmDevice", "RocmRun
 INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
 NON_BLOCKING = 1
-"""hipStreamNonBlocking: work on the null stream does not wait for this one, nor this one for it."""
+"""hipStreamNonBlocking: the stream and the null stream do not wait for each other."""
 
 
 class RocmRunner:
-    """Executes HSACOs on the GPUs of this machine, every launch between red zones and in a process that may die.
+    """Executes HSACOs on the GPUs of this machine, in a separate process and with red zones around the buffers.
 
-    Where the library that hip-python finds is parity's own (``parity hip-emulator``), the evidence is that of the
-    emulator.
+    If hip-python finds parity's own libamdhip64 (``parity hip-emulator``), the evidence is ``EMULATED_HIP``.
     """
 
     name = "rocm"
@@ -47,14 +46,14 @@ class RocmRunner:
 
     @property
     def evidence(self) -> Evidence:
-        """``HARDWARE``, or ``EMULATED_HIP`` if the GPUs have the name of emulated ones."""
+        """``EMULATED_HIP`` if a GPU has the name of an emulated GPU, otherwise ``HARDWARE``."""
         with contextlib.suppress(Exception):
             if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in gpus()):
                 return Evidence.EMULATED_HIP
         return Evidence.HARDWARE
 
     def probe(self) -> Probe:
-        """Needs hip-python, a GPU with ROCm's driver, and the compiler. hip-python is imported only if it is there."""
+        """Require hip-python, a GPU with ROCm's driver, and the compiler."""
         if problem := gpu_problem() or missing_tool_probe(zig.zig, device_library):
             return problem
         if not any(gpu.target in TARGETS for gpu in gpus()):
@@ -63,38 +62,33 @@ class RocmRunner:
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        """The targets of the GPUs: none where there is no GPU or no hip-python."""
+        """Return the supported targets of the GPUs; empty without a GPU or hip-python."""
         if not self.probe().available:
             return ()
         return tuple(dict.fromkeys(gpu.target for gpu in gpus() if gpu.target in TARGETS))
 
     def device_targets(self) -> list[str]:
-        """The target of each GPU, by its number."""
         return [gpu.target for gpu in gpus()]
 
     def describe(self) -> dict[str, str]:
-        """The GPUs, the versions of driver and runtime, hip-python and the compiler."""
+        """Describe the GPUs and the versions of driver, runtime, hip-python and the compiler."""
         return {**software(), "compiler": zig.version()}
 
     def max_workers(self, targets: Sequence[str]) -> int:
-        """Processes that the GPUs of these targets serve together."""
+        """Return how many processes the GPUs of these targets serve at once."""
         return max_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return IsolatedSession("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
 
 
-def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
-    """The GPU of that target for the worker of that number, with red zones around buffers if ``checked``.
-
-    Raises:
-        NotAvailable: no GPU of this machine is of that target.
-    """
+def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - creates one
+    """Open a GPU for a worker process; see ``GpuDevice`` and ``HipDriver``."""
     return GpuDevice(HipDriver(target, worker), checked)
 
 
 class HipCallError(Exception):
-    """A call of HIP returned an error: its name, and what HIP says of it."""
+    """A HIP call returned an error. The message has the name of the error and HIP's description."""
 
 
 class HipMemory:
@@ -106,20 +100,20 @@ class HipMemory:
         self.address = int(self._memory.as_c_void_p().value)
 
     def __del__(self) -> None:
-        # After an error that stays this call fails as well; the caller cannot do anything about it.
+        # After a sticky error this call fails as well, and the caller cannot do anything about it.
         if self.address:
             with contextlib.suppress(Exception):
                 self._hip.hipFree(self.address)
 
 
 class HipDriver:
-    """A GPU through hip-python, on a stream of its own.
+    """Accesses a GPU through hip-python, on a separate stream.
 
-    ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
-    target. HIP shows only those in ``HIP_VISIBLE_DEVICES``.
+    ``worker`` is the number of the worker process. Workers spread evenly over the GPUs of the target, among the GPUs in
+    ``HIP_VISIBLE_DEVICES``.
 
     Raises:
-        NotAvailable: no GPU of this machine is of that target.
+        NotAvailable: This machine does not have a GPU of that target.
     """
 
     errors: tuple[type[Exception], ...] = (HipCallError,)
@@ -218,7 +212,7 @@ class HipDriver:
         return float(_checked(self._hip.hipEventElapsedTime(begin, end))) * 1e-3
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """One launch after the other: a kernel that is quicker than its launch is measured as slow as that."""
+        """Launch repeatedly. A kernel that is faster than its launch appears as slow as the launch."""
 
         def all_of_them() -> None:
             for _ in range(count):
@@ -232,14 +226,14 @@ class HipDriver:
 
 @dataclass(frozen=True)
 class DeviceVariable:
-    """A variable of a module."""
+    """The memory of a variable of a module."""
 
     address: int
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as HIP shows it: name, target (``gfx90a``) and bytes of memory."""
+    """A GPU: its name, target (such as "gfx90a") and memory in bytes."""
 
     name: str
     target: str
@@ -248,28 +242,27 @@ class Gpu:
 
 @functools.cache
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs by their numbers.
+    """Return the GPUs, indexed by number.
 
     Raises:
-        HipError: there are none, or ROCm's driver is missing.
+        HipCallError: There is no GPU, or ROCm's driver is missing.
     """
     hip = _hip()
     found = []
     for number in range(_checked(hip.hipGetDeviceCount())):
         properties = _checked(hip.hipGetDeviceProperties(number))
-        # gfx90a:sramecc+:xnack- is a gfx90a; code that names no features runs with any of them.
+        # "gfx90a:sramecc+:xnack-" is a gfx90a. Code built without features runs with all settings of them.
         target = _text(properties.gcnArchName).partition(":")[0]
         found.append(Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
     return tuple(found)
 
 
 def _is_installed() -> bool:
-    """True if hip-python is installed; it is not imported."""
     return importlib.util.find_spec("hip") is not None
 
 
 def gpu_problem() -> Probe | None:
-    """The reason why hip-python cannot be used with an AMD GPU here; None if it can. Never raises."""
+    """Return a failed probe if hip-python or an AMD GPU is missing, otherwise None. Never raises."""
     if not _is_installed():
         return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
     try:
@@ -280,10 +273,10 @@ def gpu_problem() -> Probe | None:
 
 
 def software() -> dict[str, str]:
-    """The GPUs, the versions of driver and runtime, and hip-python.
+    """Describe the GPUs and the versions of driver, runtime and hip-python.
 
     Raises:
-        HipError: there are no GPUs, or ROCm's driver is missing.
+        HipCallError: There is no GPU, or ROCm's driver is missing.
     """
     hip = _hip()
     return {
@@ -299,10 +292,10 @@ def _hip() -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """The values that a call returned beside its error code, if that was success.
+    """Return the values of a HIP call without its error code.
 
     Raises:
-        HipError: it was not.
+        HipCallError: The error code is not success.
     """
     error, *values = result
     if error.value:
@@ -316,5 +309,5 @@ def _text(value: Any) -> str:
 
 
 def _dotted(version: int) -> str:
-    """7.1.25424 of 70125424, which is how HIP gives its versions."""
+    """Convert HIP's version number 70125424 into "7.1.25424"."""
     return f"{version // 10_000_000}.{version // 100_000 % 100}.{version % 100_000}"

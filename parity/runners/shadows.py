@@ -1,4 +1,4 @@
-"""The emulator that shows what roundings matter to code of a target, whatever device that code runs on."""
+"""Finds an emulator that can repeat launches of a target with other roundings, for any device of that target."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["shadow_session"]
 
 @functools.cache
 def shadow_session(target: str) -> SupportsShadows | None:
-    """A session that executes code of a target with other roundings; None if no runner that is installed has one."""
+    """Open a session that executes shadow runs for a target; None if no installed runner provides one."""
     for name in runners():
         try:
             found = runner(name)
-        except ParityError:  # a plug-in that cannot be used is said elsewhere
+        except ParityError:  # parity doctor reports defective plug-ins
             continue
         if not isinstance(found, Runner) or found.evidence != Evidence.EMULATED or target not in found.targets():
             continue

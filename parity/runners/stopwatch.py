@@ -1,4 +1,4 @@
-"""Timing on a GPU: events around what a stream does, with the caches flushed or not."""
+"""Times work on a GPU stream with events, with cold or hot caches."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from parity.runners.timing import Timing, Timings, measure
 __all__ = ["Stopwatch", "TimedStream"]
 
 FLUSH_BYTES = 256 * 2**20
-"""At least this much is written to flush the L2 cache: it takes the GPU longer than the next launch takes the host."""
+"""Minimum number of bytes written to flush the L2 cache. The GPU takes longer for them than the host for a launch."""
 
 HOT_SECONDS = 2e-3
-"""About how long launches are repeated, so that the time it takes to start them is negligible."""
+"""Approximate duration of a series of hot launches; the cost of starting the series is negligible."""
 
 HOT_LAUNCHES = 400
-"""The most launches that are repeated in one go."""
+"""Maximum number of launches in a series."""
 
 
 class TimedStream(Protocol):
-    """One GPU and one stream of work, as far as timing needs them."""
+    """A GPU and one of its streams, with the operations that timing needs."""
 
     @property
     def l2_bytes(self) -> int:
-        """Size of the L2 cache."""
+        """Size of the L2 cache in bytes."""
 
     def allocate(self, nbytes: int) -> Any:
-        """Device memory, freed with the object that stands for it."""
+        """Allocate device memory, which is freed with the returned object."""
 
     def fill(self, memory: Any, value: int, nbytes: int) -> None:
-        """Enqueue setting every byte."""
+        """Enqueue an operation that sets ``nbytes`` bytes to ``value``."""
 
     def synchronize(self) -> None:
-        """Wait for all that was enqueued; an error of a kernel shows up here at last."""
+        """Wait for all enqueued work. Raises the error of a kernel, at the latest here."""
 
     def event(self) -> Any:
-        """A new event that can be recorded on the stream."""
+        """Create an event that can be recorded on the stream."""
 
     def record(self, event: Any) -> None:
-        """Enqueue taking the time."""
+        """Enqueue an operation that stores the time in an event."""
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """The seconds between two recorded events."""
+        """Return the seconds between two recorded events."""
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """A function that enqueues the same work so many times, at little cost for the host."""
+        """Return a function that enqueues ``work`` ``count`` times with little work for the host."""
 
     def notes(self) -> tuple[str, ...]:
-        """Unusual states of the GPU right now, such as lowered clocks."""
+        """Return unusual states of the GPU right now, such as lowered clocks."""
 
 
 class Stopwatch:
-    """Times what ``launch()`` enqueues on a stream; ``restore()`` enqueues what has to happen before each, untimed."""
+    """Times the work that ``launch()`` enqueues. ``restore()`` enqueues untimed work that must precede each launch."""
 
-    def __init__(self, timeline: TimedStream) -> None:
-        self._timeline = timeline
-        self._scratch_bytes = max(2 * timeline.l2_bytes, FLUSH_BYTES)
+    def __init__(self, stream: TimedStream) -> None:
+        self._stream = stream
+        self._scratch_bytes = max(2 * stream.l2_bytes, FLUSH_BYTES)
         self._scratch: Any = None
         self._events: list[tuple[Any, Any]] = []
 
     def time(
         self, launch: Callable[[], object], restore: Callable[[], object], *, hot: bool, seconds: float
     ) -> Timings:
-        """The timings of a launch, each in about ``seconds`` at most."""
+        """Measure the cold and, with ``hot``, the hot timing of a launch, each for at most about ``seconds``."""
         hosts: list[float] = []
 
         def timed_launch() -> None:
@@ -78,37 +78,37 @@ class Stopwatch:
             self._flush()
 
         cold = measure(lambda n: self._sample(n, timed_launch, flush), seconds=seconds)
-        notes = self._timeline.notes()
+        notes = self._stream.notes()
         again = self._hot(launch, restore, cold, seconds) if hot else None
         return Timings(cold, again, median(hosts), notes)
 
     def _hot(self, launch: Callable[[], object], restore: Callable[[], object], cold: Timing, seconds: float) -> Timing:
-        """The timing of one launch of many that follow each other."""
+        """Time a series of launches and return the timing per launch."""
         work, count = self.repeated(launch, cold.median)
         timing = measure(lambda n: self._sample(n, work, restore), seconds=seconds)
         per_launch = (timing.median / count, timing.low / count, timing.high / count)
         return Timing(*per_launch, timing.error, timing.repetitions)
 
     def repeated(self, launch: Callable[[], object], seconds: float) -> tuple[Callable[[], object], int]:
-        """A function that enqueues the launches of the hot timing, and their number; one takes so many ``seconds``."""
+        """Return a function that enqueues a series of hot launches of about ``seconds`` each, and their number."""
         count = int(min(HOT_LAUNCHES, max(1, HOT_SECONDS / seconds)))
-        return self._timeline.repeated(launch, count), count
+        return self._stream.repeated(launch, count), count
 
     def _sample(self, count: int, work: Callable[[], object], before: Callable[[], object]) -> Sequence[float]:
-        """Seconds of the work, ``count`` times; all of it is enqueued before the first is awaited."""
-        timeline = self._timeline
+        """Time ``work`` ``count`` times. Enqueues all repetitions before it waits for the first."""
+        stream = self._stream
         while len(self._events) < count:
-            self._events.append((timeline.event(), timeline.event()))
+            self._events.append((stream.event(), stream.event()))
         events = self._events[:count]
         for start, end in events:
             before()
-            timeline.record(start)
+            stream.record(start)
             work()
-            timeline.record(end)
-        timeline.synchronize()
-        return [timeline.seconds(start, end) for start, end in events]
+            stream.record(end)
+        stream.synchronize()
+        return [stream.seconds(start, end) for start, end in events]
 
     def _flush(self) -> None:
         if self._scratch is None:
-            self._scratch = self._timeline.allocate(self._scratch_bytes)
-        self._timeline.fill(self._scratch, 0, self._scratch_bytes)
+            self._scratch = self._stream.allocate(self._scratch_bytes)
+        self._stream.fill(self._scratch, 0, self._scratch_bytes)

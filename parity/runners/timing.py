@@ -1,4 +1,4 @@
-"""Timing: repetitions until the median is known well enough."""
+"""Repeats measurements until their median is known precisely enough."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import numpy as np
 __all__ = ["Sampler", "Timing", "Timings", "measure", "summarize"]
 
 Sampler = Callable[[int], Sequence[float]]
-"""Makes that many repetitions and returns the seconds of each."""
+"""Runs the given number of repetitions and returns the seconds of each."""
 
 ERROR = 0.005
-"""Relative standard error of the median at which a measurement is good enough."""
+"""Relative standard error of the median at which a measurement ends."""
 
 WARM_SECONDS = 0.02
-"""Repetitions before the first that counts: clocks rise, pages are mapped, caches settle."""
+"""Duration of the warm-up, during which clocks rise, pages are mapped and caches fill."""
 
 BATCH_SECONDS = 0.01
-"""Repetitions are made in batches of about this long, so that a device has the next one before it ends the last."""
+"""Approximate duration of a batch. A device always has the next repetition of a batch in its queue."""
 
 LEAST, MOST = 20, 10_000
-"""Repetitions of a measurement; a slow one ends at its time limit with fewer, but never with less than two batches."""
+"""Minimum and maximum number of repetitions. The time limit can end a measurement earlier, after two batches."""
 
 LARGEST_BATCH = 100
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one repetition: median, 5th and 95th percentile.
+    """Seconds of one repetition: median, 5th percentile (``low``) and 95th percentile (``high``).
 
-    ``error`` is the relative standard error of the median (1: nothing is known), ``repetitions`` how many there were.
+    ``error`` is the relative standard error of the median, at most 1. ``repetitions`` is their number.
     """
 
     median: float
@@ -45,9 +45,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Timings:
-    """The timings of one launch on a device: ``cold`` with nothing in its caches, ``hot`` launched again and again.
+    """The timings of one launch on a device: ``cold`` with flushed caches, ``hot`` in a series of launches.
 
-    ``host`` are the seconds that the host takes to enqueue it, which are in neither. ``notes`` say what was odd.
+    ``host`` is the time in seconds that the host takes to enqueue a launch, which is part of neither timing. ``notes``
+    describe unusual states of the device.
     """
 
     cold: Timing
@@ -57,13 +58,15 @@ class Timings:
 
 
 def summarize(samples: Sequence[float]) -> Timing:
-    """The timing of these repetitions, in the order in which they were made.
+    """Summarize the seconds of repetitions, given in chronological order.
 
-    The standard error of the median is a quarter of the distance between the order statistics sqrt(n) ranks above and
-    below it, two standard errors of a rank on either side, which assumes nothing of the distribution (David and
-    Nagaraja, Order Statistics, 7.1): outliers do not enter, and two modes of about equal weight do. Half the
-    difference between the medians of the first and the second half has the same size if repetitions are independent,
-    and more if they drift: the larger of the two counts.
+    The standard error of the median is estimated in two ways, and the larger estimate counts:
+
+    * A quarter of the distance between the order statistics sqrt(n) ranks above and below the median. That is two
+      standard errors of a rank on either side. It holds for any distribution (David and Nagaraja, Order Statistics,
+      7.1); outliers do not affect it, but two modes of similar weight do.
+    * Half the difference between the medians of the first and the second half. It has the same size if repetitions are
+      independent, and is larger if they drift.
     """
     array = np.asarray(samples, np.float64)
     ordered, n = np.sort(array), len(array)
@@ -84,13 +87,13 @@ def measure(
     seconds: float = 1.0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timing:
-    """Repeat until the relative standard error of the median is below ``error``, or for ``seconds``.
+    """Repeat until the relative standard error of the median is at most ``error``, or for about ``seconds``.
 
-    ``sample(n)`` makes n repetitions; what they take on the ``clock`` (with all that is around them) counts towards
-    the limit, what they return is summarized. The first repetitions warm up and do not count.
+    ``sample(n)`` runs n repetitions and returns their seconds, which are summarized. The limit counts time on the
+    ``clock``, including the overhead of ``sample``. The first repetitions warm up and do not count.
     """
     start = clock()
-    sample(1)  # alone, because it may load code
+    sample(1)  # separate, because it may load code
     warm, begun = 0, clock()
     while warm == 0 or clock() - begun < min(WARM_SECONDS, seconds / 10):
         sample(1)

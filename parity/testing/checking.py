@@ -82,7 +82,7 @@ class ParityCheck:
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
-                chosen = columns(runners or default_runners(suite.entries_of(selection), targets), targets)
+                chosen = columns(runners or default_runners(suite.entries_in(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
                 for each in prepared.built:

@@ -39,7 +39,7 @@ class CaseFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
         run = self.suite.run
-        for op in run.suite.ops_of(self.path):
+        for op in run.suite.ops_in(self.path):
             for entry in op.entries():
                 for column in run.columns.runnable:
                     if column.takes(op.library):

@@ -29,7 +29,8 @@ from parity.porting.translators import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.report.html import Sources
 from parity.report.tables import terminal_width
-from parity.suite.loading import LAUNCHES, find_suite
+from parity.suite.loading import find_suite
+from parity.suite.settings import LAUNCHES
 from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
 
@@ -103,7 +104,7 @@ class SuitePlugin:
         found = yield
         if file_path.suffix != ".py" or file_path.parent != self.run.suite.cases.resolve():
             return found
-        if not self.run.suite.ops_of(self.run.suite.cases / file_path.name):
+        if not self.run.suite.ops_in(self.run.suite.cases / file_path.name):
             return []
         file: CaseFile = CaseFile.from_parent(parent, path=file_path)
         file.suite = self
@@ -268,7 +269,7 @@ def _run(config: pytest.Config) -> Run:
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
     chosen = columns(
-        option.parity_runner or default_runners(suite.entries_of(selection), option.parity_target), option.parity_target
+        option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target), option.parity_target
     )
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")

@@ -6,7 +6,8 @@ import pytest
 
 from parity.bisect import KNOBS, changes
 from parity.bisect.compiler_options import knobs_for
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.targets import target
 from parity.runners import probe_runner, runner
@@ -71,7 +72,9 @@ NVCC = pytest.mark.skipif(
 def test_the_lines_that_change_are_named_with_their_instructions(tmp_path, cache, name, flag, lost, got, more):
     (tmp_path / "m.cu").write_text(SOURCE)
     sides = (Sides(), Sides.both(CompileOptions(flags=(flag,))))
-    before, after = (build(tmp_path, ["m"], [name], cache=cache, sides=each)[0].code_object for each in sides)
+    before, after = (
+        build(tmp_path, ["m"], [name], cache=cache, settings=BuildSettings(each))[0].code_object for each in sides
+    )
     found = {each.place: str(each) for each in changes(before, after, ["first"])}
     assert (
         next(iter(found)) == "m.cu:4" and found["m.cu:4"] == f"{lost} now {got}" and found["m.cu:3"] == f"{more} more"

@@ -3,14 +3,16 @@
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-from parity.build.builder import build, find_modules
+from parity.build import variant_search
+from parity.build.modules import build
+from parity.build.settings import BuildProgress, BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import ResourceExhausted, UsageError
 from parity.platform.cache import Cache
+from parity.porting.sources import find_modules
 from parity.porting.variants import after_errors
 
 SCALE = """#include <cuda_fp16.h>
@@ -151,7 +153,11 @@ def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_pat
         '#include "../shape.cuh"\n#include "type.cuh"\nextern "C" __global__ void k(T* x) { x[index()] = x[0]; }\n'
     )
     (built,) = build(
-        kernels, ["scale"], ["gfx1100"], cache=cache, sides=Sides.both(CompileOptions((tmp_path / "more",)))
+        kernels,
+        ["scale"],
+        ["gfx1100"],
+        cache=cache,
+        settings=BuildSettings(Sides.both(CompileOptions((tmp_path / "more",)))),
     )
     assert built.error is None
     assert {tmp_path / "shape.cuh", tmp_path / "more" / "type.cuh"} & set(built.code_object.sources)
@@ -189,7 +195,7 @@ def test_a_cache_that_cannot_be_written_is_an_error_not_a_result(kernels, tmp_pa
 
 def test_results_are_told_as_they_arrive(kernels, cache):
     told = []
-    results = build(kernels, targets=["gfx1100"], cache=cache, done=told.append)
+    results = build(kernels, targets=["gfx1100"], cache=cache, progress=BuildProgress(told.append))
     assert sorted(b.module for b in told) == [b.module for b in results]
 
 
@@ -237,7 +243,9 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64', '-DUNUSED']\n")
 
     def built(**sides):
-        (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides.both(CompileOptions(**sides)))
+        (one,) = build(
+            tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides.both(CompileOptions(**sides)))
+        )
         return one.error, [(each.flag, each.file.name, each.line) for each in one.switches], one.cached
 
     taken = [("-DTILE=64", "setup.py", 1), ("-DWITH_CUDA", "setup.py", 1)]
@@ -384,7 +392,7 @@ def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
     ptx = '#if __CUDA_ARCH__ >= 700\n  asm("nosuch.instruction;");\n  *x = 1;\n#endif'
     (tmp_path / "ptx.cu").write_text(f'extern "C" __global__ void fill(int* x) {{\n{ptx}\n}}\n')
     sides = Sides(amd=CompileOptions(flags=("-D__CUDA_ARCH__=890",)))
-    ptx_one, version = build(tmp_path, ["ptx", "version"], ["gfx1100"], cache=cache, sides=sides)
+    ptx_one, version = build(tmp_path, ["ptx", "version"], ["gfx1100"], cache=cache, settings=BuildSettings(sides))
     assert (version.error, len(version.entries)) == (None, 2)
     assert [each.flag for each in version.switches] == ["-DCUDA_VERSION=12080"]
     assert "nosuch.instruction" in str(ptx_one.error)
@@ -509,7 +517,7 @@ def test_what_is_for_a_gpu_of_nvidias_alone_is_left_out_where_amds_compiler_refu
         "__global__ void copy(float* x) {\n#if __CUDA_ARCH__ >= 800\n"
         '  asm("cp.async.bulk.commit_group;" : : "l"(x));\n#else\n  x[0] = x[1];\n#endif\n}\n'
     )
-    (one,) = build(tmp_path, ["copy"], ["gfx1100"], cache=cache, sides=Sides(cuda_arch=890))
+    (one,) = build(tmp_path, ["copy"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert (one.error, len(one.entries)) == (None, 1)
     assert [(each.flag, each.line, each.why) for each in one.switches] == [("-U__CUDA_ARCH__", 2, "as hipcc does it")]
 
@@ -544,9 +552,8 @@ def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, ca
         f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
     )
     seen = []
-    module = sys.modules["parity.build.builder"]  # which the function hides
-    monkeypatch.setattr(module, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
-    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides(cuda_arch=890))
+    monkeypatch.setattr(variant_search, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
     assert len(seen) == 3  # as it is, with the switches, and without what they do not help
@@ -558,8 +565,7 @@ def test_no_switch_is_tried_for_what_only_a_header_has_that_is_not_here(tmp_path
     inside, behind = (kernel, "") if tried else ("", kernel)
     (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')
     seen = []
-    module = sys.modules["parity.build.builder"]  # which the function hides
-    monkeypatch.setattr(module, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    monkeypatch.setattr(variant_search, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert one.error.findings[0].name == "elsewhere/tiles.h"
     assert ("switches" in {variant.kind for variant in after_errors(*seen[0])}) == tried

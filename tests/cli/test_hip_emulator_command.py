@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli import main
 from parity.compilers import zig
 from parity.hip import library

@@ -218,8 +218,8 @@ def without_comment(name, data):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (flipped, "was altered: outputs/gfx1100/unary.bin does not fit its checksum"),
-        (unsealed, "was altered: its head.json does not fit its seal"),
+        (flipped, "was altered: outputs/gfx1100/unary.bin does not match its checksum"),
+        (unsealed, "was altered: its head.json does not match its seal"),
         (newer, "has version 2 of the format"),
         (without_comment, "not a recording of parity"),
     ],

@@ -28,12 +28,16 @@ from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
 from parity.platform.serialization import packed, unpacked
 from parity.runners import Evidence
+from parity.suite.loading import load_suite
 
 pytest.importorskip("distributed")
 
 PLUGIN = (
     NEGATING
     + '''
+from parity.model.coverage import Reached
+from parity.model.launch import Arithmetic, Shadows
+
 class Fragile(Negating):
     """Negates; dies of 3 elements, hangs on 4, needs time for 6, is wrong for 7."""
     name, wrong = "fragile", (7,)
@@ -49,17 +53,38 @@ class Leaving(Negating):
         from parity.errors import DeviceLost
         if os.path.exists(os.environ["LOST"]): raise DeviceLost("the device cannot be opened: it fell off the bus")
         return self
+
+class Rounding(Negating):
+    """Returns results that only runs with kept subnormal numbers explain, and reports coverage."""
+    name = "rounding"
+    def execute(self, code, launch, buffers): return self.outcome(buffers, 0.25)
+    def arithmetic(self, code, launch): return Arithmetic.ROUNDS
+    def shadows(self, code, launch, buffers):
+        plain, kept = self.outcome(buffers, 0.0), self.outcome(buffers, 0.5)
+        return Shadows(plain, (plain, plain), (plain,), (kept,))
+    def outcome(self, buffers, more):
+        out = -buffers["x"].data + buffers["x"].dtype.convert(more)
+        after = {**{n: b.data.copy() for n, b in buffers.items()}, "out": out}
+        return Outcome(after, instructions=12, printed="hello", reached=Reached(2, 2, "f"))
 '''
 )
 
 LEAVING = Column("leaving", "gfx1100", Evidence.NOT_RUN, "amd", "leaving")
+ROUNDING = Column("rounding", "gfx1100", Evidence.NOT_RUN, "amd", "rounding")
 SIZES = (1, 3, 7)
+
+UNREFERENCED = """
+from parity.op import Op
+neg = Op("unary.neg", kernel="uneg_{T}", types=("f32",), args="numel num_dims info x out", inputs={"x": "T"})
+"""
 
 
 @pytest.fixture
 def plugin(installed, tmp_path, monkeypatch):
     """The runners ``fragile`` and ``leaving``, and a cache of one's own."""
-    installed("elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle")
+    installed(
+        "elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle", rounding="Rounding"
+    )
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("LOST", str(tmp_path / "lost"))
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
@@ -170,6 +195,21 @@ def test_what_meets_in_the_client_is_what_one_machine_finds(suite):
     assert by_case(there) == by_case(run(plan, suite, jobs=1))
     (small,) = (record.minimal for record in there if record.minimal)
     assert (small.runner, small.against.conclusion) == ("idle", "AMD is wrong")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_columns_on_different_workers_without_reference_equal_local_records(tmp_path):
+    for name, text in (("kernels/unary.cu", ""), ("cases/unary.py", UNREFERENCED)):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    plan = plan_for(suite, 5, columns=(STEADY, ROUNDING))
+    here = by_case(run(plan, suite, jobs=1))
+    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"rounding gfx1100": 1})) as cluster:
+        there = by_case(executed(cluster, plan, suite))
+    assert [record.verdict.status for record in here] == [Status.PASS, Status.TAKEN]
+    assert here[0].verdict.budget > 0 and here[0].reached and here[0].printed
+    assert there == here
 
 
 @pytest.mark.usefixtures("plugin")

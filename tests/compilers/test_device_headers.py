@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers.targets import TARGETS
 
 HERE = Path(__file__).parent
@@ -16,7 +17,9 @@ THREADS = 128
 
 @pytest.fixture(scope="module", params=TARGETS)
 def built(request, cache):
-    (built,) = build(HERE / "kernels", ["headers"], [request.param], cache=cache, hipifier="helpful")
+    (built,) = build(
+        HERE / "kernels", ["headers"], [request.param], cache=cache, settings=BuildSettings(hipifier="helpful")
+    )
     assert built.error is None, built.error
     return built
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers import disassembler
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.errors import MissingTool, UsageError

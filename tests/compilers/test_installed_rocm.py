@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.cli import main
 from parity.compilers import rocm
 from parity.compilers.targets import TARGETS

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers import cuda_toolkit, zig
 from parity.compilers import nvcc as nvcc_module
 from parity.compilers.cuda_toolkit import nvcc
@@ -512,7 +513,9 @@ def test_templates_that_no_host_code_launches_are_there_if_they_are_declared(com
     wanted = ("scale<float>", "scale<double>", "ops::shift<3>", "nosuch<float>")
 
     def symbols(*kernels):
-        (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"), kernels={"k": kernels})
+        (built,) = build(
+            tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"), settings=BuildSettings(kernels={"k": kernels})
+        )
         assert built.error is None, built.error
         return [name for name in wanted if built.code_object.symbol(name) in built.code_object.kernels]
 
@@ -523,7 +526,12 @@ def test_templates_that_no_host_code_launches_are_there_if_they_are_declared(com
 def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler_s_words(compiler, tmp_path):
     (tmp_path / "scale.cuh").write_text("#define OFFSET 1\n")
     (tmp_path / "k.cu").write_text(TEMPLATES)
-    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "c"), kernels={"k": ["no_half<short>"]})
+    (built,) = build(
+        tmp_path,
+        targets=["sm_90"],
+        cache=Cache(tmp_path / "c"),
+        settings=BuildSettings(kernels={"k": ["no_half<short>"]}),
+    )
     assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS, TABLE, TARGETS, read, target
 from parity.errors import UsageError
 from parity.footprint.measure import footprints

@@ -7,7 +7,7 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 
 HERE = Path(__file__).parent
 

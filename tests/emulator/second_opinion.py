@@ -20,7 +20,7 @@ import numpy as np
 from isa_harness import MACHINES
 from isa_kernels import Astray, CannotRun, execute
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.engine import Plan, Task
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import of_array
@@ -119,7 +119,7 @@ def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) ->
     """Of all kernels that are selected, in the order in which they are done."""
     suite = find_suite()
     modules: dict[str, list[str]] = {}
-    for entry in suite.entries_of(suite.select(selectors)):
+    for entry in suite.entries_in(suite.select(selectors)):
         if entry.op.library:
             continue
         modules.setdefault(entry.op.module, []).append(entry.kernel)

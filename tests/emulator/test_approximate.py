@@ -10,7 +10,7 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator import ApproximateResults
 from parity.emulator.amdgpu import approximate
 from parity.emulator.amdgpu.isa import table_entries

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner

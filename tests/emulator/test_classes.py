@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.isa import IGNORED
 from parity.model import code_object

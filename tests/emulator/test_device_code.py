@@ -10,7 +10,7 @@ import pytest
 from test_workgroups import Workgroups
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.targets import TARGETS
 from parity.emulator import BadCall, FailedAssertion, LdsExceeded, MemoryFault, Refused, Thread, Trapped
 from parity.emulator.image import image_of

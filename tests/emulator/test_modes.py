@@ -7,7 +7,8 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 
 SOURCE = """
@@ -33,7 +34,9 @@ def compiled(tmp_path_factory, cache):
     (folder / "modes.cu").write_text(SOURCE)
 
     def make(name: str, *flags: str) -> Run:
-        (built,) = build(folder, ["modes"], [name], cache=cache, sides=Sides.both(CompileOptions(flags=flags)))
+        (built,) = build(
+            folder, ["modes"], [name], cache=cache, settings=BuildSettings(Sides.both(CompileOptions(flags=flags)))
+        )
         assert built.error is None, built.error
         return Run(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
 

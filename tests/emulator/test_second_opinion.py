@@ -7,7 +7,7 @@ import pytest
 from isa_harness import MACHINES
 from second_opinion import opinion
 
-from parity.build.builder import build_suite
+from parity.build.modules import build_suite
 from parity.op import Entry
 from parity.runners import runner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator import MOVED
 from parity.emulator.parse import instruction_of
 from parity.emulator.shadow import LANES, arithmetic_of, divisions

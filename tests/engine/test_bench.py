@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.engine import Column, Plan, columns_of, tasks_of
 from parity.engine.diagnosis import passing_widths
 from parity.engine.worker import Worker

@@ -34,7 +34,7 @@ class Lacking(Negating):
         if numel == 2: raise MemoryError(f"{numel} bytes")
         if numel == 3: raise OSError(errno.ENOSPC, "No space left on device", "/tmp/full")
         if numel == 4: os.kill(os.getpid(), signal.SIGKILL)
-        if numel == 5: raise SystemLacks("cannot write the cache folder")
+        if numel == 5: raise ResourceExhausted("cannot write the cache folder")
         if numel == 6: return Outcome({}, Fault("out of memory", "hipErrorOutOfMemory"))
 '''
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator import CLASSES
 from parity.errors import MissingTool

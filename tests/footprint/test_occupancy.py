@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import LIMITS, TARGETS, target
 from parity.errors import MissingTool

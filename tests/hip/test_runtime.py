@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.errors import UsageError
 from parity.hip import runtime as module
 from parity.hip.faults import PlantedFault

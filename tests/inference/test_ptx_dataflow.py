@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.build.builder import build, build_suite
+from parity.build.modules import build, build_suite
 from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
 from parity.inference.ptx_dataflow import Flow, flows

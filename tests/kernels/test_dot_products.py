@@ -5,7 +5,7 @@ import re
 import pytest
 from entry_table import KERNELS, entries
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator.parse import bodies_of
 
 PRODUCTS = [name for name in entries()["quantized"] if re.match(r"mul_mat_|indexed_moe_", name)]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
-from parity.build.builder import Built, build
+from parity.build.modules import build
+from parity.build.result import Built
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.emulator.amdgpu.codegen import translate
 from parity.emulator.amdgpu.isa import BRANCHES

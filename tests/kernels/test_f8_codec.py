@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.model.dtypes import DTYPES, of_array
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compare import compare
 from parity.data import elements
 from parity.model.code_object import CodeObject

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from entry_table import KERNELS
 
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.model.dtypes import DTYPES
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
@@ -38,7 +39,7 @@ def pairs() -> np.ndarray:
 @pytest.mark.parametrize("target", EMULATED.targets())
 def test_the_quotient_is_exact_below_2_to_the_48(target, tmp_path):
     (tmp_path / "quotients.cu").write_text(KERNEL)
-    (built,) = build(tmp_path, ["quotients"], [target], sides=Sides.both(CompileOptions((KERNELS,))))
+    (built,) = build(tmp_path, ["quotients"], [target], settings=BuildSettings(Sides.both(CompileOptions((KERNELS,)))))
     assert built.code_object, built.error
     index, dim = pairs()
     kind = DTYPES["u64"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator import FailedAssertion
 from parity.porting import compat
 from parity.porting.compat import confirmed, supplied

@@ -659,7 +659,7 @@ def test_a_port_may_include_the_headers_itself(target, cache, tmp_path):
         "#include <hip/hip_runtime.h>\n#include <parity/compat/simd.h>\n"
         "__global__ void k(unsigned* out) { *out = __vadd4(1, 2); }\n"
     )
-    from parity.build.builder import build
+    from parity.build.modules import build
 
     (built,) = build(tmp_path, ["port"], [target], cache=cache)
     assert built.error is None, built.error

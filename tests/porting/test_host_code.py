@@ -1,13 +1,13 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
-import sys
-
 import numpy as np
 import pytest
 from execution import program
 
-from parity.build.builder import build
-from parity.build.module_store import MissingKernel
+from parity.build import compilation
+from parity.build.loaded_modules import MissingKernel
+from parity.build.modules import build
+from parity.build.settings import BuildProgress
 from parity.compilers import clang
 from parity.compilers.diagnostics import Diagnostic
 from parity.emulator import FailedAssertion
@@ -725,7 +725,7 @@ def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
 
 
 def test_a_function_of_another_file_is_named_with_its_place_before_code_is_made(built, monkeypatch):
-    monkeypatch.setattr(clang, "_generated", None)
+    monkeypatch.setattr(clang, "_generate", None)
     one = built(
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
@@ -773,7 +773,7 @@ def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_pat
     )
     told: list[str] = []
     own = Cache(tmp_path / "cache")  # what is there already is not compiled
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, trying=told.append)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildProgress(retrying=told.append))
     assert not one.error, one.error
     assert [each.flag for each in one.switches] == ['#include "ball.cu"']
     # As it is, without the header, without the host's function, with the file.
@@ -1186,9 +1186,9 @@ def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, 
     (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
     (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
     told = []
-    monkeypatch.setattr(sys.modules["parity.build.builder"], "_MOST_COMPILATIONS", 1)
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    monkeypatch.setattr(compilation, "_MOST_COMPILATIONS", 1)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
     assert (one.error.findings[0].name, told) == ("one", [])
     monkeypatch.undo()
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, trying=told.append)
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
     assert (one.error, told) == (None, ["m gfx1100, compilation 2"])

@@ -1,6 +1,6 @@
 """What headers that are not here would have brought: libraries, and macros by their names."""
 
-from parity.build.builder import build
+from parity.build.modules import build
 
 SOURCE = """
 #include "other/common.h"

@@ -10,7 +10,7 @@ import pytest
 from execution import program
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.porting import inline_ptx
 from parity.porting.inline_ptx import rows, translate
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice

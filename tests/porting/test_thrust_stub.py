@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 from execution import program
 
-from parity.build.builder import build
+from parity.build.modules import build
 
 SOURCE = """#include <thrust/pair.h>
 #include <thrust/system/cuda/experimental/pinned_allocator.h>

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.model.code_object import spelled
 
 SOURCE = """

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers import rocm
 from parity.errors import MissingTool, UsageError
 from parity.platform.cache import Cache
@@ -156,7 +157,7 @@ def test_each_translation_is_built_and_kept_for_itself(warps, tmp_path):
     cache = Cache(tmp_path / "cache")
     found = {}
     for hipifier in ("literal", "helpful"):
-        (found[hipifier],) = build(warps, ["sums"], ["gfx90a"], cache=cache, hipifier=hipifier)
+        (found[hipifier],) = build(warps, ["sums"], ["gfx90a"], cache=cache, settings=BuildSettings(hipifier=hipifier))
         assert found[hipifier].error is None, found[hipifier].error
     (again,) = build(warps, ["sums"], ["gfx90a"], cache=cache)
     assert again.cached and again.code_object.digest == found["literal"].code_object.digest
@@ -180,11 +181,19 @@ def test_a_tool_of_rocm_that_is_missing_ends_a_build(installed, warps, monkeypat
     installed()
     monkeypatch.setenv(rocm.VARIABLE, "wheels")
     with pytest.raises(MissingTool, match="hipify-clang"):
-        build(warps, ["sums"], ["gfx90a"], cache=Cache(tmp_path / "cache"), hipifier="hipify-clang")
+        build(
+            warps,
+            ["sums"],
+            ["gfx90a"],
+            cache=Cache(tmp_path / "cache"),
+            settings=BuildSettings(hipifier="hipify-clang"),
+        )
 
 
 def test_what_a_tool_refuses_does_not_compile(installed, warps, monkeypatch, tmp_path):
     installed(hipify_perl=BROKEN)
     monkeypatch.setenv(rocm.VARIABLE, "wheels")
-    (built,) = build(warps, ["sums"], ["gfx90a"], cache=Cache(tmp_path / "cache"), hipifier="hipify-perl")
+    (built,) = build(
+        warps, ["sums"], ["gfx90a"], cache=Cache(tmp_path / "cache"), settings=BuildSettings(hipifier="hipify-perl")
+    )
     assert "hipify-perl cannot translate sums.cu: no such thing" in str(built.error)

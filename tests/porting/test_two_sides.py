@@ -2,7 +2,8 @@
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
+from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.platform.cache import Cache
@@ -38,12 +39,14 @@ def sides(folders, forced="include/two.h", flags=(), ported="hip"):
 
 
 def test_amd_builds_the_ported_source_as_it_is(folders, cache):
-    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert not built.error, built.error
     assert built.entries == ("twice", "hip_only")
     assert built.translation.ported and not built.unmapped and not built.hazards
     assert built.code_object.made_by.startswith("ported sources, ")
-    (hipified,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders, ported=None), cache=cache)
+    (hipified,) = build(
+        folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders, ported=None)), cache=cache
+    )
     assert hipified.entries == ("twice", "cuda_only")
     assert hipified.code_object.made_by.startswith("hipified, ")
 
@@ -51,29 +54,34 @@ def test_amd_builds_the_ported_source_as_it_is(folders, cache):
 def test_a_ported_source_gets_no_header_that_it_does_not_include(folders, cache):
     """Which is what hipcc does: nothing is included by itself."""
     (folders / "hip" / "m.hip").write_text(HIP.replace("#include", "// #include"))
-    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert built.error and "m.hip:3" in str(built.error)
 
 
 def test_a_module_without_a_port_is_said_to_have_none(folders, cache):
     (folders / "cuda" / "n.cu").write_text(CUDA)
-    _, missing = build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)
+    _, missing = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert isinstance(missing.error, NoSource)
     assert "n.cu has no port in" in str(missing.error) and "n.hip" in str(missing.error)
 
 
 def test_hip_sources_alone_are_modules_and_have_no_cuda_side(folders, cache):
-    amd, cuda = build(folders / "hip", targets=["gfx1100", "sm_90"], sides=sides(folders, ported=None), cache=cache)
+    amd, cuda = build(
+        folders / "hip", targets=["gfx1100", "sm_90"], settings=BuildSettings(sides(folders, ported=None)), cache=cache
+    )
     assert amd.entries == ("twice", "hip_only") and amd.translation.ported
     assert "there is no CUDA source" in str(cuda.error)
 
 
 def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
     both = Sides(CompileOptions(), CompileOptions.of(folders, flags=["-DTWO=2"]), folders / "hip")
-    (built,) = build(folders / "cuda", targets=["gfx1100"], sides=both, cache=cache)
+    (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(both), cache=cache)
     assert not built.error
     (built,) = build(
-        folders / "cuda", targets=["gfx1100"], sides=Sides(both.amd, CompileOptions(), folders / "hip"), cache=cache
+        folders / "cuda",
+        targets=["gfx1100"],
+        settings=BuildSettings(Sides(both.amd, CompileOptions(), folders / "hip")),
+        cache=cache,
     )
     assert "undeclared identifier 'TWO'" in str(built.error)
 
@@ -84,7 +92,7 @@ def test_the_architecture_of_cuda_is_defined_for_sources_that_ask_for_it(folders
     (folders / "cuda" / "n.cu").write_text(CUDA.replace("TWO", "2"))
     by_default = build(folders / "cuda", targets=["gfx1100"], cache=cache)
     assert [built.entries for built in by_default] == [(), ("twice", "cuda_only")]
-    asked = build(folders / "cuda", targets=["gfx1100"], sides=Sides(cuda_arch=890), cache=cache)
+    asked = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(Sides(cuda_arch=890)), cache=cache)
     assert [built.entries for built in asked] == [("twice", "cuda_only")] * 2
     assert [built.cached for built in asked] == [False, True]
     assert not any(
@@ -99,7 +107,7 @@ def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags)
     side = sides(folders, forced=None, flags=flags, ported=None)
 
     def once():
-        (built,) = build(folders / "cuda", targets=["gfx1100"], sides=side, cache=cache)
+        (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(side), cache=cache)
         assert not built.error, built.error
         return built
 
@@ -112,7 +120,9 @@ def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags)
 
 def test_an_edit_of_a_forced_header_is_another_build(folders, cache):
     def once():
-        return build(folders / "cuda", targets=["gfx1100"], sides=sides(folders), cache=cache)[0].code_object.digest
+        return build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)[
+            0
+        ].code_object.digest
 
     first = once()
     (folders / "include" / "two.h").write_text("#define TWO 3.0f\n")

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
 from parity.engine import Column, Plan, tasks_of

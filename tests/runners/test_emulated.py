@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.errors import ParityError
 from parity.model.dtypes import dtype
 from parity.runners import runner

@@ -73,9 +73,9 @@ def test_launches_share_a_process_that_is_not_this_one(session):
 
 
 def test_an_executor_is_asked_what_is_about_no_code_object(session):
-    assert session.ask("version", "driver") == ("driver", launch(session).buffers["pid"])
-    assert session.ask("version", "none") == Fault("error", "none")
-    assert session.ask("size").message.startswith("AttributeError: 'Executor' object has no attribute 'size'")
+    assert session.call("version", "driver") == ("driver", launch(session).buffers["pid"])
+    assert session.call("version", "none") == Fault("error", "none")
+    assert session.call("size").message.startswith("AttributeError: 'Executor' object has no attribute 'size'")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.emulator import jit
 from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker

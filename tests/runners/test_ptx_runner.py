@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.errors import MissingTool
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Launch, Pointer

@@ -194,7 +194,7 @@ def test_a_case_without_a_part_is_refused_by_its_line(whole, place, name):
 def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
     for span in ([0, 1000], [-4, 8], [20, 12]):
         sealed(whole, place, change_cases=lambda line, span=span: {**line, "buffers": {"out": span}})
-        with pytest.raises(UsageError, match=r"no part of the 24 bytes of outputs/sm_90/unary.bin"):
+        with pytest.raises(UsageError, match=r"outside of the 24 bytes of outputs/sm_90/unary.bin"):
             read_recording(place)
     sealed(whole, place, change_cases=lambda line: {**line, "buffers": {"out": [8]}})
     with pytest.raises(UsageError, match=r"cases.jsonl, line 1: buffers: out is \[8\], not a list of length 2"):

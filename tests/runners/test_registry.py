@@ -48,12 +48,12 @@ def test_listing_runners_imports_nothing(install):
         ("class Another: pass", "lacks_the_class", "cannot be loaded: AttributeError"),
         ("class Other:\n    name = 'other'\n", "lacks_methods", r"lacks the methods probe, targets, open .* evidence"),
         (LIBRARY.replace("def compute", "def cmpute"), "lacks_compute", r"lacks the method open \(for .* or compute"),
-        (LIBRARY.replace("'other'", "'another'"), "has_another_name", "its name has to be 'other', and is 'another'"),
-        (LIBRARY.replace("LIBRARY", "HARDWARE"), "claims_hardware", "its evidence has to be 'library'"),
+        (LIBRARY.replace("'other'", "'another'"), "has_another_name", "its name must be 'other', not 'another'"),
+        (LIBRARY.replace("LIBRARY", "HARDWARE"), "claims_hardware", "its evidence must be 'library'"),
         (
             LIBRARY.replace("'host'", "'intel'"),
             "has_no_vendor",
-            "vendor has to be 'amd' or 'cuda' or 'host', and is 'i",
+            "vendor must be 'amd' or 'cuda' or 'host', not 'i",
         ),
         (
             LIBRARY.replace("LIBRARY", "RECORDED").replace("def compute", "def open"),
@@ -63,10 +63,10 @@ def test_listing_runners_imports_nothing(install):
         (
             LIBRARY.replace("def compute", "recording = {}\n    def compute"),
             "has_a_recording",
-            "it has a recording, so its evidence has to be 'recorded'",
+            "it has a recording, so its evidence must be 'recorded'",
         ),
         (LIBRARY.replace("Probe(True)", "1 / 0"), "raises_in_probe", "raises_in_probe.Other raised ZeroDivisionError"),
-        (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other have to be a tuple of words"),
+        (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other must be a tuple of words"),
     ],
 )
 def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, name, says):
@@ -100,7 +100,7 @@ def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
 
 def test_what_is_about_kernels_refuses_a_library(install):
     install(LIBRARY, "a_library")
-    with pytest.raises(UsageError, match="parity bench is about kernels, and the runner 'other' has none"):
+    with pytest.raises(UsageError, match="parity bench needs a runner of kernels, but the runner 'other' computes ops"):
         kernel_runner("other", "parity bench")
 
 

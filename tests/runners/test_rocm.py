@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.data import sample
 from parity.engine import Plan, columns_of, tasks_of
 from parity.errors import NotAvailable

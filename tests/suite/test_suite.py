@@ -23,7 +23,7 @@ def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
     rows = [entry for entry in suite.entries if entry.op.library]
     assert {entry.op.name for entry in rows} == {"gemm.matmul"}
     assert "gemm" not in suite.modules and not suite.missing and not suite.problems
-    assert suite.modules_of(suite.entries_of(suite.select(["unary.gelu", "gemm", "affine"]))) == ["affine", "unary"]
+    assert suite.modules_with(suite.entries_in(suite.select(["unary.gelu", "gemm", "affine"]))) == ["affine", "unary"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,10 @@ def test_the_suite_is_found_from_a_folder_below_the_project(folders):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('include = ["headers"]', r"pyproject.toml: \[tool.parity\]: include has 'headers', which is no folder there"),
+        (
+            'include = ["headers"]',
+            r"pyproject.toml: \[tool.parity\]: include has 'headers', which is not a folder there",
+        ),
         ('kernels = "kernels"\nhip = "port"', "the folder of the port .*port does not exist"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A library of the array API standard, judged by parity in an environment of its own."""
+"""A library of the array API standard, judged by parity in a separate environment."""
 
 from __future__ import annotations
 

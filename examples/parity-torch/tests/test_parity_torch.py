@@ -1,4 +1,4 @@
-"""PyTorch, judged by parity in an environment of its own."""
+"""PyTorch, judged by parity in a separate environment."""
 
 from __future__ import annotations
 

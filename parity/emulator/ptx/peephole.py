@@ -186,7 +186,7 @@ def _join(items: list[Instruction | str | None], accessed: list[tuple[int, int, 
             at = min(index for _, index, _ in run)
             stores = first.mnemonic.startswith("st")
             for _, index, each in run:
-                items[index] = replace(each, mnemonic="join_accesses", operands=()) if stores else None
+                items[index] = replace(each, mnemonic="joined", operands=()) if stores else None
             head, _, type_ = first.mnemonic.rpartition(".")
             operands = list(first.operands)
             operands[stores] = f"{{{', '.join(each.operands[stores] for _, _, each in run)}}}"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from parity.build.module_store import MissingKernel, ModuleStore
+from parity.build.loaded_modules import LoadedModules, MissingKernel
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel
 
@@ -24,7 +24,7 @@ def recording_store():
         found.append((handle, name))
         return f"{handle}.{name}"
 
-    return ModuleStore(load, find), loaded, found
+    return LoadedModules(load, find), loaded, found
 
 
 UNARY = code("unary", "d1", "uexp_f32", "ulog_f32")
@@ -66,7 +66,7 @@ def test_a_load_that_fails_is_tried_again():
             raise outcome
         return outcome
 
-    store = ModuleStore(load, lambda handle, name: (handle, name))
+    store = LoadedModules(load, lambda handle, name: (handle, name))
     with pytest.raises(RuntimeError):
         store.function(UNARY, "uexp_f32")
     assert store.function(UNARY, "uexp_f32") == ("handle", "uexp_f32")

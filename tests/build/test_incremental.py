@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from parity.build.builder import build_suite, source_as_built
-from parity.build.recompile import recompiled, stage
+from parity.build.incremental import recompiled, stage
+from parity.build.modules import build_suite, source_as_built
 from parity.compilers.errors import CompileError
 from parity.emulator.parse import kernel_code
 from parity.op import Op

@@ -1,8 +1,7 @@
-"""Compiling the AMD side of a module again and again, each time with another edit of a file, for a few kernels alone.
+"""Recompiles a few kernels of a module's AMD source, each time with a different edit of a file.
 
-What ``build`` does once is done once here, too: translation, and leaving out host code that does not compile. Then
-kernels are compiled from an edited file in a second or two, because the others are left out before the compiler
-optimizes (``compiler.compile_kernels``). The compiler of an installed ROCm compiles the whole module.
+Translation and the removal of host code happen once. A recompilation takes a second or two, because all other kernels
+are removed before clang optimizes the code (``clang.compile_kernels``). An installed ROCm compiles the whole module.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.build.builder import source_as_built
+from parity.build.modules import source_as_built
 from parity.compilers import clang, rocm
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
@@ -31,11 +30,16 @@ _LINE = "#line 1 "
 
 @dataclass(frozen=True)
 class Stage:
-    """The AMD side of a module as it is compiled: files below ``folder``.
+    """The files of a module's AMD source as they are compiled.
 
-    ``unit`` is what is compiled, with paths below ``folder`` relative to it. ``files`` are those of the user by the
-    names that line tables have, as paths below ``folder``; the first line of each is not the user's. ``scratch`` is a
-    folder on the same file system.
+    Attributes:
+        module: Name of the module.
+        target: Name of the target.
+        folder: The root of the files.
+        unit: What is compiled. Paths below ``folder`` are relative to it.
+        files: Paths below ``folder`` of the user's files, by their names in line tables. The first line of each file
+            is not the user's.
+        scratch: A folder for temporary files on the same file system.
     """
 
     module: str
@@ -46,15 +50,15 @@ class Stage:
     scratch: Path
 
     def text(self, name: str) -> str:
-        """The text of a file as it is compiled, without its first line, which is not the user's."""
+        """Return the text of a user's file as it is compiled."""
         return _read(self.folder / self.files[name]).partition("\n")[2]
 
 
 def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
-    """Write the files of a module for a target below ``folder``; None if the module has no source.
+    """Write the files of a module for a target below ``folder``. Return None if the module has no source.
 
     Raises:
-        CompileError: it does not compile.
+        CompileError: the module does not compile.
         UsageError, MissingTool: as ``build``.
     """
     source, t = source_as_built(suite, module, name), target(name)
@@ -62,29 +66,33 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
         return None
     installed = rocm.chosen(t)
     compile_ = installed.compile if installed else clang.compile_intermediate
-    scratch, root = folder / "whole", folder / "hip"
-    unit = compiled(lambda unit: compile_(unit, scratch, t), source, t, root).unit
-    scratch.unlink(missing_ok=True)
-    files = {json.loads(first.removeprefix(_LINE)): path for path, first in _staged_files(root)}
+    output, root = folder / "whole", folder / "hip"
+    unit = compiled(lambda unit: compile_(unit, output, t), source, t, root).unit
+    output.unlink(missing_ok=True)
 
-    def below(path: Path) -> Path:
+    def relative(path: Path) -> Path:
         place = Path(os.path.normpath(path))
         return place.relative_to(root) if place.is_relative_to(root) else place
 
-    forced = tuple(below(Path(each)) if Path(each).is_absolute() else each for each in unit.forced)
-    unit = replace(unit, main=below(unit.main), include=tuple(map(below, unit.include)), forced=forced)
-    return Stage(module, name, root, unit, {file: path.relative_to(root) for file, path in files.items()}, folder)
+    forced = tuple(relative(Path(each)) if Path(each).is_absolute() else each for each in unit.forced)
+    unit = replace(unit, main=relative(unit.main), include=tuple(map(relative, unit.include)), forced=forced)
+    return Stage(module, name, root, unit, dict(_user_files(root)), folder)
 
 
 def recompiled(
     stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None, *, precompiled: bool = True
 ) -> str:
-    """The listing of kernels, by symbol (with ROCm's compiler: of all), with the text of a file, by its name, replaced.
+    """Return the listing of kernels after an edit.
 
-    Headers that are not ``precompiled`` take a second more, and leave nothing in the cache.
+    Args:
+        stage: The module.
+        kernels: Symbols of the kernels. An installed ROCm compiles all kernels regardless.
+        edit: The name of a user's file, and the text that replaces its content.
+        precompiled: Whether headers are precompiled. Otherwise compilation takes a second longer, and the cache does
+            not grow.
 
     Raises:
-        CompileError: it does not compile.
+        CompileError: the edited module does not compile.
     """
     t = target(stage.target)
     with tempfile.TemporaryDirectory(prefix="edited-", dir=stage.scratch) as name:
@@ -92,9 +100,9 @@ def recompiled(
         shutil.copytree(stage.folder, root, copy_function=os.link)
         if edit:
             place = root / stage.files[edit[0]]
-            head = _read(place).partition("\n")[0]
-            place.unlink()  # a link to the file of the stage
-            place.write_bytes(f"{head}\n{edit[1]}".encode("utf-8", "surrogateescape"))
+            first = _read(place).partition("\n")[0]
+            place.unlink()  # a hard link to the file of the stage
+            place.write_bytes(f"{first}\n{edit[1]}".encode("utf-8", "surrogateescape"))
         unit = replace(
             stage.unit,
             main=root / stage.unit.main,
@@ -113,14 +121,12 @@ def recompiled(
         return listing.read_text()
 
 
-def _staged_files(root: Path) -> Sequence[tuple[Path, str]]:
-    """The user's files and their first lines."""
-    found = []
+def _user_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the relative path of each file that is derived from a user's file."""
     for path in sorted(each for each in root.rglob("*") if each.is_file()):
         first = _read(path).partition("\n")[0]
         if first.startswith(_LINE):
-            found.append((path, first))
-    return found
+            yield json.loads(first.removeprefix(_LINE)), path.relative_to(root)
 
 
 def _read(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Loaded code objects of one device: each is loaded once, its functions are looked up by name afterwards."""
+"""Loads code objects on a device once, and looks up their functions by name."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from typing import Generic, TypeVar
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, name_of, unqualified
 
-__all__ = ["MissingKernel", "ModuleStore"]
+__all__ = ["LoadedModules", "MissingKernel"]
 
 HandleT = TypeVar("HandleT")
 FunctionT = TypeVar("FunctionT")
 
-KERNELS_NAMED = 8
-"""Kernels of a code object that are named where another one was looked for."""
+_SHOWN_KERNELS = 8
+"""Kernels that the message about a missing one lists."""
 
 
 class MissingKernel(UsageError):
-    """A code object has no kernel of that name."""
+    """A code object does not have a kernel of this name."""
 
     def __init__(self, name: str, code: CodeObject) -> None:
         names = [name_of(symbol) for symbol in code.kernels]
-        hint = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
-        if why := code.refused.get(unqualified(name)):
-            hint = f", which is left out: {why}"
+        hint = nearest(name, names) or f"; it has {', '.join(names[:_SHOWN_KERNELS]) or 'no kernels'}"
+        if reason := code.refused.get(unqualified(name)):
+            hint = f", which is left out: {reason}"
         super().__init__(f"{code.module} has no {name}{hint}")
         self.name, self.module, self.target = name, code.module, code.target
 
 
-class ModuleStore(Generic[HandleT, FunctionT]):
-    """The modules of one device.
+class LoadedModules(Generic[HandleT, FunctionT]):
+    """The code objects that are loaded on a device. Threads can share it.
 
-    ``load`` puts a code object on the device and returns the device's handle of it; ``find`` returns the function of
-    that name in a loaded module. ``loads`` counts calls of ``load``, ``lookups`` requests for a function. Safe to share
-    between threads.
+    Args:
+        load: Puts a code object on the device and returns the device's handle.
+        find: Returns the function of a name in a loaded module.
+
+    Attributes:
+        loads: Number of calls of ``load``.
+        lookups: Number of requests for a function.
     """
 
     def __init__(self, load: Callable[[CodeObject], HandleT], find: Callable[[HandleT, str], FunctionT]) -> None:
@@ -47,7 +51,7 @@ class ModuleStore(Generic[HandleT, FunctionT]):
         self.lookups = 0
 
     def function(self, code: CodeObject, name: str) -> FunctionT:
-        """The function of a kernel; loads the code object if this is the first request for it.
+        """Return the function of a kernel. The first request loads the code object.
 
         Raises:
             MissingKernel: the code object has no such kernel; nothing is loaded.
@@ -65,7 +69,7 @@ class ModuleStore(Generic[HandleT, FunctionT]):
             return self._functions[key]
 
     def handle(self, code: CodeObject) -> HandleT:
-        """The handle of a code object of which a function was asked for before."""
+        """Return the handle of a loaded code object."""
         return self._handles[code.digest]
 
     def __len__(self) -> int:

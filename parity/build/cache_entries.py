@@ -1,0 +1,87 @@
+"""Cache entries of built modules: files that a compilation wrote, and a record that describes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.compilers.clang_flags import host_library
+from parity.compilers.headers import available_headers
+from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
+from parity.model.code_object import CodeObject, Kernel
+from parity.platform.serialization import json_text, read_json
+from parity.porting.sources import Source
+from parity.porting.translation import Translation
+
+__all__ = ["Record", "read_code", "read_record", "write_record"]
+
+_RECORD = "build.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The description of a code object. ``listing``, ``binary`` and ``hip`` are names of files in the entry."""
+
+    target: str
+    digest: str
+    listing: str
+    binary: str
+    sources: tuple[str, ...]
+    hip: str
+    translation: Translation | None
+    kernels: tuple[Kernel, ...]
+
+
+def write_record(
+    code: CodeObject,
+    listing: Path,
+    binary: Path,
+    *,
+    sources: Sequence[str],
+    hip: str = "",
+    translation: Translation | None = None,
+) -> None:
+    """Write the record of a code object beside its listing."""
+    kernels = tuple(code.kernels.values())
+    record = Record(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
+    (listing.parent / _RECORD).write_bytes(json_text(record))
+
+
+def read_record(entry: Path) -> Record:
+    """Read the record of a cache entry."""
+    file = entry / _RECORD
+    return read_json(file.read_bytes(), Record, str(file), "remove that folder")
+
+
+def read_code(entry: Path, record: Record, source: Source, target: str, provenance: str) -> CodeObject:
+    """Return the code object of a cache entry. ``provenance`` describes the sources and the compiler."""
+    left_out = record.translation.left_out if record.translation else ()
+    return CodeObject(
+        source.module,
+        target,
+        (entry / record.listing).read_text(),
+        {kernel.name: kernel for kernel in record.kernels},
+        record.digest,
+        tuple(_resolve(Path(name), source.folder) for name in record.sources),
+        entry / record.binary,
+        provenance,
+        {
+            each.function: f"{each.file}:{each.line}: {each.because}"
+            for each in left_out
+            if each.function and not each.is_call
+        },
+    )
+
+
+def _resolve(name: Path, folder: Path) -> Path:
+    """Return the path of a file that a line table names."""
+    head, rest = name.parts[0], name.parts[1:]
+    if head == HEADERS_ALIAS:
+        return HEADERS.joinpath(*rest)
+    if head == HIP_ALIAS and (found := available_headers()):
+        return found.folder.joinpath(*rest)
+    if head == LIBRARY_ALIAS:  # looked up only here: compiling for CUDA does not require zig
+        return host_library().joinpath(*rest)
+    return Path(os.path.normpath(folder / name))

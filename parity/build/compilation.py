@@ -1,0 +1,207 @@
+"""Compiles one source for one target into a folder of the cache."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from parity.build.cache_entries import write_record
+from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disassembler, nvcc, rocm
+from parity.compilers.errors import CompileError
+from parity.compilers.targets import Target
+from parity.compilers.unit import Unit
+from parity.model.code_object import CodeObject, name_of, parse, unqualified
+from parity.platform.cache import Cache, digest
+from parity.porting.compat import confirmed
+from parity.porting.cuda_staging import StagedCuda
+from parity.porting.cuda_staging import compiled as compiled_as_cuda
+from parity.porting.cuda_templates import compile_with_templates
+from parity.porting.errors import PortError
+from parity.porting.hipify import LITERAL
+from parity.porting.host_code import HostCode
+from parity.porting.kernel_templates import parameters
+from parity.porting.sources import Source
+from parity.porting.staging import compiled as compiled_as_hip
+from parity.porting.translation import Translation
+from parity.porting.translators import TranslationError
+from parity.porting.translators import fingerprint as hipifier_fingerprint
+
+__all__ = ["Attempts", "Job", "compile_source", "disassemble", "fingerprint", "key", "provenance", "tools_digest"]
+
+_MOST_COMPILATIONS = 32
+"""Compilations of a module for a target after which no other variant is tried."""
+
+
+@dataclass
+class Attempts:
+    """Counts the compilations of a module for a target. ``retrying`` is called with a text from the second one on."""
+
+    module: str
+    target: str
+    retrying: Callable[[str], None] | None
+    count: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """True if no more variants may be tried."""
+        return self.count >= _MOST_COMPILATIONS
+
+    def begin(self) -> None:
+        """Count one more compilation."""
+        self.count += 1
+        if self.retrying and self.count > 1:
+            self.retrying(f"{self.module} {self.target}, compilation {self.count}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a module is built for, and where: ``fingerprint`` is the digest of the compilers for the target."""
+
+    target: Target
+    fingerprint: str
+    cache: Cache
+    attempts: Attempts
+
+
+def fingerprint(target: Target) -> str:
+    """Return the digest of everything except the source that affects a build for a target.
+
+    Raises:
+        MissingTool: a compiler or the device libraries are not installed.
+    """
+    if target.vendor == "cuda":
+        return digest(tools_digest(), nvcc.fingerprint(target))
+    installed = rocm.chosen(target)
+    return digest(tools_digest(), installed.fingerprint(target) if installed else clang_version.fingerprint(target))
+
+
+@functools.cache
+def tools_digest() -> str:
+    """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
+    root = Path(__file__).parents[1]
+    packages = (root / name for name in ("compilers", "porting", "build"))
+    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv"))
+    files = sorted([*sources, root / "model" / "code_object.py"])
+    return digest(*(file.read_bytes() for file in files))
+
+
+def key(source: Source, job: Job) -> str:
+    """Return the cache key of a source: the digest of everything that affects the code."""
+    parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
+    options = source.side
+    settings = ("flags", *options.flags, "include", *map(source.name, source.folders), "forced", *options.forced)
+    settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
+    settings = (*settings, "without") if source.without else settings
+    if job.target.vendor == "amd" and not source.ported:
+        settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
+    names = (source.module, source.name(source.path), str(source.ported))
+    return digest(job.fingerprint, *names, *settings, *(part.encode("utf-8", "surrogateescape") for part in parts))
+
+
+def provenance(source: Source, target: Target) -> str:
+    """Describe the sources, the compiler and the headers that code is made of."""
+    if target.vendor == "cuda":
+        return f"CUDA sources, {cuda_toolkit.described()}"
+    installed = rocm.chosen(target)
+    translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
+    sources = "ported sources" if source.ported else translated
+    switches = "".join(f", {source.module} with {each.flag} as {each.file.name} has it" for each in source.switches)
+    return f"{sources}{switches}, {installed.described if installed else clang_version.described()}"
+
+
+def compile_source(source: Source, job: Job, folder: Path) -> None:
+    """Compile a source and write the code object, its listing and their record to ``folder``.
+
+    Raises:
+        PortError: the source does not compile.
+    """
+    (_compile_cuda if job.target.vendor == "cuda" else _compile_amd)(source, job, folder)
+
+
+def disassemble(source: Source, path: Path, folder: Path) -> None:
+    """Write a given code object, its listing and their record to ``folder``."""
+    # The suffix differs from that of compiled code objects, whose listings need no disassembler.
+    listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
+    copy.write_bytes(path.read_bytes())
+    listing.write_text(disassembler.listing_of(copy, path.name))
+    write_record(parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
+
+
+def _compile_amd(source: Source, job: Job, folder: Path) -> None:
+    target = job.target
+    installed = rocm.chosen(target)
+    listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
+
+    def compile_it(unit: Unit) -> None:
+        job.attempts.begin()
+        (installed.compile if installed else clang.compile_listing)(unit, listing, target)
+        try:
+            (installed.assemble if installed else assembler.assemble)(listing, hsaco, target)
+        except CompileError as error:
+            raise assembler.assembly_error(error, unit, listing, target) from None
+
+    try:
+        staged = compiled_as_hip(compile_it, source, target, folder / "hip")
+    except TranslationError as error:
+        raise PortError(source.module, target.name, str(error)) from error
+    code = parse(listing.read_text(), source.module)
+    if not code.kernels and (unsupported := _unsupported_kernels(source, target, staged.translation)):
+        raise unsupported
+    write_record(
+        code,
+        listing,
+        hsaco,
+        # File 0 of the line table is the hipified text itself, which no line refers to.
+        sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
+        hip=staged.unit.main.relative_to(folder).as_posix(),
+        translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
+    )
+
+
+def _unsupported_kernels(source: Source, target: Target, translation: Translation) -> PortError | None:
+    """Return the error for a module whose kernels were all removed, because no AMD GPU supports what they do."""
+    removed = (piece for piece in translation.left_out if piece.function and not piece.is_call)
+    pieces = sorted(removed, key=lambda piece: (piece.file, piece.line))
+    if not pieces:
+        return None
+    paths = {name: str(path) for name, path in source.originals.items()}
+    log = "\n".join(f"{paths[each.file]}:{each.line}:1: error: '{each.function}': {each.because}" for each in pieces)
+    return PortError(source.module, target.name, log, frozenset(paths.values()), translation=translation)
+
+
+def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
+    ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
+    made: list[CodeObject] = []
+
+    def compile_it(staged: StagedCuda) -> bool:
+        job.attempts.begin()
+        outputs = nvcc.CudaOutputs(ptx, cubin, staged.named)
+        made[:] = [compile_with_templates(staged.unit, outputs, job.target, source.kernels)]
+        return bool(made[0].kernels)
+
+    staged = compiled_as_cuda(compile_it, source, job.target, folder / "cuda")
+    translation = None
+    if (host := staged.host) != HostCode() or staged.needs:
+        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
+        translation = Translation(
+            left_out=host.left_out, empty_headers=empty, stubs=staged.stubs, needs=staged.needs
+        )  # fmt: skip
+    names = [source.name(path) for path in source.files]
+    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=translation)
+
+
+def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:
+    """Add the names of kernel arguments from the source. PTX does not have them."""
+    names: dict[str, tuple[str, ...]] = {}
+    for text in source.files.values():
+        if "__global__" in text:
+            names |= parameters(text)
+    kernels = {}
+    for symbol, kernel in code.kernels.items():
+        own = names.get(unqualified(name_of(symbol)), ())
+        pairs = zip(kernel.args, own, strict=True) if len(own) == len(kernel.args) else ()
+        named = tuple(replace(argument, name=name) for argument, name in pairs)
+        kernels[symbol] = replace(kernel, args=named or kernel.args)
+    return replace(code, kernels=kernels)

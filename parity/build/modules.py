@@ -1,0 +1,164 @@
+"""Builds modules for targets in parallel.
+
+For AMD targets, sources are hipified and compiled. For CUDA targets, they are compiled unchanged, or without the host
+code that does not compile here. Code objects that are given instead of a source are disassembled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.build.compilation import Attempts, Job, fingerprint
+from parity.build.result import Built
+from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.source_lookup import find_sources, missing_source
+from parity.build.variant_search import build_source, chosen_variant, describe_helpful, read_code_object
+from parity.compilers.targets import TARGETS, Target, target
+from parity.model.code_object import CodeObject
+from parity.platform import subprocesses
+from parity.platform.cache import Cache, default_root
+from parity.porting.hipify import HELPFUL
+from parity.porting.sources import Source, find_modules
+from parity.porting.translators import chosen_hipifier
+from parity.suite.loading import Suite
+
+__all__ = ["HelpfulPort", "build", "build_suite", "helpful_port", "source_as_built"]
+
+
+@dataclass(frozen=True)
+class HelpfulPort:
+    """A module in the helpful hipify style. ``how`` describes the difference from the literal port."""
+
+    code: CodeObject
+    how: str
+
+
+def build(
+    folder: Path,
+    modules: Iterable[str] | Mapping[str, Path] | None = None,
+    targets: Iterable[str] | None = None,
+    *,
+    settings: BuildSettings | None = None,
+    cache: Cache | None = None,
+    jobs: int | None = None,
+    progress: BuildProgress | None = None,
+) -> list[Built]:
+    """Build modules of a folder for targets, by default all modules for all AMD targets.
+
+    A module that does not compile yields a result with an error and does not stop the others.
+
+    Args:
+        folder: The folder of the sources.
+        modules: Names of modules, or a mapping from names to files.
+        targets: Names of targets.
+        settings: How the modules are built.
+        cache: Where results are stored.
+        jobs: The number of compilers that run in parallel, by default one per processor.
+        progress: Callbacks.
+
+    Returns:
+        The results, ordered by module, then by target.
+
+    Raises:
+        UsageError: there is no such folder, module or target, or the cache cannot be written.
+        MissingTool: a compiler or the device libraries are not installed.
+    """
+    folder, settings, progress = folder.absolute(), settings or BuildSettings(), progress or BuildProgress()
+    chosen_hipifier(settings.hipifier)
+    paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=settings.sides.ported)
+    chosen = [target(name) for name in (TARGETS if targets is None else targets)]
+    store = cache or Cache(default_root() / "build")
+    sources = find_sources(folder, {module: path.absolute() for module, path in paths.items()}, chosen, settings)
+    vendors = {vendor for (_, vendor), source in sources.items() if source and not source.prebuilt}
+    fingerprints = {each: fingerprint(each) for each in chosen if each.vendor in vendors}
+
+    def build_one(task: tuple[str, Target]) -> Built:
+        module, to = task
+        source = sources[module, to.vendor]
+        if source is None:
+            built = Built(module, to.name, 0.0, error=missing_source(module, to, paths[module], settings.sides))
+        elif source.prebuilt:
+            built = read_code_object(source, to, store)
+        else:
+            built = build_source(source, Job(to, fingerprints[to], store, Attempts(module, to.name, progress.retrying)))
+        if progress.done:
+            progress.done(built)
+        return built
+
+    pool = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0)))
+    try:
+        return list(pool.map(build_one, [(module, each) for module in paths for each in chosen]))
+    except KeyboardInterrupt:
+        with subprocesses.killed():
+            pool.shutdown(cancel_futures=True)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def build_suite(
+    suite: Suite,
+    modules: Iterable[str],
+    targets: Iterable[str],
+    *,
+    jobs: int | None = None,
+    hipifier: str | None = None,
+    progress: BuildProgress | None = None,
+) -> list[Built]:
+    """Build modules of a suite with the settings of its project. Modules whose file is missing are skipped.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    paths, settings = _suite_settings(suite, modules, hipifier)
+    return build(suite.kernels, paths, targets, settings=settings, jobs=jobs, progress=progress)
+
+
+def source_as_built(suite: Suite, module: str, name: str, *, cache: Cache | None = None) -> Source | None:
+    """Return the source, or the variant of it, that ``build_suite`` compiled for a target.
+
+    Returns None if the module has no source for the target, or is given as a code object.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    paths, settings = _suite_settings(suite, [module])
+    one, store = target(name), cache or Cache(default_root() / "build")
+    absolute = {module: path.absolute() for module, path in paths.items()}
+    source = find_sources(suite.kernels.absolute(), absolute, [one], settings).get((module, one.vendor))
+    if source is None or source.prebuilt:
+        return None
+    return chosen_variant(source, Job(one, fingerprint(one), store, Attempts(module, name, None)))
+
+
+def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
+    """Build a module in the helpful hipify style. Return None if that is not different from what is built anyway.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    if chosen_hipifier() == HELPFUL or module in suite.missing:
+        return None
+    (built,) = build_suite(suite, [module], [target], jobs=1)
+    if built.translation is None or not built.translation.spelled_out:
+        return None
+    (helpful,) = build_suite(suite, [module], [target], jobs=1, hipifier=HELPFUL)
+    how = describe_helpful(built.translation.spelled_out)
+    return HelpfulPort(helpful.code_object, how) if helpful.code_object else None
+
+
+def _suite_settings(
+    suite: Suite, modules: Iterable[str], hipifier: str | None = None
+) -> tuple[dict[str, Path], BuildSettings]:
+    """Return the files of those modules that exist, and how to build them."""
+    paths = {module: suite.files[module] for module in modules if module not in suite.missing}
+    kernels: dict[str, dict[str, None]] = {}
+    for entry in suite.kernel_entries:
+        if "<" in entry.kernel:
+            kernels.setdefault(entry.op.module, {})[entry.kernel] = None
+    templates = {module: tuple(names) for module, names in kernels.items()}
+    return paths, BuildSettings(suite.sides, hipifier, templates)

@@ -1,0 +1,121 @@
+"""The result of building one module for one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.compilers.errors import CompileError
+from parity.model.code_object import CodeObject
+from parity.model.finding import Finding
+from parity.porting.build_files import Switch
+from parity.porting.translation import Translation
+
+__all__ = ["Built"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A code object, or the error that prevented it.
+
+    Attributes:
+        module: Name of the module.
+        target: Name of the target.
+        seconds: How long this build took. A result from the cache took almost no time.
+        cached: True if the result comes from the cache.
+        code_object: The code object, unless there is an error.
+        error: The error, unless there is a code object.
+        hip: The HIP source that was compiled. A CUDA target has none.
+        translation: The changes to the source. None for a CUDA target whose source was compiled unchanged.
+        switches: Flags from the project's build files without which the module does not compile.
+        part_of: The source that was built instead, because it includes this one, which does not compile alone.
+        guessed: True if the kernels are templates whose arguments no source names.
+        behind: Macros that a build has to define before the module has any kernels.
+    """
+
+    module: str
+    target: str
+    seconds: float
+    cached: bool = False
+    code_object: CodeObject | None = None
+    error: CompileError | None = None
+    hip: Path | None = None
+    translation: Translation | None = None
+    switches: tuple[Switch, ...] = ()
+    part_of: Path | None = None
+    guessed: bool = False
+    behind: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the kernels."""
+        return tuple(self.code_object.kernels) if self.code_object else ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The compiler's errors."""
+        return self.error.findings if self.error else ()
+
+    @property
+    def replaced(self) -> Mapping[str, int]:
+        """How often hipify replaced each CUDA name."""
+        return self._translation.replaced or {}
+
+    @property
+    def unmapped(self) -> tuple[Finding, ...]:
+        """Names without a counterpart in HIP."""
+        return self._translation.unmapped
+
+    @property
+    def hazards(self) -> tuple[Finding, ...]:
+        """Code that means something different on AMD GPUs."""
+        return self._translation.hazards
+
+    @property
+    def needs(self) -> tuple[Finding, ...]:
+        """Names that parity's compatibility headers supply."""
+        return self._translation.needs
+
+    @property
+    def defects(self) -> tuple[Finding, ...]:
+        """Names whose function in AMD's headers is known to be wrong."""
+        return self._translation.defects
+
+    @property
+    def branches(self) -> tuple[Finding, ...]:
+        """The conditions on CUDA's macros, and their meaning for AMD."""
+        return self._translation.branches
+
+    @property
+    def sgprs(self) -> int:
+        """The most SGPRs of any kernel."""
+        return self._most("sgprs")
+
+    @property
+    def vgprs(self) -> int:
+        """The most VGPRs of any kernel."""
+        return self._most("vgprs")
+
+    @property
+    def lds_bytes(self) -> int:
+        """The most static LDS of any kernel, in bytes."""
+        return self._most("lds_bytes")
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The most scratch memory per work-item of any kernel, in bytes."""
+        return self._most("scratch_bytes")
+
+    @property
+    def spills(self) -> int:
+        """The most spilled registers of any kernel."""
+        return self._most("spills")
+
+    @property
+    def _translation(self) -> Translation:
+        return self.translation or Translation()
+
+    def _most(self, resource: str) -> int:
+        kernels = self.code_object.kernels.values() if self.code_object else ()
+        return max((int(getattr(kernel, resource)) for kernel in kernels), default=0)
