@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.build.builder import build
+from parity.build.modules import build
 from parity.platform.cache import Cache
 from parity.porting import staging
 from parity.porting.repair import repair
