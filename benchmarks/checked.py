@@ -19,13 +19,13 @@ from pathlib import Path
 
 from benchmarks.emulator import BENCHMARKS, LAYOUTS, Emulated
 from parity.build.modules import build
-from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.compilers.targets import target as target_of
 from parity.emulator import Device
 from parity.emulator.ptx import PtxDevice
 from parity.platform.cache import Cache, default_root
 from parity.suite.loading import find_suite
+from parity.suite.options import names
 
 HERE = Path(__file__).resolve()
 TURNS, REPEATS = 3, 7

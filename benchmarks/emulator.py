@@ -23,7 +23,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
 from parity.build.modules import build
-from parity.cli.options import names, positive
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.emulator import Device, LaunchStats, pack
 from parity.errors import ParityError
@@ -32,6 +31,7 @@ from parity.model.launch import Pointer, Scalar
 from parity.op import Call
 from parity.platform.cache import Cache, default_root
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import names, positive
 
 Array = np.ndarray[Any, Any]
 

@@ -11,10 +11,10 @@ from parity.platform.cache import digest
 from parity.platform.files import below
 from parity.suite.corpus import SUFFIX
 
-__all__ = ["fingerprints"]
+__all__ = ["kernel_fingerprints"]
 
 
-def fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
+def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     """A digest of everything that decides the verdicts on a kernel, by op and kernel: its cases, the file that declares
     it, and its code on every column, whatever else is in the files of that code.
     """

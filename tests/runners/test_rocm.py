@@ -15,7 +15,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.data import sample
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, make_tasks, runner_columns
 from parity.errors import NotAvailable
 from parity.hip import environment
 from parity.model.dtypes import dtype
@@ -129,7 +129,7 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
     plan = Plan.of(suite, (), {}, examples=2)
     assert set(codes) == set(suite.modules)
     for entry in chosen:
-        tasks = tasks_of(suite.select([entry.kernel]), columns_of(runner("emulated"), [target]))
+        tasks = make_tasks(suite.select([entry.kernel]), runner_columns(runner("emulated"), [target]))
         for _, text in plan.draw(suite, tasks[0])[-4:]:
             call = entry.op.call(entry.op.parse(text))
             ours, theirs = (s.execute(codes[entry.op.module], call.launch, call.buffers) for s in (session, emulator))

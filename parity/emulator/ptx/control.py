@@ -1,11 +1,13 @@
-"""Branches, calls, barriers, and what the threads of a warp do together."""
+"""Branches, calls, barriers, and operations of all threads of a warp."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from parity.emulator.ptx.basic_blocks import BlockRange
-from parity.emulator.ptx.operation import END, Operation, call_slots, integer_literal, label_name, split_results
+from parity.emulator.ptx.operands import integer_literal, split_results
+from parity.emulator.ptx.operation import Operation
+from parity.emulator.ptx.translation import END, call_slots, label_name
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["CONTROL", "synchronized_step"]
@@ -43,7 +45,7 @@ def _bra(o: Operation, words: list[str]) -> None:
 
 
 def _ways(o: Operation, words: list[str]) -> None:
-    """The choice of ways that have guards (``predicating``): their blocks are counted and noted here."""
+    """Evaluate the condition of converted branches (``if_conversion``); count and note the blocks of their ways."""
     target, among, condition, *sizes = o.item.operands
     there = o.predicate(target)
     lines = [
@@ -62,7 +64,7 @@ def _ways(o: Operation, words: list[str]) -> None:
 
 
 def _brx(o: Operation, words: list[str]) -> None:
-    """An indexed branch: threads park at the label of their index."""
+    """An indexed branch: each thread parks at the label of its index."""
     index, table = o.item.operands
     here = o.n(o.whole.number)
     labels = o.function.tables.get(table)
@@ -128,7 +130,7 @@ def _call(o: Operation, words: list[str]) -> None:
     if name in o.function.registers:
         raise Missing("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise Missing(f"the function {name}, which the module declares and does not have")
+        raise Missing(f"the function {name}, which the module declares but does not define")
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -139,7 +141,7 @@ def _call(o: Operation, words: list[str]) -> None:
 
 
 def _bar(o: Operation, words: list[str]) -> None:
-    """Barriers of the block, and of threads of a warp."""
+    """Barriers of a block or of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
         synchronized_step(o, members, "ordered(c);")
@@ -149,7 +151,7 @@ def _bar(o: Operation, words: list[str]) -> None:
     operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
-        raise Missing("barriers that not all threads wait at (bar.arrive)")
+        raise Missing("barriers at which some threads do not wait (bar.arrive)")
     if votes:
         target, number, *rest = operands
         predicate = rest[-1]
@@ -180,7 +182,7 @@ def _bar(o: Operation, words: list[str]) -> None:
 
 
 def synchronized_step(o: Operation, members: str, *lines: str) -> None:
-    """The operation that the threads named by a mask do together, when all of them are here."""
+    """Emit a step that runs once all threads in the mask ``members`` have arrived at it."""
     here = o.here
     begin = [
         f"if (scattered(t, {members})) {{ gathered(t, SELF, {members}, {here}); if (c->fault) return 1; }}",
@@ -190,12 +192,12 @@ def synchronized_step(o: Operation, members: str, *lines: str) -> None:
 
 
 def _members(o: Operation, operand: str) -> str:
-    """The threads that are named by the last operand of an exchange; mostly these are all, and that is known here."""
+    """Return the threads in the last operand of an exchange, as C++. A literal for all threads gives a constant."""
     return "all(ALL)" if o.bits(operand, "b32") == 0xFFFFFFFF else o.source(operand, "b32")
 
 
 def _guard_before(o: Operation) -> None:
-    """Let the threads of the guard come to the operation, and the others go on behind it."""
+    """Let only threads for which the guard holds execute the operation; other threads skip it."""
     if not o.item.modifiers:
         return
     o.step(f"ONLY({o.guard});")

@@ -9,8 +9,8 @@ from parity.compilers.targets import target
 from parity.emulator import DataRace, LaunchOptions, MemoryFault, pack
 from parity.emulator.ptx import PtxDevice
 from parity.emulator.ptx.block_uniform import block_uniform_registers
-from parity.emulator.ptx.operation import PtxMemoryLayout
 from parity.emulator.ptx.parse import function_texts, parse_function
+from parity.emulator.ptx.translation import PtxMemoryLayout
 
 LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})
 
@@ -36,7 +36,7 @@ def test_constants(body, expected):
     registers = ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;"
     text = f"{HEAD} .visible .entry k(.param .u32 k_0) {{ {registers} {body} ret; }}"
     found = block_uniform_registers(parse_function(function_texts(text)["k"], {}), LAYOUT)
-    assert {each.register: each.of_block for each in found} == expected
+    assert {each.register: each.per_block for each in found} == expected
 
 
 def test_constants_are_those_of_the_block_and_of_the_launch(cache):

@@ -5,8 +5,8 @@ import pytest
 from ptx_runs import HEAD, kernel, module, run, u32
 
 from parity.emulator import DataRace, MemoryFault
-from parity.emulator.ptx.operation import PtxMemoryLayout
 from parity.emulator.ptx.parse import function_texts, parse_function
+from parity.emulator.ptx.translation import PtxMemoryLayout
 from parity.emulator.ptx.warp_uniform import warp_uniform_registers
 
 LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0})

@@ -1,4 +1,4 @@
-"""A run that is repeated whenever a source, header or case file changes, for the kernels that are others then."""
+"""Repeats a run for the affected kernels whenever a source, header or case file changes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application import RECORD, Prepared, load
-from parity.application.watching import fingerprints
-from parity.cli.terminal import errors, warn
+from parity.application.watching import kernel_fingerprints
+from parity.cli.shared.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
 from parity.platform.files import CUDA_SUFFIXES
@@ -23,59 +23,41 @@ from parity.suite.settings import Project, find_project
 if TYPE_CHECKING:
     from watchfiles import Change
 
-__all__ = ["Kept", "add_watch", "watched"]
+__all__ = ["KeptRecords", "watch"]
 
-Kept = Callable[[Prepared], tuple[CaseRecord, ...]]
-"""Gives the records of kernels that a run need not execute again."""
+KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
+"""Returns the records of kernels that a run does not need to execute again."""
 
 SUFFIXES = (
     *CUDA_SUFFIXES,
-    ".hip",
-    ".cuh",
-    ".h",
-    ".hh",
-    ".hpp",
-    ".inl",
-    ".inc",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".py",
-    ".toml",
-    SUFFIX,
+    *(".hip", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc", ".c", ".cc", ".cpp", ".py", ".toml", SUFFIX),
 )
+"""The files whose changes matter."""
+
 SETTLED, POLL = 200, 100
-"""Milliseconds: for how long no file may change before a run begins; how often it is looked for Ctrl-C."""
+"""Milliseconds without a change before a run begins; milliseconds between checks for Ctrl-C."""
 
 
-def add_watch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--watch",
-        action="store_true",
-        help="run again whenever a source, header or case file changes, what is another kernel then; Ctrl-C ends it",
-    )
-
-
-def watched(arguments: argparse.Namespace, run: Callable[[Kept], int]) -> int:
-    """Call ``run`` now and after every change, until Ctrl-C; the exit code.
+def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:
+    """Call ``run`` now and after every change until Ctrl-C, and return the exit code.
 
     Raises:
         MissingTool: watchfiles is not installed.
-        KeyboardInterrupt: Ctrl-C, while nothing ran.
+        KeyboardInterrupt: the user pressed Ctrl-C while nothing ran.
     """
     for option in ("failed", "resume", "shard", "history"):
         if getattr(arguments, option) is not None:
-            raise UsageError(f"--watch runs what changed, and goes on; leave out --{option}")
+            raise UsageError(f"--watch cannot be combined with --{option}; leave out one of them")
     project = find_project(
         kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=arguments.known_issues, hip=arguments.hip_dir
     )
     changes = _changes(project)
-    next(changes)  # from here on they are seen
+    next(changes)  # start watching
     before: Mapping[tuple[str, str], str] = {}
 
     def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
         nonlocal before
-        last, before = before, fingerprints(prepared)
+        last, before = before, kernel_fingerprints(prepared)
         if not last:
             return ()
         records = load(arguments.output / RECORD).records
@@ -89,14 +71,14 @@ def watched(arguments: argparse.Namespace, run: Callable[[Kept], int]) -> int:
                 return code
         except ParityError as error:
             errors().print(f"parity: {error}", style="red")
-        warn(["waiting for a change; Ctrl-C ends it"])
+        warn(["waiting for a change; press Ctrl-C to stop"])
         names = next(each for each in changes if each)
         warn([f"changed: {' '.join(shown(Path(name)) for name in sorted(names))}"])
         _forget(project)
 
 
 def _changes(project: Project) -> Iterator[set[str]]:
-    """The files that changed, again and again; nothing at first, and after a time in which none did."""
+    """Yield the sets of changed files; an empty set at first, and whenever no file has changed for a while."""
     try:
         import watchfiles
     except ImportError as error:
@@ -113,7 +95,7 @@ def _changes(project: Project) -> Iterator[set[str]]:
 
 
 def _forget(project: Project) -> None:
-    """Forget what was read of files that may have changed: modules beside the case files, and lists of headers."""
+    """Discard state read from files that may have changed: modules next to the case files, and lists of headers."""
     cases = project.cases.resolve()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

@@ -13,7 +13,16 @@ from parity.op import Entry
 from parity.runners import Evidence, Vendor
 from parity.suite.selection import EntryName
 
-__all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task", "beside"]
+__all__ = [
+    "COMPILE_ERROR",
+    "NOT_RECORDED",
+    "CaseRecord",
+    "Column",
+    "CrossVendorComparison",
+    "Provenance",
+    "Task",
+    "add_cases",
+]
 
 COMPILE_ERROR = "compile error"
 """The class of failure of a kernel that does not compile."""
@@ -127,7 +136,7 @@ class Task:
     shrink: bool = True
 
 
-def beside(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]) -> tuple[Task, ...]:
+def add_cases(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]) -> tuple[Task, ...]:
     """The tasks with these cases beside drawn ones: what names the entry of each, its title and its text."""
     also: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
     for about, title, text in cases:
@@ -136,7 +145,7 @@ def beside(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]) -
 
 
 @dataclass(frozen=True)
-class Against(Comparison):
+class CrossVendorComparison(Comparison):
     """The comparison of a column with the other vendor's ``column`` in one case, as stored.
 
     ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
@@ -190,7 +199,7 @@ class CaseRecord:
     inputs: Mapping[str, str] = field(default_factory=dict)
     instructions: int | None = None
     minimal: CaseRecord | None = None
-    against: Against | None = None
+    against: CrossVendorComparison | None = None
     known: str = ""
     printed: str = ""
     reached: Reached | None = None

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from parity.engine.baseline import Baseline, Changed, compare_shares, read_baseline
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, compare_shares, read_baseline
 from parity.errors import UsageError
 from parity.report.bench import BenchResults, bench_json
 from parity.runners.timing import Timing, Timings
@@ -25,24 +25,24 @@ def measurement(seconds=1e-4, error=0.002, *, copy=4e12, drift=0.0, case=CASE):
 
 
 def baseline(*measurements):
-    return Baseline(GPU, {(m.target, m.case): m for m in measurements})
+    return BenchBaseline(GPU, {(m.target, m.case): m for m in measurements})
 
 
 @pytest.mark.parametrize(
     ("seconds", "error", "verdict"),
     [
-        (1.00e-4, 0.002, Changed.SAME),
-        (1.03e-4, 0.002, Changed.SAME),
-        (0.97e-4, 0.002, Changed.SAME),
-        (1.10e-4, 0.002, Changed.SLOWER),
-        (0.90e-4, 0.002, Changed.FASTER),
-        (1.05e-4, 0.002, Changed.AMBIGUOUS),
-        (0.95e-4, 0.002, Changed.AMBIGUOUS),
-        (1.00e-4, 0.05, Changed.AMBIGUOUS),
-        (1.10e-4, 0.05, Changed.AMBIGUOUS),
-        (2.00e-4, 0.05, Changed.SLOWER),
-        (0.50e-4, 0.05, Changed.FASTER),
-        (1.00e-4, 1.0, Changed.AMBIGUOUS),
+        (1.00e-4, 0.002, BenchVerdict.SAME),
+        (1.03e-4, 0.002, BenchVerdict.SAME),
+        (0.97e-4, 0.002, BenchVerdict.SAME),
+        (1.10e-4, 0.002, BenchVerdict.SLOWER),
+        (0.90e-4, 0.002, BenchVerdict.FASTER),
+        (1.05e-4, 0.002, BenchVerdict.AMBIGUOUS),
+        (0.95e-4, 0.002, BenchVerdict.AMBIGUOUS),
+        (1.00e-4, 0.05, BenchVerdict.AMBIGUOUS),
+        (1.10e-4, 0.05, BenchVerdict.AMBIGUOUS),
+        (2.00e-4, 0.05, BenchVerdict.SLOWER),
+        (0.50e-4, 0.05, BenchVerdict.FASTER),
+        (1.00e-4, 1.0, BenchVerdict.AMBIGUOUS),
     ],
 )
 def test_verdicts(seconds, error, verdict):
@@ -52,27 +52,27 @@ def test_verdicts(seconds, error, verdict):
 
 
 def test_the_threshold_is_the_users():
-    assert compare_shares(measurement(1.1e-4), measurement(), 0.2).verdict is Changed.SAME
-    assert compare_shares(measurement(1.02e-4), measurement(), 0.01).verdict is Changed.SLOWER
+    assert compare_shares(measurement(1.1e-4), measurement(), 0.2).verdict is BenchVerdict.SAME
+    assert compare_shares(measurement(1.02e-4), measurement(), 0.01).verdict is BenchVerdict.SLOWER
 
 
 def test_shares_are_compared_and_not_seconds():
     """A device whose copy takes a tenth longer as well has not made the kernel worse."""
-    assert compare_shares(measurement(1.1e-4, copy=4e12 / 1.1), measurement(), 0.05).verdict is Changed.SAME
+    assert compare_shares(measurement(1.1e-4, copy=4e12 / 1.1), measurement(), 0.05).verdict is BenchVerdict.SAME
 
 
 def test_copies_that_differ_make_a_measurement_uncertain():
-    assert compare_shares(measurement(1.08e-4, drift=0.0), measurement(), 0.05).verdict is Changed.SLOWER
-    assert compare_shares(measurement(1.08e-4, drift=0.06), measurement(), 0.05).verdict is Changed.AMBIGUOUS
+    assert compare_shares(measurement(1.08e-4, drift=0.0), measurement(), 0.05).verdict is BenchVerdict.SLOWER
+    assert compare_shares(measurement(1.08e-4, drift=0.06), measurement(), 0.05).verdict is BenchVerdict.AMBIGUOUS
 
 
 def test_what_cannot_be_compared_is_named():
     stored = baseline(measurement())
-    assert stored.change(measurement(case="another"), "NVIDIA H200", 0.05).verdict is Changed.NEW
-    assert stored.change(measurement(), "AMD MI300", 0.05).verdict is Changed.OTHER
+    assert stored.change(measurement(case="another"), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
+    assert stored.change(measurement(), "AMD MI300", 0.05).verdict is BenchVerdict.OTHER
     failed = replace(measurement(), timings=None, problem="crash")
-    assert stored.change(failed, "NVIDIA H200", 0.05).verdict is Changed.UNMEASURED
-    assert baseline(failed).change(measurement(), "NVIDIA H200", 0.05).verdict is Changed.NEW
+    assert stored.change(failed, "NVIDIA H200", 0.05).verdict is BenchVerdict.UNMEASURED
+    assert baseline(failed).change(measurement(), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
 
 
 def test_results_are_read_back_as_they_were_written(tmp_path):

@@ -1,4 +1,4 @@
-"""The consoles: results go to stdout, all else to stderr; colours and progress bars are shown on a terminal only."""
+"""Consoles and progress bars. Results go to stdout, messages to stderr; only terminals get colours and progress."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from parity.engine import Progress as Report
 
 __all__ = [
-    "building", "built", "errors", "measured", "messages", "output", "print_json", "progress", "reporting", "warn",
-]  # fmt: skip
+    *("build_progress", "build_run", "errors", "measure_run", "messages", "output", "print_json", "progress"),
+    *("run_progress", "warn"),
+]
 
 
 class _Console(Console):
-    """A console that leaves lines as long as they are, and leaves a broken pipe to the caller."""
+    """Does not wrap lines, and raises ``BrokenPipeError``."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -45,19 +46,19 @@ class _Console(Console):
 
 
 def output() -> Console:
-    """The console of results. A character that its encoding lacks is shown as its number."""
+    """Return the console for results. It escapes characters that the encoding of stdout lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     return _Console(highlight=False)
 
 
 def errors() -> Console:
-    """The console of messages."""
+    """Return the console for messages (stderr)."""
     return _Console(highlight=False, stderr=True)
 
 
 def messages(json: bool) -> Console:
-    """The console of what is said beside the results: theirs, unless JSON alone goes there."""
+    """Return the console for messages that accompany results: stderr if stdout must contain only ``json``."""
     return errors() if json else output()
 
 
@@ -68,14 +69,14 @@ def warn(notes: Iterable[str]) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON: in UTF-8, whatever the encoding of stdout."""
+    """Print a value as JSON, always in UTF-8."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     print(json_text(value, indent=1).decode())
 
 
 def progress(shown: bool = True) -> Progress:
-    """A progress display on stderr that vanishes when it is done; nothing if stderr is no terminal."""
+    """Return a progress display on stderr that disappears at the end; it shows nothing outside a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description:<10}"),
@@ -92,8 +93,8 @@ def progress(shown: bool = True) -> Progress:
 
 
 @dataclass(frozen=True)
-class Building:
-    """A progress display of builds, to be called with each module that is built for a target."""
+class BuildProgress:
+    """A progress display of builds. Call it with each module that has been built for a target."""
 
     bars: Progress
     bar: TaskID
@@ -102,20 +103,20 @@ class Building:
         self.bars.update(self.bar, advance=1, note=f"{built.module} {built.target}")
 
     def note(self, text: str) -> None:
-        """Show what is done now."""
+        """Show a text next to the bar."""
         self.bars.update(self.bar, note=text)
 
 
 @contextmanager
-def building(total: int) -> Iterator[Building]:
-    """A progress display of ``total`` modules and targets."""
+def build_progress(total: int) -> Iterator[BuildProgress]:
+    """Show the progress of ``total`` builds (modules times targets)."""
     with progress() as bars:
-        yield Building(bars, bars.add_task("building", total=total, note=""))
+        yield BuildProgress(bars, bars.add_task("building", total=total, note=""))
 
 
 @contextmanager
-def reporting(shown: bool = True) -> Iterator[tuple[Report, Callable[[str], None]]]:
-    """A progress display of what a run reports, and a function that notes something behind it."""
+def run_progress(shown: bool = True) -> Iterator[tuple[Report, Callable[[str], None]]]:
+    """Show the progress of a run; yields the function that reports it, and a function that shows a text next to it."""
     with progress(shown) as bars:
         bar = bars.add_task("preparing", total=None, note="")
 
@@ -125,22 +126,22 @@ def reporting(shown: bool = True) -> Iterator[tuple[Report, Callable[[str], None
         yield report, lambda note: bars.update(bar, note=note)
 
 
-def built(run: Run, console: Console | None = None) -> Prepared:
-    """Build a run, and show how far that is; then print what does not compile (default: to stderr)."""
-    with building(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
+def build_run(run: Run, console: Console | None = None) -> Prepared:
+    """Build a run with a progress display, and print compile errors to ``console`` (default: stderr)."""
+    with build_progress(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
         prepared = run.build(done)
     failed: dict[str, list[str]] = {}
     for each in prepared.built:
-        if each.error:  # the same for several targets, as a rule
+        if each.error:  # usually the same for several targets
             failed.setdefault(str(each.error).replace(each.target, "\0"), []).append(each.target)
     for text, targets in failed.items():
         (console or errors()).print(f"{text.replace(chr(0), ' '.join(targets))}\n", style="red")
     return prepared
 
 
-def measured(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
-    """Measure the kernels of a run, and show how far that is."""
+def measure_run(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
+    """Measure the kernels of a run with a progress display."""
     from parity.application import measure
 
-    with reporting() as (report, note):
+    with run_progress() as (report, note):
         return measure(prepared, hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))

@@ -13,8 +13,8 @@ from parity.application.run import Run
 from parity.application.stored_results import RECORD
 from parity.compare import Status, Verdict
 from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
-from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import parse_baseline
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
@@ -25,13 +25,13 @@ from parity.report.document import (
     CellEntry,
     KernelEntry,
     MatrixFile,
-    counted,
     document,
-    no_cases,
+    empty_cell,
     read_matrix,
+    with_totals,
 )
 from parity.report.failures import Reproduction
-from parity.report.html import Shown, Sources
+from parity.report.html import PageInput, SourceFolders
 from parity.report.matrix import matrix_from_records
 from parity.runners.recording_file import MEASUREMENTS, Environment
 
@@ -99,9 +99,11 @@ class LoadedRun:
         """The cases that failed, and a record without a case for every kernel that did not compile or was not there."""
         return [record for record in (*_uncompiled(self.matrix), *self.records) if record.failed]
 
-    def shown(self, reproduction: Reproduction, sources: Sources, more: Mapping[str, object] | None = None) -> Shown:
+    def shown(
+        self, reproduction: Reproduction, sources: SourceFolders, more: Mapping[str, object] | None = None
+    ) -> PageInput:
         """The run for its page."""
-        return Shown(
+        return PageInput(
             self.matrix,
             [*_uncompiled(self.matrix), *self.records],
             reproduction,
@@ -189,7 +191,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
                 if place not in mine or cell.state not in WITHOUT_CASES:
                     mine[place] = cell
     entries = (
-        replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or no_cases(c) for c in columns))
+        replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or empty_cell(c) for c in columns))
         for key, kernel in kernels.items()
     )
     kept = (r for r in one.records if (r.op, r.kernel, r.runner, r.target) not in replaced)
@@ -207,7 +209,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
     return replace(
         one,
         name=f"{one.name} {other.name}",
-        matrix=counted(matrix),
+        matrix=with_totals(matrix),
         records=(*kept, *other.records),
         date=max(one.date, other.date),
         footprints=tuple({(f.kernel, f.target): f for f in (*one.footprints, *other.footprints)}.values()),

@@ -1,4 +1,4 @@
-"""Completion of the command line by a shell."""
+"""Completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from parity.compilers.targets import TARGETS
 from parity.model.dtypes import DTYPES
 from parity.runners import runners
 
-__all__ = ["completion"]
+__all__ = ["completion_script"]
 
 SELECTORS = shtab.cmd("parity list 2>/dev/null | grep -oE '^[^ ]+[.][^ ]+'")
 
 
-def completion(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script that completes commands, options and what they take, for a parser that has all commands."""
+def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return the script that completes commands, options and their values. ``parser`` must have all commands."""
     choices = {"--target": list(TARGETS), "--runner": list(runners()), "--dtype": list(DTYPES)}
     for action in _actions(parser):
         named = next((choices[option] for option in action.option_strings if option in choices), None)
@@ -33,7 +33,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of a parser and of its commands."""
+    """All arguments of a parser and its commands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

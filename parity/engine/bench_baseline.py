@@ -17,9 +17,9 @@ from parity.platform.serialization import read_json
 __all__ = [
     "FORMAT",
     "VERSION",
-    "Baseline",
-    "Change",
-    "Changed",
+    "BenchBaseline",
+    "BenchChange",
+    "BenchVerdict",
     "compare_counts",
     "compare_shares",
     "parse_baseline",
@@ -34,7 +34,7 @@ CONFIDENCE = 2.0
 """Standard errors on either side within which the true ratio is taken to lie (95 %)."""
 
 
-class Changed(StrEnum):
+class BenchVerdict(StrEnum):
     """The change of a kernel's share of the device's limit, or of its number of instructions."""
 
     FASTER = "FASTER"
@@ -49,10 +49,10 @@ class Changed(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class BenchChange:
     """A verdict, with the ratio of share or number to that of the baseline, and its relative uncertainty (95 %)."""
 
-    verdict: Changed
+    verdict: BenchVerdict
     ratio: float | None = None
     uncertainty: float = 0.0
 
@@ -64,7 +64,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _FileFormat:
     """The format and version that a file states."""
 
     format: Any = None
@@ -72,7 +72,7 @@ class _Kind:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _BaselineFile:
     """The fields that are read from a file of measurements."""
 
     devices: dict[str, str]
@@ -80,25 +80,25 @@ class _Stored:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class BenchBaseline:
     """Stored measurements and the devices they are of, by target."""
 
     devices: Mapping[str, str]
     measurements: Mapping[tuple[str, str], Measurement]
 
-    def change(self, now: Measurement, device: str, threshold: float) -> Change:
+    def change(self, now: Measurement, device: str, threshold: float) -> BenchChange:
         """The change of a measurement since the baseline; ``device`` is the device on which it was made."""
         then = self.measurements.get((now.target, now.case))
         if now.problem:
-            return Change(Changed.UNMEASURED)
+            return BenchChange(BenchVerdict.UNMEASURED)
         if then is None or then.problem or then.evidence != now.evidence:
-            return Change(Changed.NEW)
+            return BenchChange(BenchVerdict.NEW)
         if self.devices.get(now.target) != device:
-            return Change(Changed.OTHER)
+            return BenchChange(BenchVerdict.OTHER)
         return (compare_shares if now.timings else compare_counts)(now, then, threshold)
 
 
-def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Change:
+def compare_shares(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
     """The change of a share: FASTER or SLOWER if it differs by more than ``threshold`` (0.05: 5 %), else SAME.
 
     AMBIGUOUS if the interval in which the ratio lies (95 %) holds values on both sides of a limit.
@@ -107,26 +107,26 @@ def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Cha
     ratio, uncertainty = now.share / then.share, CONFIDENCE * math.hypot(now.error, then.error)
     low, high = ratio * (1 - uncertainty), ratio * (1 + uncertainty)
     if high < 1 - threshold:
-        verdict = Changed.SLOWER
+        verdict = BenchVerdict.SLOWER
     elif low > 1 + threshold:
-        verdict = Changed.FASTER
+        verdict = BenchVerdict.FASTER
     elif low >= 1 - threshold and high <= 1 + threshold:
-        verdict = Changed.SAME
+        verdict = BenchVerdict.SAME
     else:
-        verdict = Changed.AMBIGUOUS
-    return Change(verdict, ratio, uncertainty)
+        verdict = BenchVerdict.AMBIGUOUS
+    return BenchChange(verdict, ratio, uncertainty)
 
 
-def compare_counts(now: Measurement, then: Measurement, threshold: float) -> Change:
+def compare_counts(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
     """The change of the number of instructions: FEWER or MORE if it differs by more than ``threshold``, else SAME."""
     ratio = sum(now.instructions.values()) / max(1, sum(then.instructions.values()))
-    verdict = Changed.SAME
+    verdict = BenchVerdict.SAME
     if abs(ratio - 1) > threshold:
-        verdict = Changed.FEWER if ratio < 1 else Changed.MORE
-    return Change(verdict, ratio)
+        verdict = BenchVerdict.FEWER if ratio < 1 else BenchVerdict.MORE
+    return BenchChange(verdict, ratio)
 
 
-def read_baseline(path: Path) -> Baseline:
+def read_baseline(path: Path) -> BenchBaseline:
     """The measurements that ``parity bench --save FILE.json`` wrote.
 
     Raises:
@@ -135,16 +135,16 @@ def read_baseline(path: Path) -> Baseline:
     return parse_baseline(content_of(path), str(path))
 
 
-def parse_baseline(text: bytes, path: str) -> Baseline:
+def parse_baseline(text: bytes, path: str) -> BenchBaseline:
     """The measurements in a text; ``path`` is where it is from.
 
     Raises:
         UsageError: the text is something else.
     """
-    kind = read_json(text, _Kind, path, ADVICE)
+    kind = read_json(text, _FileFormat, path, ADVICE)
     if kind.format != FORMAT:
         raise UsageError(f"{path} holds no measurements; {ADVICE}")
     if kind.version != VERSION:
         raise UsageError(f"{path} has version {kind.version} of the format; this parity reads {VERSION}")
-    stored = read_json(text, _Stored, path, ADVICE)
-    return Baseline(stored.devices, {(m.target, m.case): m for m in stored.measurements})
+    stored = read_json(text, _BaselineFile, path, ADVICE)
+    return BenchBaseline(stored.devices, {(m.target, m.case): m for m in stored.measurements})
