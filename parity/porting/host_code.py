@@ -74,6 +74,7 @@ class HostCode:
         brought: Lines for names that the absent headers would have provided.
         pasted: CUDA's names that macros paste together.
         stuck: Errors that the last round could not attribute to host code, with their places.
+        stubbed: Real libraries that do not compile, so that their stubs are used.
     """
 
     left_out: tuple[LeftOut, ...] = ()
@@ -83,6 +84,7 @@ class HostCode:
     brought: tuple[str, ...] = ()
     pasted: tuple[Finding, ...] = ()
     stuck: frozenset[tuple[str, Place]] = frozenset()
+    stubbed: tuple[Finding, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:

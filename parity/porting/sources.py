@@ -22,7 +22,7 @@ from parity.platform.files import CUDA_SUFFIXES, below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.porting.hipify import LITERAL, table
 from parity.porting.host_code import RepairState
-from parity.porting.stubs import stub_of
+from parity.porting.stubs import stub_for
 
 __all__ = [
     "INCLUDE",
@@ -249,9 +249,8 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
     around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
     paths = dict.fromkeys((*source.linked, *others))
     # What is left out of these files already compiled without.
-    return replace(
-        source, files=files, around=tuple(around), linked=tuple(paths), repairs=RepairState(source.repairs.host)
-    )
+    state = RepairState(source.repairs.host)
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
@@ -394,7 +393,12 @@ def _found_around(
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
-        elif not here and (stub := stub_of(header)) and stub.what in _IN_PARTS and (own := _far(header, source.parent)):
+        elif (
+            not here
+            and (stub := stub_for(header))
+            and stub.library in _IN_PARTS
+            and (own := _far(header, source.parent))
+        ):
             folders += own[:1]
             here = own[0] / header
         elif (
@@ -463,7 +467,7 @@ def _is_known(header: str) -> bool:
     """True if a header is CUDA's or a library's, or of a name that no file of a project has."""
     name = Path(header)
     bad = name.is_absolute() or ".." in name.parts or not name.suffix
-    return bad or header in table()[1] or stub_of(header) is not None
+    return bad or header in table()[1] or stub_for(header) is not None
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ from parity.porting.hipify import defined_macros
 from parity.porting.host_code import HostCode, RepairState
 from parity.porting.kernel_templates import guess_instantiations
 from parity.porting.sources import INCLUDE, Source, closure, including, linked, others_define, project_of
-from parity.porting.stubs import stub_of
+from parity.porting.stubs import stub_for
 from parity.porting.vector_types import DERIVED, PLAIN
 
 __all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "of_version", "with_kernels"]
@@ -323,7 +323,7 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
         return None
     for path, text in source.files.items():
         for match in INCLUDE.finditer(text):
-            if (stub := stub_of(match[2])) and stub.what == "PyTorch":
+            if (stub := stub_for(match[2])) and stub.library == "PyTorch":
                 line = text.count("\n", 0, match.start()) + 1
                 why, side = "as torch's builds of extensions are", "cuda" if "__CUDA_" in names[0] else "hip"
                 found = (Switch(flag, path, line, f'{side}-flags = ["{flag}"]', why=why) for flag in names)
