@@ -31,8 +31,9 @@ from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
 from parity.porting.hints import say_so
-from parity.porting.host_syntax import kernels_of
+from parity.porting.kernel_templates import kernels_of
 from parity.porting.sources import find_modules
+from parity.porting.stubs import stubbed_libraries
 from parity.porting.translation import Translation
 from parity.report.tables import coloured
 from parity.suite.loading import load_suite
@@ -43,7 +44,7 @@ __all__ = ["main", "options"]
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 TRANSLATION_FIELDS = [
     *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),
-    "branches",
+    *("branches", "libraries", "stubbed"),
 ]
 """The parts of a translation in the JSON output."""
 SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE, SHOWN_BRANCHES = 20, 10, 8, 12
@@ -235,9 +236,15 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
 
 
 def _print_stubs(built: Sequence[Built]) -> None:
-    """Print the headers that parity replaces with stubs."""
+    """Print which headers stubs answered, why, and which real libraries were used."""
     if headers := _every(built, "stubs"):
         output().print(f"headers replaced by stubs of parity: {' '.join(headers)}", style="dim")
+        for library, used in dict.fromkeys((each.name, each.stub_used) for each in stubbed_libraries(headers)):
+            output().print(f"the stub of {library} is used {used}", style="dim")
+    if libraries := _every(built, "libraries"):
+        output().print(f"real libraries used instead of stubs: {', '.join(libraries)}", style="dim")
+    for finding in _every(built, "stubbed"):
+        output().print(f"the stub of {finding.name} is used: {finding.advice}", style="dim")
 
 
 def _print_around(built: Sequence[Built], kernels: Path) -> None:
