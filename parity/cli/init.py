@@ -17,11 +17,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, select_columns
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildProgress, BuildSettings
-from parity.cli.terminal import building, errors, output, reporting
+from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
@@ -145,7 +145,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], in
     kernels, cases = project.kernels, project.cases
     modules = find_modules(kernels, ported=project.sides.ported)
     try:
-        with building(len(modules)) as done:
+        with build_progress(len(modules)) as done:
             built = build(
                 kernels,
                 modules,
@@ -205,7 +205,7 @@ def _guessing(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
     """The modules, with a display of which one it is; an interruption says what becomes of what is ``written``."""
     i = 0
     try:
-        with reporting() as (report, note):
+        with run_progress() as (report, note):
             for i, one in enumerate(built):
                 report("guessing", i, len(built))
                 note(one.module)
@@ -235,7 +235,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
-        chosen = columns([CUDA_SIDE], [CUDA_TARGET])
+        chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
     except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
         return {}
     mine = {path.resolve() for path in written}
@@ -243,7 +243,7 @@ def _tried(project: Project, written: Sequence[Path], shown: bool) -> dict[str, 
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
-    with reporting(shown) as (report, _):
+    with run_progress(shown) as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 
@@ -261,7 +261,7 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | N
     except MissingTool:
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
-    with building(len(sources)) as done:
+    with build_progress(len(sources)) as done:
         built = build(
             project.kernels, sources, [CUDA_TARGET], settings=BuildSettings(project.sides), progress=BuildProgress(done)
         )

@@ -20,7 +20,7 @@ from parity.platform.files import writing
 from parity.platform.serialization import json_text, plain, read_json
 from parity.platform.signals import held
 
-__all__ = ["Journal", "differing"]
+__all__ = ["Journal", "describe_differences"]
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Journal(Generic[T]):
             self._file.truncate(end)
             return
         if found:
-            self.other = differing(found, wanted)
+            self.other = describe_differences(found, wanted)
         self._file.truncate(0)
         self._write(wanted)
 
@@ -136,7 +136,9 @@ def _checksum(text: bytes) -> bytes:
     return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
 
 
-def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here") -> str:
+def describe_differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here"
+) -> str:
     """The first differences between two JSON objects, by path, with the values where they are short.
 
     ``where`` and ``now`` say in words to what the two belong.

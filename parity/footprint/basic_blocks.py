@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.codegen import items_of, runs_of
+from parity.emulator.amdgpu.codegen import coverage_blocks, executed_items
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED
-from parity.emulator.parse import Instruction, KernelCode, kernel_code
+from parity.emulator.amdgpu.listing import KernelCode, kernel_code
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx import control_flow, optimized_functions
 from parity.model.code_object import CodeObject
 
@@ -57,8 +58,8 @@ def basic_blocks(code: CodeObject, symbol: str) -> tuple[BasicBlock, ...]:
 
 
 def _amd(kernel: KernelCode) -> tuple[BasicBlock, ...]:
-    items = items_of(kernel)
-    runs = sorted(runs_of(items))
+    items = executed_items(kernel)
+    runs = sorted(coverage_blocks(items))
     numbers = [0]
     for item in items:
         numbers.append(numbers[-1] + isinstance(item, Instruction))

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from parity.cases.neighbours import Constants
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import basic_blocks
 from parity.model.code_object import CodeObject
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import class_of, totals
-from parity.emulator.parse import bodies_of
+from parity.emulator.amdgpu.listing import function_bodies
 from parity.errors import MissingTool
 from parity.footprint.occupancy import occupancy
 from parity.footprint.sass import instruction_mixes
@@ -65,7 +65,7 @@ def footprints(code: CodeObject, kernels: Iterable[str]) -> list[Footprint]:
 
 
 def _listing_footprint(code: CodeObject, kernel: Kernel, sizes: Mapping[str, int]) -> Footprint:
-    bodies = bodies_of(code.listing, kernel.name)
+    bodies = function_bodies(code.listing, kernel.name)
     size = sum(sizes[body.name] for body in bodies) if all(body.name in sizes for body in bodies) else None
     mnemonics = (match["mnemonic"] for body in bodies for match in _INSTRUCTION.finditer(body.text))
     return _footprint(code, kernel, size, totals((class_of(mnemonic), 1) for mnemonic in mnemonics))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import BasicBlock, basic_blocks
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached

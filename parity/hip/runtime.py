@@ -18,7 +18,7 @@ import numpy as np
 from parity.compilers.targets import Target, target
 from parity.emulator import (
     Allocation,
-    Device,
+    AmdgpuDevice,
     FailedAssertion,
     InstructionBudgetExceeded,
     KernelFault,
@@ -26,10 +26,10 @@ from parity.emulator import (
     LdsExceeded,
     MemoryFault,
     NoProgress,
-    Refused,
     UnknownInstruction,
+    UnsupportedFeature,
 )
-from parity.emulator.image import image_of
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_object_from_image
@@ -62,7 +62,7 @@ class Runtime:
     def __init__(self, targets: Sequence[str], memory: int, faults: Sequence[PlantedFault] = ()) -> None:
         self._targets: list[Target] = [target(name) for name in targets]
         self._memory, self._faults = memory, faults
-        self._device = Device(
+        self._device = AmdgpuDevice(
             checked=True,
             traced=True,
             instruction_budget=INSTRUCTIONS,
@@ -290,7 +290,7 @@ class Runtime:
         """Return address and size of a variable, by its symbol. Modules with the same content share variables."""
         code: CodeObject = self._object(arguments[0], CodeObject)
         name = data.decode(errors="replace")
-        known = image_of(code.listing).sizes
+        known = data_image(code.listing).sizes
         if name not in known:
             raise HipError("hipErrorNotFound", f"module {code.module!r} has no variable {name!r}{nearest(name, known)}")
         allocation = self._device.symbol(code, name)
@@ -333,7 +333,7 @@ class Runtime:
             self._fail("hipErrorIllegalAddress", error)
         except (InstructionBudgetExceeded, NoProgress) as error:
             self._fail("hipErrorLaunchTimeOut", error)
-        except Refused as error:
+        except UnsupportedFeature as error:
             raise HipError("hipErrorNotSupported", str(error)) from error
         except LdsExceeded as error:
             raise HipError("hipErrorInvalidConfiguration", str(error)) from error

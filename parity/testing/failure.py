@@ -9,14 +9,16 @@ from parity.errors import shown
 from parity.report import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite.loading import Suite
 
-__all__ = ["ParityFailure", "failure_of"]
+__all__ = ["ParityFailure", "failure_from_records"]
 
 
 class ParityFailure(AssertionError):
     """A case failed; the message is what the command line shows."""
 
 
-def failure_of(records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite) -> ParityFailure | None:
+def failure_from_records(
+    records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite
+) -> ParityFailure | None:
     """The failures worth reading, or None if there is none. ``suite`` tells where kernels and ops are."""
     texts = []
     for failure in shown_failures(records):

@@ -16,8 +16,8 @@ import pytest
 from parity.build.modules import build
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.engine import Column, Plan, tasks_of
-from parity.engine import run as execute
+from parity.engine import Column, Plan, make_tasks
+from parity.engine import execute_plan as execute
 from parity.errors import MissingTool, NotAvailable
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.dtypes import dtype
@@ -230,7 +230,7 @@ def test_workers_spread_evenly_over_visible_gpus_of_target(suite, monkeypatch, t
     monkeypatch.setenv("WORKERS", "4")
     column = Column("cuda", "sm_90", Evidence.HARDWARE, "cuda", "cuda")
     selection = suite.select([f"unary.{op}[f32](x=1~normal@0)" for op in ("neg", "abs", "exp", "log")])
-    tasks = [replace(task, shrink=False) for task in tasks_of(selection, [column])]
+    tasks = [replace(task, shrink=False) for task in make_tasks(selection, [column])]
     kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uabs_f32", "uexp_f32", "ulog_f32")}
     unary = CodeObject("unary", "sm_90", "", kernels, "digest", (), tmp_path / "unary.cubin")
     plan = Plan.of(suite, tasks, {("unary", column): unary}, examples=1)

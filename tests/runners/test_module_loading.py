@@ -9,7 +9,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.emulator import jit
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.runners.cuda import CudaDevice
@@ -19,9 +19,9 @@ OPS = ("unary.neg", "unary.abs", "unary.recip")
 
 def worker_for(suite, name, target, session):
     """A worker whose session is ``session``, with the tasks of some ops of one module."""
-    (column,) = columns_of(runner(name), [target])
+    (column,) = runner_columns(runner(name), [target])
     (built,) = build(suite.kernels, ["unary"], [target])
-    tasks = tasks_of(suite.select(OPS, ["f32", "f64"]), [column])
+    tasks = make_tasks(suite.select(OPS, ["f32", "f64"]), [column])
     code = {("unary", column): built.code_object}
     return Worker(Plan.of(suite, tasks, code, examples=3), suite, sessions={column: session})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.application import columns
+from parity.application import select_columns
 from parity.cli.doctor import facts
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence, Runner, available, kernel_runner, plugin_conflicts, runner, runners
@@ -74,7 +74,7 @@ def test_defective_plugin_is_named_and_other_runners_work(install, source, name,
     with pytest.raises(NotAvailable, match=says) as error:
         available("other")
     assert name in str(error.value)
-    chosen = columns(["other", "emulated"], ["gfx1100"])
+    chosen = select_columns(["other", "emulated"], ["gfx1100"])
     assert [str(column) for column in chosen.runnable] == ["gfx1100 emulated"]
     assert chosen.problems == (str(error.value),)
     found = {finding.name: finding for finding in facts() if finding.group == "runners"}

@@ -16,7 +16,7 @@ from marks import thorough
 
 from parity.build.modules import build
 from parity.data import sample
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, make_tasks, runner_columns
 from parity.errors import NotAvailable
 from parity.hip import environment
 from parity.model.dtypes import dtype
@@ -130,7 +130,7 @@ def test_suite_matches_emulated_runner_bit_for_bit(suite, opened, target):
     plan = Plan.of(suite, (), {}, examples=2)
     assert set(codes) == set(suite.modules)
     for entry in chosen:
-        tasks = tasks_of(suite.select([entry.kernel]), columns_of(runner("emulated"), [target]))
+        tasks = make_tasks(suite.select([entry.kernel]), runner_columns(runner("emulated"), [target]))
         for _, text in plan.draw(suite, tasks[0])[-4:]:
             call = entry.op.call(entry.op.parse(text))
             ours, theirs = (s.execute(codes[entry.op.module], call.launch, call.buffers) for s in (session, emulator))

@@ -21,7 +21,7 @@ from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.model import FAILED_KEYS
 
-__all__ = ["LIBRARIES", "badge", "page"]
+__all__ = ["LIBRARIES", "render_badge", "render_page"]
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
@@ -35,7 +35,7 @@ PROGRAM = (
 """The parts of the page's program, in this order."""
 
 
-def page(content: Mapping[str, Any], title: str) -> str:
+def render_page(content: Mapping[str, Any], title: str) -> str:
     """The text of the file; ``content`` is what ``content()`` makes of a run."""
     program = "".join((HERE / "js" / name).read_text(encoding="utf-8") for name in PROGRAM)
     # What would end the script element, or begin a comment in it.
@@ -56,7 +56,7 @@ def page(content: Mapping[str, Any], title: str) -> str:
     )
 
 
-def badge(matrix: MatrixFile) -> str:
+def render_badge(matrix: MatrixFile) -> str:
     """The result of a run as a small picture (SVG) for a page such as a README."""
     failing = sum(any(cell.state in FAILED_KEYS for cell in kernel.cells) for kernel in matrix.kernels)
     ran = sum(any(cell.run for cell in kernel.cells) for kernel in matrix.kernels)

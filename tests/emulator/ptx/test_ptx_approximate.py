@@ -11,11 +11,11 @@ import pytest
 from sweep import Recording, differences, forms, operands
 
 from parity.compilers import zig
-from parity.emulator.amdgpu import device
+from parity.emulator import jit
 from parity.emulator.jit import host_features
 from parity.platform.cache import digest
 
-HERE, EMULATOR = Path(__file__).parent, Path(device.__file__).parents[1]
+HERE, EMULATOR = Path(__file__).parent, Path(jit.__file__).parent
 RUNTIME = EMULATOR / "runtime"
 FLAGS = "-x c++ -std=c++20 -O2 -fPIC -ffreestanding -nostdinc -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w"
 CHUNK, LOWER = 1 << 20, 2654435761  # as in record_approximate.py

@@ -5,7 +5,7 @@ import pytest
 from marks import thorough
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator.faults import Refused
+from parity.emulator.faults import UnsupportedFeature
 
 # Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
 # would have been rounded so with any exponent as well. By instruction, operands and result.
@@ -106,5 +106,5 @@ def test_product_and_sum_are_fused_within_ptxas_block(cache, between, fuses):
 
 
 def test_video_element_selection_is_refused(cache):
-    with pytest.raises(Refused, match=r"choose elements"):
+    with pytest.raises(UnsupportedFeature, match=r"choose elements"):
         run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))

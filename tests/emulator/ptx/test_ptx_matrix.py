@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator import MemoryFault, Refused
+from parity.emulator import MemoryFault, UnsupportedFeature
 
 NUMPY = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,
@@ -237,7 +237,7 @@ def test_fragment_past_buffer_end_is_fault(cache):
 
 def test_unsupported_matrix_instruction_is_refused(cache):
     given = [np.zeros((16, 16), np.float16)] * 2 + [np.zeros((16, 16), np.float32)]
-    with pytest.raises(Refused, match="with a guard"):
+    with pytest.raises(UnsupportedFeature, match="with a guard"):
         run(text_of(*FORMS[0], guard="@%p1")[0], cache, *given)
-    with pytest.raises(Refused, match="matrix instructions of s4"):
+    with pytest.raises(UnsupportedFeature, match="matrix instructions of s4"):
         run(text_of(*FORMS[0])[0].replace(".global.f16", ".global.s4"), cache, *given)

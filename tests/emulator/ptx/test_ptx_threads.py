@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator import DataRace, DivergentBarrier, InstructionBudgetExceeded, NoProgress, Refused, WarpMask
+from parity.emulator import (
+    DataRace,
+    DivergentBarrier,
+    InstructionBudgetExceeded,
+    NoProgress,
+    UnsupportedFeature,
+    WarpMask,
+)
 
 SEEDS = range(8)
 LANES = np.arange(32, dtype=np.uint32)
@@ -265,5 +272,5 @@ def test_refused_feature_is_named(cache):
         "barrier.sync 1, 64;": "number of threads",
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};": "matrix",
     }.items():
-        with pytest.raises(Refused, match=named):
+        with pytest.raises(UnsupportedFeature, match=named):
             run(module(kernel(line, 1)), cache, u32(0))
