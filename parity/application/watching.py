@@ -30,14 +30,14 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
     """The code of a task on all of its columns."""
-    from parity.emulator import Device
+    from parity.emulator import AmdgpuDevice
     from parity.emulator.ptx import PtxDevice
 
     entry = prepared.run.suite.entry(task)
     for column in task.columns:
         if (code := prepared.plan.code.get((entry.op.module, column))) is None:
             continue
-        device = PtxDevice if column.vendor == "cuda" else Device
+        device = PtxDevice if column.vendor == "cuda" else AmdgpuDevice
         for symbol in map(code.symbol, entry.kernels):
             try:
                 yield from device.parts(code, symbol)

@@ -21,7 +21,7 @@ from parity.porting.cuda_templates import compile_with_templates
 from parity.porting.errors import PortError
 from parity.porting.hipify import LITERAL
 from parity.porting.host_code import HostCode
-from parity.porting.host_syntax import parameters
+from parity.porting.kernel_templates import parameters
 from parity.porting.sources import Source, included
 from parity.porting.staging import compiled as compiled_as_hip
 from parity.porting.stubs import real_libraries

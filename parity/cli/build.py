@@ -31,7 +31,7 @@ from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
 from parity.porting.hints import say_so
-from parity.porting.host_syntax import kernels_of
+from parity.porting.kernel_templates import kernels_of
 from parity.porting.sources import find_modules
 from parity.porting.stubs import stubbed_libraries
 from parity.porting.translation import Translation

@@ -20,7 +20,7 @@ import tree_sitter
 
 from parity.inference.host_formulas import Formulas, HostValues
 from parity.platform.files import find_below, read_text
-from parity.porting.host_syntax import syntax_tree
+from parity.porting.source_tree import parse
 from parity.porting.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
@@ -139,7 +139,7 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
     """
     known = _Names(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
-    for call in _calls(syntax_tree(text).root_node):
+    for call in _calls(parse(text).root):
         function = call.child_by_field_name("function")
         geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
         if function is None or geometry is None:

@@ -24,10 +24,11 @@ from parity.compilers.unit import Unit
 from parity.model.finding import Finding
 from parity.porting.errors import PortError
 from parity.porting.hints import hints, remedies
-from parity.porting.host_code import HostCode, repaired
-from parity.porting.host_syntax import ANYTHING
+from parity.porting.host_code import HostCode
+from parity.porting.host_pieces import ANYTHING
 from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.removed_apis import missed
+from parity.porting.repair import repair
 from parity.porting.sources import Source
 from parity.porting.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, appended, not_found
 from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
@@ -112,7 +113,7 @@ def _compiled(
                 errors += not_found(nvcc.headers_missed(staged.unit, target, folder.parent), texts)
             refused = [_named(each, names, texts) for each in warnings(error.log)]
             supplied = [each for each in missed((*errors, *refused)) if each[0] not in staged.former]
-            host = staged.host if supplied else repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
+            host = staged.host if supplied else repair(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
             if host is None or rounds == ROUNDS or (host.stuck and not patient):
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.

@@ -21,7 +21,7 @@ from parity.model.code_object import replaced_source, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.porting.hipify import LITERAL, table
-from parity.porting.host_code import Repairs
+from parity.porting.host_code import RepairState
 from parity.porting.stubs import stub_for
 
 __all__ = [
@@ -127,7 +127,7 @@ class Source:
     parts: tuple[Path, ...] = ()
     guessed: bool = False
     without: bool = False
-    repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
+    repairs: RepairState = field(default_factory=RepairState, repr=False, compare=False)
 
     @property
     def part_of(self) -> Path | None:
@@ -249,7 +249,8 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
     around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
     paths = dict.fromkeys((*source.linked, *others))
     # What is left out of these files already compiled without.
-    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs(source.repairs.host))
+    state = RepairState(source.repairs.host)
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:

@@ -27,11 +27,13 @@ from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
 from parity.porting.hints import hints, remedies
 from parity.porting.hipify import Hipified, counterpart, hipify
-from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
-from parity.porting.host_syntax import ANYTHING, Instantiation
+from parity.porting.host_code import HostCode, LeftOut
+from parity.porting.host_pieces import ANYTHING
 from parity.porting.implicit_includes import brought, pasted
+from parity.porting.kernel_templates import Instantiation, instantiations
 from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.redeclared_names import declared_again
+from parity.porting.repair import repair
 from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
 from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
@@ -123,9 +125,9 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if new or names:
                     repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
                     continue
-                without = _lacked(hip) if source.without else None
+                lacks = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
-                more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
+                more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
                 if more is None or repairs.rounds == ROUNDS:
                     if staged.real:  # a stub may have what the real library lacks
                         rest = _not_compiling(staged, error, source, anywhere=True)

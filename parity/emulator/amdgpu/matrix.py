@@ -18,8 +18,8 @@ from pathlib import Path
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.operands import is_vector, registers, vector
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_table
 
 __all__ = ["BITS", "SUMS", "MatrixInstruction", "emit_matrix", "flushes", "matrices", "spellings"]
