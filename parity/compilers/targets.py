@@ -15,13 +15,13 @@ from typing import Literal
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_table
 
-__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Limits", "Target", "read", "target"]
+__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Target", "TargetLimits", "read", "target"]
 
 TABLE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True)
-class Limits:
+class TargetLimits:
     """The resources that workgroups share: those of an SM, of the CU of gfx9, or of the WGP of gfx10 and newer.
 
     The WGP is what the compiler's default mode counts on. ``waves`` and ``vgprs`` (per lane) are those of one of the
@@ -75,7 +75,7 @@ class Target:
     group_ids_in_ttmp: bool = False
     architected_scratch: bool = False
     fnuz: bool = False
-    limits: Limits | None = None
+    limits: TargetLimits | None = None
     default: bool = False
     vendor: Literal["amd", "cuda"] = "amd"
 
@@ -88,16 +88,17 @@ class Target:
         return self.name
 
 
-def read(path: Path) -> tuple[dict[str, Target], dict[str, Limits]]:
+def read(path: Path) -> tuple[dict[str, Target], dict[str, TargetLimits]]:
     """The AMD targets of a table, and the limits of all targets, by name; an empty cell is 0 or "no"."""
     rows = read_table(path)
     limits = {
-        row["name"]: Limits(**{field.name: int(row[field.name] or 0) for field in fields(Limits)}) for row in rows
+        row["name"]: TargetLimits(**{field.name: int(row[field.name] or 0) for field in fields(TargetLimits)})
+        for row in rows
     }
     return {row["name"]: _target(row, limits[row["name"]]) for row in rows if row["isa"]}, limits
 
 
-def _target(row: Mapping[str, str], limits: Limits) -> Target:
+def _target(row: Mapping[str, str], limits: TargetLimits) -> Target:
     return Target(
         row["name"],
         int(row["isa"]),

@@ -1,6 +1,6 @@
 """Arithmetic of floats narrower than f32: the nominal result of a recipe, and the hull of all permitted ones.
 
-A recipe is a function of an ``Arithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` rounds
+A recipe is a function of an ``HalfArithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` rounds
 every step to nearest in the half type; ``Hull`` tracks the interval of values that a conforming device may hold after
 each step. All values are float64 on the grid of the half type. f8 is a type of storage: its recipes are a single call,
 computed in f32 and rounded once.
@@ -21,12 +21,12 @@ from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
 from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
 
-__all__ = ["Arithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
+__all__ = ["HalfArithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "nominal", "recipe_bounds", "widened"]
 
 _F32 = DTYPES["f32"]
 
 
-class Arithmetic(Protocol):
+class HalfArithmetic(Protocol):
     """The operations that a recipe may use."""
 
     def constant(self, value: float) -> Any: ...
@@ -159,7 +159,7 @@ def nominal(recipe: Recipe, x: Array, p: Any, dtype: DType) -> Array:
     return store(recipe(Nominal(dtype), x, p), dtype)
 
 
-def hull_of(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
+def recipe_bounds(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
     """Bounds of a recipe of one operand ``x`` (float64 on the grid) with the scalar parameter ``p``."""
     low, high = recipe(Hull(dtype, limits), (x, x), p)
     return hull_bounds(wide(value), low, high)
