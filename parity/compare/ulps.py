@@ -91,7 +91,7 @@ def format_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
     if texts[0] != texts[1]:
         return texts
     width = 2 * expected.itemsize
-    hexes = (f"{int(x.view(of_array(x).bits)):0{width}x}" for x in (expected, got))
+    hexes = (f"{int(x.view(array_dtype(x).bits)):0{width}x}" for x in (expected, got))
     first, second = (f"{text} (0x{bits})" for text, bits in zip(texts, hexes, strict=True))
     return first, second
 

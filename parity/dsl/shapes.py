@@ -19,6 +19,8 @@ from parity.errors import UsageError
 __all__ = ["Dim", "ShapeMismatch", "Shapes", "parse_shapes", "words"]
 
 Shape = tuple[int, ...]
+_Extent = tuple[str, int, Expression, int]
+"""A dim: its tensor, axis, declared extent, and extent in the case."""
 
 _STATEMENT = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign>[:=])(?P<rest>.*)", re.DOTALL)
 _STARRED = re.compile(r"\*(?P<name>[A-Za-z_]\w*)(?::(?P<count>.+))?")
@@ -80,7 +82,7 @@ class Shapes:
         """
         scope = Scope(dict(known), tensors)
         unread = [name for name in self.tensors if name in extents]
-        unsolved: list[tuple[str, int, Expression, int]] = []
+        unsolved: list[_Extent] = []
         while True:
             before = len(scope.names), len(unread), len(unsolved)
             for tensor in list(unread):

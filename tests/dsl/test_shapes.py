@@ -75,10 +75,10 @@ def test_a_negative_extent_is_a_misfit():
     ("text", "says"),
     [
         ("x r c", "column 1: 'x r c' is not a statement"),
-        ("x: r; ; y: r", "column 6: '' says nothing"),
+        ("x: r; ; y: r", "column 6: '' is not a statement"),
         ("x: r; x: c", "column 6: x is stated twice"),
         ("x: 2 * c", r"'\*' is not a dim; write an expression without blanks"),
-        ("x: r+", "no expression"),
+        ("x: r+", "not an expression"),
     ],
 )
 def test_what_is_no_statement_is_refused(text, says):
