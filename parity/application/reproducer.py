@@ -33,7 +33,7 @@ from parity.model.code_object import mangled
 from parity.model.dtypes import Array, DType, of_array
 from parity.model.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
@@ -94,7 +94,7 @@ class Reproducer:
         Raises:
             UsageError: it has something in it, or cannot be written.
         """
-        with writing(folder, "choose another folder with -o"):
+        with naming_write_errors(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():

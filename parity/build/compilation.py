@@ -12,7 +12,7 @@ from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disa
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
-from parity.model.code_object import CodeObject, name_of, parse, unqualified
+from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, digest
 from parity.porting.compat import confirmed
 from parity.porting.cuda_staging import StagedCuda, compile_as_cuda
@@ -204,7 +204,7 @@ def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:
             names |= parameters(text)
     kernels = {}
     for symbol, kernel in code.kernels.items():
-        own = names.get(unqualified(name_of(symbol)), ())
+        own = names.get(unqualified(source_name(symbol)), ())
         pairs = zip(kernel.args, own, strict=True) if len(own) == len(kernel.args) else ()
         named = tuple(replace(argument, name=name) for argument, name in pairs)
         kernels[symbol] = replace(kernel, args=named or kernel.args)

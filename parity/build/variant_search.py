@@ -16,7 +16,7 @@ from parity.compilers.diagnostics import diagnostics
 from parity.compilers.errors import UnusableCodeObject
 from parity.compilers.targets import Target
 from parity.errors import UsageError
-from parity.model.code_object import idle, name_of, unqualified
+from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
 from parity.platform.serialization import json_text, read_json
@@ -183,7 +183,7 @@ def _empty_kernels(built: Built, source: Source) -> frozenset[str]:
     nothing = idle(built.code_object) if built.code_object else ()
     texts = (text for text in source.files.values() if nothing and "__global__" in text)
     written = {name for text in texts for name in kernels_of(text, with_bodies=True)}
-    return frozenset(each for each in nothing if unqualified(name_of(each)) in written)
+    return frozenset(each for each in nothing if unqualified(source_name(each)) in written)
 
 
 def _memory_key(source: Source, job: Job) -> str:

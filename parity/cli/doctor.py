@@ -32,7 +32,7 @@ from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
-from parity.platform.cache_eviction import LIMIT, limit, size
+from parity.platform.cache_eviction import LIMIT, folder_size, limit
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners
@@ -174,7 +174,7 @@ def _cache() -> Iterator[Fact]:
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
     yield Fact("cache", "folder", f"{root}", advice, needed=True)
-    held = f"{size(root) / 2**20:.1f} MiB"
+    held = f"{folder_size(root) / 2**20:.1f} MiB"
     try:
         allowed = limit()
     except UsageError as error:

@@ -25,7 +25,7 @@ from parity.cli.shared.terminal import build_progress, errors, output, run_progr
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
-from parity.errors import MissingTool, NotAvailable, UsageError, shown
+from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.facts import InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch, HostTexts
 from parity.inference.probing import Prober
@@ -33,8 +33,8 @@ from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, case_file, skeletons
 from parity.inference.structures import Structures
-from parity.model.code_object import CodeObject, name_of, spelled, unqualified
-from parity.platform.files import CUDA_SUFFIXES, below, text_of
+from parity.model.code_object import CodeObject, source_name, spelled, unqualified
+from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.porting.sources import find_modules
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
@@ -74,12 +74,12 @@ def main(arguments: argparse.Namespace) -> int:
         return _complete(folder, config, arguments.ci)
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
+    has_own = kernels.is_dir() and any(find_below(kernels, *CUDA_SUFFIXES, ".hip"))
     if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
-        before = text_of(config) if config.exists() else ""
+        before = read_text(config) if config.exists() else ""
         config.write_text(before + "\n" * bool(before) + table)
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
@@ -111,7 +111,7 @@ def _ci(folder: Path, name: str | None) -> list[Path]:
 def _ignore(folder: Path) -> list[Path]:
     """Add what is missing in .gitignore."""
     path = folder / ".gitignore"
-    before = text_of(path) if path.exists() else ""
+    before = read_text(path) if path.exists() else ""
     if not (missing := [line for line in IGNORED if line not in before.splitlines()]):
         return []
     end = "\n" if before and not before.endswith("\n") else ""
@@ -137,7 +137,7 @@ def _complete(folder: Path, config: Path, ci: str | None) -> int:
 
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
-    return NEXT.format(do="look through" if declared else "complete an op in", cases=shown(cases), there=there)
+    return NEXT.format(do="look through" if declared else "complete an op in", cases=display_path(cases), there=there)
 
 
 def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], int]:
@@ -304,7 +304,7 @@ def _probe(
     flow: Flow | None,
 ) -> InferredSpec | str:
     assert flow
-    name = unqualified(name_of(symbol))
+    name = unqualified(source_name(symbol))
     return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.errors import UsageError, nearest
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Limits", "Target", "read", "target"]
 
@@ -90,7 +90,7 @@ class Target:
 
 def read(path: Path) -> tuple[dict[str, Target], dict[str, Limits]]:
     """The AMD targets of a table, and the limits of all targets, by name; an empty cell is 0 or "no"."""
-    rows = rows_of(path)
+    rows = read_table(path)
     limits = {
         row["name"]: Limits(**{field.name: int(row[field.name] or 0) for field in fields(Limits)}) for row in rows
     }
@@ -117,7 +117,7 @@ TARGETS, LIMITS = read(TABLE)
 DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.default)
 """The targets of a run that names none. Every ROCm that is still in use knows the first one."""
 
-CUDA_TARGET = next(row["name"] for row in rows_of(TABLE) if row["default"] and not row["isa"])
+CUDA_TARGET = next(row["name"] for row in read_table(TABLE) if row["default"] and not row["isa"])
 """CUDA's target where none is named: that of the H200, whose results PTX's instructions give (docs/ptx.md)."""
 
 

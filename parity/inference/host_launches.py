@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 import tree_sitter
 
 from parity.inference.host_formulas import Formulas, HostValues
-from parity.platform.files import below, text_of
+from parity.platform.files import find_below, read_text
 from parity.porting.includes import included
 from parity.porting.source_tree import parse
 
@@ -86,7 +86,7 @@ class HostTexts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # Some editors write << <grid, block>> >.
-        self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
+        self._texts = {path: _APART.sub(_joined, read_text(path)) for path in find_below(folder, *_SUFFIXES)}
         self._named: dict[str, list[Path]] = {}
         for path in self._texts:
             self._named.setdefault(path.name, []).append(path)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
+from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
 from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
 from parity.inference.facts import LaunchArguments, Numbers, Supposed, Triple
@@ -152,7 +152,7 @@ class Launches:
                 self._code, self._kernel, grid=grid, block=block, shared_bytes=shared,
                 args=bytes(segment),
             )  # fmt: skip
-        except (UnknownInstruction, Refused) as error:
+        except (UnknownInstruction, UnsupportedFeature) as error:
             raise ProbeLimit(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
             self._instructions -= BUDGET

@@ -37,7 +37,7 @@ from parity.inference.launch_hints import Hosted, hosted, with_formulas
 from parity.inference.launching import BUDGET, USUAL, InputFill, Launches, ProbeLimit, Touched, of_several
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.strides import StrideRule, dense, find_layouts
-from parity.model.code_object import CodeObject, name_of
+from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
 __all__ = ["Prober"]
@@ -88,7 +88,7 @@ class Prober:
         self, code: CodeObject, kernel: str, args: Sequence[LaunchArguments], flow: Flow, launches: Sequence[HostLaunch]
     ) -> InferredSpec | str:
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)
-        name = name_of(kernel)
+        name = source_name(kernel)
         # Instances of a template are alike: what holds of one is tried first with the next.
         alike = name.partition("<")[0], tuple(each.name for each in args)
         for host in hosted(name, launches, args, flow):

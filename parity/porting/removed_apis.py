@@ -13,7 +13,7 @@ from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["headers_for"]
 
@@ -36,4 +36,4 @@ def headers_for(messages: Iterable[Diagnostic]) -> Iterator[tuple[str, Finding]]
 
 @functools.cache
 def _table() -> Mapping[str, dict[str, str]]:
-    return {row["name"]: row for row in rows_of(TABLE)}
+    return {row["name"]: row for row in read_table(TABLE)}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from parity.compilers.compile_options import CompileOptions
 from parity.errors import UsageError, nearest
-from parity.model.code_object import source_of
-from parity.platform.files import CUDA_SUFFIXES, below
+from parity.model.code_object import replaced_source
+from parity.platform.files import CUDA_SUFFIXES, find_below
 from parity.porting.build_files import Switch
 from parity.porting.header_templates import Made
 from parity.porting.hipify import LITERAL
@@ -119,10 +119,10 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for path in sorted(below(folder, *_MODULE_SUFFIXES), key=_rank):
+    for path in sorted(find_below(folder, *_MODULE_SUFFIXES), key=_rank):
         if apart and path.is_relative_to(apart):
             continue
-        source = source_of(path)
+        source = replaced_source(path)
         name = source.relative_to(folder).as_posix()
         for suffix in (".hip", *reversed(CUDA_SUFFIXES)):
             name = name.removesuffix(suffix)
@@ -152,7 +152,7 @@ def find_ported(path: Path, folder: Path, ported: Path) -> Path | None:
     which torch's hipify replaces.
     """
     wanted = _ported_name(path.relative_to(folder), CUDA_SUFFIXES)
-    candidates = sorted(each for each in below(ported, *PORTED_SUFFIXES) if each != path)
+    candidates = sorted(each for each in find_below(ported, *PORTED_SUFFIXES) if each != path)
     for suffix in PORTED_SUFFIXES:
         for each in candidates:
             if each.name.endswith(suffix) and _ported_name(each.relative_to(ported), (suffix,)) == wanted:

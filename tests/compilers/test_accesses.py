@@ -52,7 +52,7 @@ def kernels(request, tmp_path_factory, cache):
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
-        device, code = emulator.Device(cache=cache), made.built.code_object
+        device, code = emulator.AmdgpuDevice(cache=cache), made.built.code_object
         buffers = [device.allocate(4096, each) for each in ("x", "out")]
         device.write(buffers[0], np.ones(1024, np.float32))
         args = emulator.pack(code.kernels[name], buffers)
@@ -119,7 +119,7 @@ def private(request, tmp_path_factory, cache):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_an_access_outside_of_a_private_array_names_it_among_others(private, name):
-    device, code = emulator.Device(traced=True), private.built.code_object
+    device, code = emulator.AmdgpuDevice(traced=True), private.built.code_object
     at, out = device.allocate(12, "at"), device.allocate(8, "out")
     device.write(at, np.array([0, 2000, 1], np.int32))
     with pytest.raises(emulator.MemoryFault) as found:

@@ -385,7 +385,7 @@ def test_vectors_of_glm_and_of_cudas_samples_compute_the_same_on_both_sides(comp
     values = []
     for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=Cache(tmp_path / "cache")):
         assert built.error is None, built.error
-        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.Device()
+        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.AmdgpuDevice()
         buffers = [device.allocate(x.nbytes, "x"), device.allocate(12, "y")]
         device.write(buffers[0], x)
         args = emulator.pack(built.code_object.kernels["k"], buffers)

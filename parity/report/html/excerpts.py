@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.loading import Suite
 
 __all__ = ["Excerpt", "SourceFolders"]
@@ -106,7 +106,7 @@ class SourceFolders:
 
 def _by_name(folders: Iterable[Path]) -> _Files:
     """The files below these folders by their names, each once."""
-    paths = (path.resolve() for folder in folders if folder.is_dir() for path in below(folder, *_ENDINGS))
+    paths = (path.resolve() for folder in folders if folder.is_dir() for path in find_below(folder, *_ENDINGS))
     found: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
         found.setdefault(path.name, []).append(path)
