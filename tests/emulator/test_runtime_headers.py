@@ -9,14 +9,13 @@ import pytest
 
 from parity import emulator
 from parity.emulator import runtime_headers
+from parity.emulator.fault_report import _ERRORS
 from parity.emulator.runtime_headers import constants, structure
 
 PACKAGE = Path(emulator.__file__).parent
 RUNTIME = PACKAGE / "runtime"
 HEADERS = ("approximate.h", "faults.h", "memory.h", "requests.h", "shadow.h", "threaded.h", "tracing.h", "wavefronts.h")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "runtime_headers.py")
-MATRIX_ENUMS = {"CDNA", "RDNA3", "RDNA4", "LINEAR", "MMA"}
-"""Enumerators whose names Python writes into generated C++."""
 
 
 @pytest.fixture
@@ -30,29 +29,29 @@ def header(tmp_path, monkeypatch):
     structure.cache_clear()
 
 
-def assigned_numbers(path: Path) -> dict[str, object]:
-    """The module-level names of a Python file that are assigned numbers, without leading underscores."""
-    found: dict[str, object] = {}
+def is_number(value: ast.expr) -> bool:
+    """True for numbers, arithmetic with them, and ``range``."""
+    names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+    constants = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant)]
+    return names <= {"range"} and bool(constants) and all(isinstance(each, int) for each in constants)
+
+
+def assigned_numbers(path: Path) -> set[str]:
+    """The names that a module assigns numbers to, without leading underscores."""
+    found = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            names = target.elts if isinstance(target, ast.Tuple) else [target]
-            values = node.value.elts if isinstance(node.value, ast.Tuple) and len(names) > 1 else [node.value]
-            if len(names) != len(values):  # such as `A, B, C = range(3)`
-                values = [node.value] * len(names)
-            for name, value in zip(names, values, strict=True):
-                is_number = not any(isinstance(each, (ast.Subscript, ast.Attribute)) for each in ast.walk(value))
-                if isinstance(name, ast.Name) and is_number:
-                    found[name.id.lstrip("_")] = value
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and is_number(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {
+                each.id.lstrip("_") for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+            }
     return found
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_python_modules_do_not_copy_constants_of_the_runtime(path):
     known = {name for header in HEADERS for name in constants(header)}
-    assert not known & assigned_numbers(path).keys()
+    assert not known & assigned_numbers(path)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_a_copied_constant_is_found(copy, tmp_path):
     path = tmp_path / "module.py"
     path.write_text(copy)
     known = {name for header in HEADERS for name in constants(header)}
-    assert known & assigned_numbers(path).keys()
+    assert known & assigned_numbers(path)
 
 
 def test_every_constant_that_python_reads_exists():
@@ -84,8 +83,6 @@ def test_every_constant_that_python_reads_exists():
 
 
 def test_faults_have_distinct_numbers_and_each_has_an_error():
-    from parity.emulator.fault_report import _ERRORS
-
     text = (RUNTIME / "faults.h").read_text(encoding="utf-8")
     names = re.findall(r"\w+", text.partition("enum Fault {")[2].partition("}")[0])
     numbers = [constants("faults.h")[name] for name in names]
