@@ -1,4 +1,4 @@
-"""Footprints of real code objects, and what stands out among them."""
+"""Footprints of real code objects, and remarks on them."""
 
 from __future__ import annotations
 

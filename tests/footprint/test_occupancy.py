@@ -1,4 +1,4 @@
-"""Occupancy: known values, and the vendors' own calculators."""
+"""Occupancy: known values, and comparison with the vendors' calculators."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ template <int N> __device__ void hold(float* x) {
 
 @pytest.mark.parametrize("name", [thorough("gfx1030"), "gfx1100", thorough("gfx90a")])
 def test_resident_waves_match_compiler(tmp_path, name):
-    """LLVM writes into a listing how many wavefronts a SIMD can hold."""
+    """LLVM's listings state how many wavefronts a SIMD can hold."""
     (tmp_path / "holding.cu").write_text(HOLDING + "".join(f"HOLD({n})\n" for n in HELD))
     (built,) = build(tmp_path, ["holding"], [name])
     listing, estimates = built.code_object.listing, set()
@@ -143,7 +143,7 @@ def test_resident_waves_match_compiler(tmp_path, name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
 def test_resident_waves_match_compiler_for_suite(suite, name):
-    """It counts scalar registers of gfx9 one by one, HIP's calculator in steps of 16: not where there are 97 and up."""
+    """LLVM counts the scalar registers of gfx9 one by one, HIP's calculator in steps of 16, so more than 96 are skipped."""
     limits, checked = LIMITS[name], 0
     for built in build(suite.kernels, ["reduce", "unary"], [name]):
         listing = built.code_object.listing
@@ -167,7 +167,7 @@ def gpu():
 
 
 def test_footprints_match_gpu_driver(gpu, suite):
-    """The registers, local and shared memory that the driver sees in a loaded kernel, and its occupancy."""
+    """Compares registers, local and shared memory, and occupancy with the driver's figures."""
     cupy, name = gpu
     limits = LIMITS.get(name)
     if limits is None:

@@ -1,4 +1,4 @@
-"""What HIP does on the emulator: memory, errors that stay, faults that are planted."""
+"""HIP on the emulator: memory, sticky errors, planted faults."""
 
 from __future__ import annotations
 

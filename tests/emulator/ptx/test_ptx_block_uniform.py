@@ -1,4 +1,4 @@
-"""What is the same in all threads of a block is computed once; loads of all threads from one place are one access."""
+"""Block-uniform values are computed once; loads of all threads from one address are one access."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_block_uniform_registers(body, expected):
 
 
 def test_uniform_registers_differ_between_blocks_and_launches(cache):
-    """Blocks of several warps, in several launches with other arguments on one device."""
+    """Uses blocks of several warps, and launches with different arguments on one device."""
     text = module(kernel("ld.global.u32 %r1, [%b1]; add.u32 %r2, %r1, %g; st.global.u32 [%x], %r2;"))
     code, device = parse_ptx(text, "module", target("sm_90")), PtxDevice(traced=True, cache=cache)
     out, *added = (device.allocate(size, "buffer") for size in (4 * 96 * 3, 4, 4))

@@ -1,4 +1,4 @@
-"""What an H200 gave where the operands of the sweep do not go, and what is not in it."""
+"""Results of an H200 for operands and instructions that the sweep does not cover."""
 
 import numpy as np
 import pytest

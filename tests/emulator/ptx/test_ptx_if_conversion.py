@@ -1,4 +1,4 @@
-"""Short branches as guards: which become some, and that results and coverage are those of the branches."""
+"""If-conversion: which branches become guards, and that results and coverage stay the same."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ ROUNDS = """mov.u32 %r2, 0; AGAIN: setp.lt.u32 %p1, %r1, 8; @%p1 bra L; {step} L
 
 
 def rounds(values):
-    """How often each number is 8 or more before it is 40, in steps of 3."""
+    """Return how often each number is 8 or more before it reaches 40 in steps of 3."""
     return [sum(at >= 8 for at in range(x, 40, 3)) for x in values.tolist()]
 
 
