@@ -204,7 +204,7 @@ class Device:
             print(self.number, file=file)
 
 def RawModule(path):
-    while len(LOG.read_text().split()) < WORKERS:  # no process gets a second task before each has its first
+    while len(LOG.read_text().split()) < WORKERS:  # each process gets its first task before any gets a second
         time.sleep(0.01)
     raise RuntimeError("cudaErrorInvalidImage: this is a stand-in")
 

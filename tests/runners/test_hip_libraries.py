@@ -218,7 +218,7 @@ LACKING = {
 def test_not_supported_status_is_unsupported(library, plant):
     for fault, says in LACKING[library.name].items():
         plant(fault)
-        for _ in range(2):  # the process goes on, and nothing is left behind in the library
+        for _ in range(2):  # the process continues, and the library keeps no objects
             with pytest.raises(Unsupported, match=says):
                 library.compute("gfx1100", asked(A, B))
 

@@ -22,7 +22,7 @@ def module(*parts: str) -> str:
 
 
 def kernel(body: str, params: int = 2, name: str = "k") -> str:
-    """Return a kernel with ``params`` pointers. ``%x`` points to the thread's 4 bytes in the first, ``%y`` in the second."""
+    """Return a kernel with ``params`` pointers. ``%x`` and ``%y`` point to the thread's 4 bytes in the first two."""
     declared = ",\n".join(f".param .u64 {name}_{i}" for i in range(params))
     pointers = "\n".join(
         f"ld.param.u64 %b{i}, [{name}_{i}]; mad.wide.u32 %{letter}, %i, 4, %b{i};"

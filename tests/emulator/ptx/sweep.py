@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 TUPLES, BLOCK = 2048, 128
-# What is kept of a result: the first values, and a checksum of each further chunk.
+# A recorded result: its first values, and a checksum of each further chunk.
 SAMPLE, CHUNK = 128, 96
 
 Words = np.ndarray[Any, Any]
@@ -151,7 +151,7 @@ def _special_floats(kind: str) -> list[int]:
 
 
 def _floats(kind: str, i: Words, position: int) -> Words:
-    """Return floats of several kinds: random bits, exponents near 0, and multiples of 1/4, which tie when rounded."""
+    """Return floats of several kinds: random bits, exponents near that of 1.0, and multiples of 1/4, which tie when rounded."""
     fraction, exponent = _FLOATS[kind]
     h, g = _hash(i, position, 11), _hash(i, position, 12)
     bias, bits = (1 << (exponent - 1)) - 1, 1 + fraction + exponent
@@ -221,7 +221,7 @@ def operands(kind: str, position: int) -> Words:
     """Return the ``TUPLES`` values of source number ``position``, as unsigned words of the register's size."""
     i = np.arange(TUPLES, dtype=np.uint64)
     if not kind.startswith("same"):
-        i = i * np.uint64(487) % np.uint64(TUPLES)  # in no order, so that the first ones are a sample
+        i = i * np.uint64(487) % np.uint64(TUPLES)  # permuted, so that the first values are a sample
     if kind.endswith("x2"):
         half = kind.removesuffix("x2")
         words = _one(half, i, position) & np.uint64(0xFFFF) | _one(half, i[::-1], position + 4) << np.uint64(16)

@@ -70,7 +70,7 @@ def run(library, instruction, x, y=None):
 @pytest.mark.parametrize("instruction", CHECKSUMS.files)
 def test_sampled_results_match_h200(library, instruction):
     recorded = CHECKSUMS[instruction]
-    # A power of two has 8 chunks: those at the ends and at 1, and some of the others.
+    # A power of two has 8 chunks. Includes the chunks at the ends and at 1, and some further chunks.
     chosen = {0, 0x3F8, 0x3FF, 0x400, 0x7F8, 0xBF8, *range(5, len(recorded), 579)}
     wrong = [k for k in sorted(chosen) if k < len(recorded) and checksum(library, instruction, k) != recorded[k]]
     assert not wrong, f"{instruction} differs for operands from {[hex(k * CHUNK) for k in wrong]} on"

@@ -25,9 +25,9 @@ LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0
         ),
         ("mov.u64 %d1, table; mov.u64 %d2, tile; mov.u64 %d3, own;", {"%d1": False, "%d2": False}),
         ("mov.u32 %r1, 1; mov.u32 %r1, 2;", {}),  # written twice
-        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # each thread has its own
-        ("@%p1 mov.u32 %r1, 1;", {}),  # by some threads alone
-        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # a carry is a thread's
+        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # differs between threads
+        ("@%p1 mov.u32 %r1, 1;", {}),  # written by some threads only
+        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # each thread has a carry
         ("ld.global.u32 %r1, [%d1]; mov.u32 %r2, %clock;", {}),
     ],
     ids=["parameter", "index of the block", "addresses", "twice", "thread", "guard", "carry", "time"],

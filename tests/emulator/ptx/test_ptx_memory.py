@@ -211,7 +211,7 @@ def test_assertions_and_traps(cache):
     with pytest.raises(FailedAssertion) as info:
         run(module(extern, *variables, kernel(body, 1), '.file 1 "sub/a.cu"'), cache, u32(0))
     assert "n > 0" in str(info.value)
-    assert "at sub/a.cu:17, in void k()" in str(info.value)  # as the project calls it, wherever it was compiled
+    assert "at sub/a.cu:17, in void k()" in str(info.value)  # relative to the project, not to the build folder
     assert "thread (5, 0, 0)" in str(info.value)
     with pytest.raises(Trapped, match=r"thread \(9, 0, 0\)"):
         run(module(kernel("setp.eq.u32 %p1, %t, 9; @%p1 trap;", 1)), cache, u32(0))

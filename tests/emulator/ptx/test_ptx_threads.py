@@ -141,7 +141,7 @@ def test_mask_with_absent_threads_is_fault(cache, seed):
     others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
     with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
-    # Those that have left are not waited for.
+    # Threads that have exited are not waited for.
     left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
     (found,), _ = run(
         module(kernel(SUM.format(before=left, mask=-1, after="END:").replace("16, 31", "0, 31"), 1)),

@@ -15,7 +15,7 @@ PLACES = """
     xor.b32 %r3, %t, 1; mad.lo.u32 %r4, %r3, 4, %r1;
     ld.global.u32 %r5, [%x];
 """
-"""%r2 is the place of the thread, %r4 that of its neighbour, %r5 what it is given."""
+"""%r2 is the address of the thread, %r4 the address of its neighbour, %r5 the thread's input."""
 
 
 def launched(body, cache, *arrays, **options):
