@@ -19,7 +19,7 @@ from parity.footprint.measure import footprints
 from parity.footprint.occupancy import occupancy, resident_waves
 from parity.runners import runner
 
-# A program around NVIDIA's calculator, a header of the CUDA toolkit. It reads a query per line and prints blocks per SM.
+# A program around NVIDIA's calculator, a header of the CUDA toolkit. It reads queries and prints blocks per SM.
 CALCULATOR = """
 #include <cuda_occupancy.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ def test_resident_waves_match_compiler(tmp_path, name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
 def test_resident_waves_match_compiler_for_suite(suite, name):
-    """LLVM counts the scalar registers of gfx9 one by one, HIP's calculator in steps of 16. More than 96 are skipped."""
+    """LLVM counts the scalar registers of gfx9 one by one, HIP's in steps of 16. More than 96 are skipped."""
     limits, checked = LIMITS[name], 0
     for built in build(suite.kernels, ["reduce", "unary"], [name]):
         listing = built.code_object.listing

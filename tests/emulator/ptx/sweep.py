@@ -151,7 +151,7 @@ def _special_floats(kind: str) -> list[int]:
 
 
 def _floats(kind: str, i: Words, position: int) -> Words:
-    """Return floats of several kinds: random bits, exponents near that of 1.0, and multiples of 1/4, which tie when rounded."""
+    """Return floats of several kinds: random bits, magnitudes near 1, and multiples of 1/4, which tie when rounded."""
     fraction, exponent = _FLOATS[kind]
     h, g = _hash(i, position, 11), _hash(i, position, 12)
     bias, bits = (1 << (exponent - 1)) - 1, 1 + fraction + exponent
