@@ -28,7 +28,7 @@ _BELOW: dict[str, Any] = {
     "break_long_words": False,
     "break_on_hyphens": False,
 }
-_HEADS = ("knob", "with", "side", "verdict", "error", "instructions", "changed")
+_HEADS = ("option", "with", "side", "verdict", "error", "instructions", "changed")
 
 
 def sentence(answer: BisectResult, sources: Path) -> str:
@@ -40,13 +40,13 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     if found is None:
         return "\n".join(_nothing(answer))
     assert found.knob is not None
-    knob, gone = found.knob, answer.effect(found) is Effect.GONE
+    option, gone = found.knob, answer.effect(found) is Effect.GONE
     before = case_state(answer.as_built(found.column).records)
     does = "the case passes" if before is CaseState.FAILS else "both sides give the same bits"
     if not gone:
         does = f"the case, which passes as built, fails ({_failing(found)})"
     how, _, reads = found.how.partition("\n")[0].partition(", which ")
-    parts = [f"{_capital(knob.name)}: {_with(how)} {does} on {found.column.target}"]
+    parts = [f"{_capital(option.name)}: {_with(how)} {does} on {found.column.target}"]
     change = next(iter(found.changes), None)
     if reads:
         parts.append(f"it {reads}")
@@ -61,7 +61,7 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     if change and (text := source_line(sources, change.place)):
         lines.append(f"  {change.place}: {text}")
     lines += [f"  {line}" for line in _detail(found)]
-    lines.append(f"{_capital(knob.says)}.")
+    lines.append(f"{_capital(option.says)}.")
     others = [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]
     if others:
         lines.append(f"{'So it does' if gone else 'It fails'} {', '.join(others)} as well.")

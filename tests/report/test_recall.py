@@ -50,7 +50,7 @@ def test_a_survivor_is_shown_with_edit_reason_and_case(recall):
     assert "results change, and use 31 % of it (the unmutated kernel: 25 %)" in text
     assert "caught by: parity run 'mine.sum[f32](x=9)'" in text
     assert text.index("parity run") < text.index("31 %") and "equivalent as far" not in text.partition("recall:")[0]
-    assert "every result is the same" in terminal(recall, full=True).plain
+    assert "all results are the same bits" in terminal(recall, full=True).plain
     assert "mean_f32 on gfx1100: opcode, at mine.cu:7, listing line 12" in text and "never executed" in text
 
 
