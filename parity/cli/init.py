@@ -26,12 +26,13 @@ from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, shown
-from parity.inference.facts import InferredSpec, LaunchArguments
+from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts
-from parity.inference.probing import Prober
+from parity.inference.prober import Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Probe
-from parity.inference.skeleton import Skeleton, case_file, skeletons
+from parity.inference.skeleton import Skeleton, skeletons
+from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, name_of, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, below, text_of
@@ -288,7 +289,7 @@ def _skeletons_of(
     return skeletons(source, code.module, code.kernels.values(), found, probes, structures, launches)
 
 
-def _unprobed(built: Built | None, args: Sequence[LaunchArguments], flow: Flow | None) -> str:
+def _unprobed(built: Built | None, args: Sequence[KernelArgument], flow: Flow | None) -> str:
     """Why a kernel was not executed."""
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
@@ -300,7 +301,7 @@ def _probe(
     cuda: CodeObject,
     symbol: str,
     launches: Mapping[str, Sequence[HostLaunch]],
-    args: Sequence[LaunchArguments],
+    args: Sequence[KernelArgument],
     flow: Flow | None,
 ) -> InferredSpec | str:
     assert flow

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from parity.inference.facts import InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["ELEMENTS", "SUFFIXES", "Probe", "Signature", "Taken", "signature_of", "variables_of"]
+__all__ = ["ELEMENTS", "SUFFIXES", "Parameter", "Probe", "Signature", "signature_of", "type_variables"]
 
-Probe = Callable[[Sequence[LaunchArguments], Flow | None], InferredSpec | str]
+Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
 """Tells what launches of a kernel show, of its arguments in order and their flow, or why they show nothing."""
 
 _C_TYPES: Mapping[str, str] = {
@@ -63,7 +63,7 @@ _VARIABLES = ("T", "S", "R")
 
 
 @dataclass(frozen=True)
-class Taken:
+class Parameter:
     """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
 
     What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
@@ -86,7 +86,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
+    """A kernel with its type variables parameter out of the name; ``types`` are what they stand for, as spelled.
 
     ``shares`` says that threads of a block share memory. ``structs`` are the bytes of arguments whose fields stand
     among ``args``, ``launches`` what the host does.
@@ -94,7 +94,7 @@ class Signature:
 
     pattern: str
     types: tuple[str, ...]
-    args: tuple[Taken, ...]
+    args: tuple[Parameter, ...]
     text: str
     flow: Flow | None = None
     probe: Probe | None = None
@@ -112,9 +112,9 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
     else:
         while len(types) < len(_VARIABLES) and (match := _ENDING.fullmatch(pattern)):
             pattern, types = match[1], [match[2], *types]
-        pattern += "".join(f"_{{{variable}}}" for variable in variables_of(len(types)))
+        pattern += "".join(f"_{{{variable}}}" for variable in type_variables(len(types)))
     declared = _types_of(names[1]) if len(names) > 1 else []
-    args, structs = list[Taken](), dict[str, int]()
+    args, structs = list[Parameter](), dict[str, int]()
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         name, is_pointer = _name(argument, i), argument.kind != "by_value"
@@ -128,11 +128,11 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
             if not dtype and structures and "*" in each.c_type:  # structures of one type are tensors of that
                 dtype, _ = _dtype(structures.element(_bare(each.c_type)))
             is_bool = _bare(each.c_type) == "bool"
-            taken = Taken(
+            parameter = Parameter(
                 each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,
                 is_bool, (i, each.offset), inside,
             )  # fmt: skip
-            args.append(_seen(taken, flow, len(kernel.args), each.c_type))
+            args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
     twice |= {"x", "y", "z", "w"}  # a vector's
     args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
@@ -142,31 +142,31 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
 
 
-def _seen(taken: Taken, flow: Flow | None, count: int, c_type: str) -> Taken:
+def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:
     """The argument, of so many, with what PTX shows of it."""
-    if flow is None or len(flow.types) != count or taken.key in flow.escaped:
-        return taken
-    use, bound, of = flow.uses.get(taken.key), flow.bounds.get(taken.key), flow.types[taken.key[0]]
-    if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
+    if flow is None or len(flow.types) != count or parameter.key in flow.escaped:
+        return parameter
+    use, bound, of = flow.uses.get(parameter.key), flow.bounds.get(parameter.key), flow.types[parameter.key[0]]
+    if use is None and not ("*" in c_type or (parameter.is_pointer and of in ("u64", "b64") and bound is None)):
         return replace(
-            taken,
+            parameter,
             is_pointer=False,
-            dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
+            dtype=parameter.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
         )
     found = {ELEMENTS.get(each, "") for each in use.types} if use else set()
-    dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
+    dtype = parameter.dtype or (found.pop() if len(found) == 1 else "")
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     return replace(
-        taken,
+        parameter,
         is_pointer=True,
-        lanes=taken.lanes if taken.is_vector else max(1, lanes),
+        lanes=parameter.lanes if parameter.is_vector else max(1, lanes),
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
     )
 
 
-def variables_of(count: int) -> tuple[str, ...]:
+def type_variables(count: int) -> tuple[str, ...]:
     """Names of type variables: T alone; S and T where one type goes to another."""
     return {0: (), 1: ("T",), 2: ("S", "T")}.get(count, ("R", "S", "T"))
 
