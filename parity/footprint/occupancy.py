@@ -6,12 +6,12 @@ register file and places for wavefronts, and whole workgroups are placed until o
 
 from __future__ import annotations
 
-from parity.compilers.targets import Limits, Target
+from parity.compilers.targets import ResourceLimits, Target
 
 __all__ = ["occupancy", "resident_waves"]
 
 
-def resident_waves(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
+def resident_waves(limits: ResourceLimits, vgprs: int, sgprs: int | None = None) -> int:
     """The number of wavefronts with so many registers that one SIMD holds."""
     waves = min(limits.waves, limits.vgprs // _rounded(max(vgprs, 1), limits.vgpr_step))
     if limits.sgprs and sgprs:

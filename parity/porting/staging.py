@@ -126,7 +126,7 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 repairs.host = more
 
 
-def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+def hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
     """The version of AMD's headers; empty where parity's own have to do."""
     if installed:
         return installed.version

@@ -129,7 +129,7 @@ def test_what_cannot_be_used_is_said(given, binaries):
         "module.hsaco is for gfx1030, not for gfx90a": good,
         "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
         "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
-        "module.hsaco is no code object: it does not begin like an ELF file": b"BC" + good,
+        "module.hsaco is not a code object: it does not begin like an ELF file": b"BC" + good,
         "has no metadata that names its target": good.replace(b"amdhsa.target", b"amdhsa.tarjet"),
     }
     for message, content in cases.items():

@@ -58,7 +58,7 @@ def test_a_rocm_is_found_and_asked(stand_in):
     found = rocm.find()
     assert (found.root, found.version, found.compiler) == (root, (6, 4, 1), root / "bin" / "hipcc")
     assert str(found.clang) == "/there/llvm/bin/clang" and str(found.library) == "/there/amdgcn/bitcode"
-    assert [name for name, target in TARGETS.items() if found.knows(target)] == ["gfx1030", "gfx90a"]
+    assert [name for name, target in TARGETS.items() if found.supports(target)] == ["gfx1030", "gfx90a"]
 
 
 def test_one_without_hipcc_compiles_with_its_clang(stand_in):
@@ -85,7 +85,9 @@ def test_what_compiles(stand_in, monkeypatch, version, asked, target, used):
 
 def test_a_wrong_choice_and_a_missing_rocm_are_explained(monkeypatch):
     monkeypatch.setenv(rocm.VARIABLE, "rokm")
-    with pytest.raises(UsageError, match="PARITY_TOOLCHAIN=rokm is no toolchain: auto wheels rocm; did you mean rocm"):
+    with pytest.raises(
+        UsageError, match="PARITY_TOOLCHAIN=rokm is not a toolchain: auto wheels rocm; did you mean rocm"
+    ):
         rocm.chosen(TARGETS["gfx1030"])
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     monkeypatch.setattr(rocm, "_is_rocm", lambda root: False)
@@ -101,7 +103,7 @@ def test_a_target_that_it_does_not_know_is_said(stand_in, monkeypatch, tmp_path)
 
 
 def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, capfd, tmp_path):
-    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+    target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
     monkeypatch.setenv(rocm.VARIABLE, "auto")  # which the option replaces, and the end of the test brings back
     monkeypatch.chdir(KERNELS.parent)
     code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
@@ -114,7 +116,7 @@ def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, c
 def test_what_the_installed_rocm_refuses_is_told_in_terms_of_the_source(real, monkeypatch, tmp_path):
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     (tmp_path / "bad.cu").write_text('extern "C" __global__ void bad(int* x) {\n    x[0] = nosuch;\n}\n')
-    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+    target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
     (built,) = build(tmp_path, ["bad"], [target], cache=Cache(tmp_path / "cache"))
     assert built.error
     (finding,) = built.error.findings
