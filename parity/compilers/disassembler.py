@@ -99,7 +99,7 @@ def find_disassembler() -> Disassembler:
     if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")):
         return found
     raise MissingTool(
-        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc beside it)",
+        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc)",
         "$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH",
         "the package llvm of your distribution (Debian, Ubuntu: apt install llvm), or ROCm",
     )

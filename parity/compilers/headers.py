@@ -121,9 +121,7 @@ def available_headers() -> HipHeaders | None:
 
 @functools.cache
 def _warn_of_fallback(problem: str) -> None:
-    log.warning(
-        "%s; small headers of parity's own are used instead, which have a part of HIP and no defect of AMD's", problem
-    )
+    log.warning("%s; parity's own headers are used instead, with a part of HIP and without AMD's defects", problem)
 
 
 def missing_reason() -> str:
@@ -156,7 +154,7 @@ def _found() -> tuple[HipHeaders | None, str]:
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:
-    """Return all versions of AMD's headers in the cache, including those of other versions of parity."""
+    """Return all versions of AMD's headers in the cache, including entries of other versions of parity."""
     folders = sorted((default_root() / "headers").glob("*/*/"))
     return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
@@ -185,7 +183,7 @@ def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
 
 
 def _download(wheel: Wheel, folder: Path) -> None:
-    """Download a wheel with pip, whatever Python it is built for, and verify its digest.
+    """Download a wheel for any version of Python with pip, and verify its digest.
 
     Raises:
         NotAvailable: pip is not installed, or the download failed.
@@ -214,11 +212,11 @@ def _pip(wheel: Wheel) -> Sequence[str]:
         return (found,)
     if found := shutil.which("uv"):
         return (found, "tool", "run", "pip")
-    raise NotAvailable(_missing(wheel, "there is no pip; python -m ensurepip installs it"))
+    raise NotAvailable(_missing(wheel, "pip is not installed; python -m ensurepip installs it"))
 
 
-def _missing(wheel: Wheel, why: str) -> str:
-    return f"{wheel.holds} are not here: {why}"
+def _missing(wheel: Wheel, reason: str) -> str:
+    return f"{wheel.holds} are not available: {reason}"
 
 
 def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:

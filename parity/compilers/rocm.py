@@ -107,7 +107,7 @@ class InstalledRocm:
             CompileError: the source does not compile.
         """
         if not self.supports(target):
-            raise CompileError(unit.main.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
+            raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
         arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
         result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
         if result.returncode:

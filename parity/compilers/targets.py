@@ -23,9 +23,9 @@ TABLE = Path(__file__).with_suffix(".csv")
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """The resources that workgroups share: those of an SM, of a CU on gfx9, or of a WGP on gfx10 and newer.
+    """The resources of an SM, of a CU on gfx9, or of a WGP on gfx10 and newer, which workgroups share.
 
-    On gfx10 and newer, the compiler's default mode uses the WGP.
+    The WGP is what the compiler's default mode uses.
 
     Attributes:
         simds: Number of SIMDs.

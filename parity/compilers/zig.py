@@ -60,7 +60,9 @@ def completed(
     done = subprocesses.run(command, cwd=cwd, env=env)
     if done.returncode < 0 and -done.returncode in _KILLING_SIGNALS:
         name = signal.Signals(-done.returncode).name
-        raise ResourceExhausted(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
+        raise ResourceExhausted(
+            f"the compiler was ended by {name}, probably because the system is out of memory; use -j 1"
+        )
     if done.returncode and (message := next((each for each in _EXHAUSTED if each in done.stderr), "")):
-        raise ResourceExhausted(f"the compiler could not work: {message}; see $TMPDIR and the cache (PARITY_CACHE)")
+        raise ResourceExhausted(f"the compiler failed: {message}; check $TMPDIR and the cache (PARITY_CACHE)")
     return done

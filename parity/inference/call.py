@@ -133,7 +133,7 @@ class _Facts:
         idle: Integers that nothing depends on.
         extent: The only dim, if all tensors have the same single dim.
         any_grid: True if one block is enough for a kernel that loops over its elements.
-        is_plain: True if a thread per element is enough, whatever the rank.
+        is_plain: True if one thread per element is enough for every rank.
     """
 
     kinds: Mapping[str, str]
@@ -233,7 +233,7 @@ def _indices(spec: InferredSpec) -> dict[str, Literal]:
 
 
 def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
-    """Return the data streams of tensors that need special ones."""
+    """Return the data streams that tensors need because of their role."""
     spec, data = facts.spec, dict[str, Literal]()
     for each in one.args:
         if each.is_bool and each.is_pointer and each.name in facts.filled:

@@ -44,7 +44,7 @@ def literal(value: Literal) -> str:
 
 
 def _text(op: Skeleton, reason: str) -> str:
-    """Return the declaration of an op. With a ``reason``, it is a comment that says what is missing."""
+    """Return the declaration of an op. With a ``reason`` why it is incomplete, the text is a comment."""
     if op.omitted:
         return f"# {op.kernel}: {op.omitted}"
     text = _template("op.py.j2").render(op=op).rstrip("\n")

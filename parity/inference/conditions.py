@@ -21,8 +21,7 @@ _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
     """Yield blocks that a kernel may be meant for, the most likely first.
 
-    These are the blocks of host code, of launch bounds and of the numbers among the template's arguments, then usual
-    ones. ``name`` includes the template's arguments.
+    Candidates come from host code, launch bounds and the template's arguments; usual blocks follow. ``name`` includes the template's arguments.
     """
     template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
     found: list[tuple[int, ...]] = []
@@ -96,7 +95,7 @@ class Condition:
 
 
 def numbers_for(condition: Condition, names: Sequence[str], block: Triple) -> list[dict[str, int]]:
-    """Return choices of numbers to launch with: small ones, different ones, and ones larger than a block."""
+    """Return choices of numbers to launch with: small, different, and larger than a block."""
     most = max(block)
     usual = 4 * most + 37 if condition.unit <= 4 else most // condition.unit + 7
     large = condition.limit // condition.unit or usual

@@ -129,7 +129,7 @@ class Experiment:
         return joined
 
     def observe_ends(self, block: Triple, shared: int) -> dict[str, int]:
-        """Return how many elements of each tensor a few blocks reach, whatever the data."""
+        """Return how many elements of each tensor a few blocks reach with any data."""
         numbers = numbers_for(Condition(), self.numbers, block)[0]
         x, y, z = (4 if axis in self.axes else 1 for axis in AXES)
         ends = {each.name: 0 for each in self.pointers}

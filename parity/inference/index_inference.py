@@ -133,7 +133,7 @@ def _with_index(
 def _target(
     experiment: Experiment, choices: Sequence[Numbers], runs: _Runs, beyond: _Runs | None, name: str, shape: str
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return the extent in which positions lie and the dims of the tensor; an empty extent for one of its own."""
+    """Return the extent in which positions lie and the dims of the tensor. An empty extent stands for a new one."""
     reached, steps = runs.ends(name), (beyond or runs).steps(name)
     if not steps:
         return None
@@ -153,7 +153,7 @@ def _run(
     others: int,
     firsts: Sequence[int],
 ) -> _Runs | None:
-    """Launch with three positions in a tensor, and ``others`` in the other integer tensors. None if one faults."""
+    """Launch with three positions in a tensor, and ``others`` in all other integer tensors. None after a fault."""
     found, block = [], triple(spec.block)
     for numbers, first in zip(choices, firsts, strict=True):
         grid, shared = grid_for(spec.grid, numbers), evaluate(spec.shared or "0", numbers, block)

@@ -27,7 +27,7 @@ def find_roles(
 ) -> tuple[dict[str, IndexRole], list[str]]:
     """Return the roles with which a kernel reaches more, and the names of its numbers including their bounds.
 
-    A bound is one of the kernel's numbers if its name says so, or else an additional number.
+    A bound is one of the kernel's numbers if it has a suitable name, or else an additional number.
 
     Args:
         integers: The integer tensors.

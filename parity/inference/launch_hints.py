@@ -1,4 +1,4 @@
-"""What launches in host code say about a kernel: its grid in terms of its numbers, and which numbers are computed."""
+"""Derives a kernel's grid from launches in host code, and the numbers that the host computes from others."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class ProbeLaunches:
         return Accessed(end, int(np.count_nonzero(read)), int(np.count_nonzero(written)))
 
     def _allocate(self, size: int) -> Mapping[str, Allocation]:
-        """Return allocations of a size for all pointers, far apart. Reuses those of the last launch if possible."""
+        """Return allocations of a size for all pointers, far apart. Reuses the last allocations if possible."""
         if self._size != size:
             self._device.reset()
             self._contents.clear()

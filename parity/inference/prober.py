@@ -35,11 +35,11 @@ from parity.platform.cache import Cache, default_root
 __all__ = ["Prober"]
 
 _SHARE, _FAILURES = 4, 2
-"""Divisor of the usual limits for a kernel after so many similar kernels failed, and for each hint."""
+"""Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
 
 
 class Prober:
-    """Infers specifications of kernels, one after the other, on one emulated device."""
+    """Infers specifications of kernels on an emulated device."""
 
     def __init__(self) -> None:
         self._hints: dict[object, tuple[Triple, Condition]] = {}

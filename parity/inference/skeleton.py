@@ -1,7 +1,7 @@
 """Declares the kernels of a module from their signatures, their PTX and launches of them.
 
 With nvcc, PTX shows which pointers are read and written (``ptx_dataflow.py``), and launches show shapes and the grid
-(``prober.py``). Without nvcc, both are guesses from names, and the declaration says so.
+(``prober.py``). Without nvcc, both are guesses from names, and marked as such.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Skeleton:
 
     Attributes:
         name: Name of the op; empty if there is nothing to declare.
-        kernel: The kernel, and how many similar ones the op has.
+        kernel: The kernel, and the number of similar kernels.
         keywords: The arguments of ``Op``.
-        inputs: What a reference is a function of.
+        inputs: The arguments of a reference.
         omitted: Why there is nothing to declare.
         question: What could not be inferred.
         launched: Where and how host code launches the kernel.

@@ -1,4 +1,4 @@
-"""What probing knows of a kernel's arguments, and what it infers, as expressions of the declaration language."""
+"""A kernel's arguments, and the inferred specification, as expressions of the declaration language."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class IndexRole:
 
 @dataclass(frozen=True)
 class InferredSpec:
-    """What launches show of a kernel. Texts are expressions of the declaration language.
+    """The specification that launches show of a kernel. Texts are expressions of the declaration language.
 
     Attributes:
         shapes: The dims of each tensor.
@@ -86,7 +86,7 @@ class InferredSpec:
         roles: Integer tensors whose elements are bounds.
         choices: Values to draw numbers from, where random values would seldom satisfy ``where``.
         loose: Tensors that may be smaller than ``shapes`` says.
-        strided: True if any number of blocks and threads computes the same.
+        strided: True if the results do not depend on the number of blocks and threads.
         distances: Numbers that are strides, with the stride: ``x.strides[0]``.
         made: Numbers that the host computes from others.
     """
@@ -121,7 +121,7 @@ def evaluate(text: str, numbers: Numbers, block: Triple) -> int:
 
 
 def triple(sizes: Sequence[int]) -> Triple:
-    """Extend up to three sizes by ones."""
+    """Pad up to three sizes with 1."""
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 

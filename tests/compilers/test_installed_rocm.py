@@ -99,7 +99,7 @@ def test_a_target_that_it_does_not_know_is_said(stand_in, monkeypatch, tmp_path)
     stand_in("6.4.1")
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     (built,) = build(KERNELS, ["affine"], ["gfx1201"], cache=Cache(tmp_path / "cache"))
-    assert built.error and "does not know gfx1201; use --toolchain wheels" in str(built.error)
+    assert built.error and "does not support gfx1201; use --toolchain wheels" in str(built.error)
 
 
 def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, capfd, tmp_path):

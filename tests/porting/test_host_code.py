@@ -591,7 +591,7 @@ def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
     source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
-    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+    assert finding.line == 2 and "its constructors are for the host" in finding.advice
 
 
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
