@@ -46,7 +46,7 @@ class Unit:
         return CompileError(self.main.stem, target.name, log, frozenset(self.originals.values()))
 
     def _crash(self) -> str:
-        """Return the log of a crash. It is placed at the first kernel, because clang does not report which one caused it."""
+        """Return the log of a crash, placed at the first kernel, because clang does not report which one caused it."""
         kernels = dict.fromkeys(_KERNEL.findall(code(self._text())))
         return f"{self.location('__global__')}: error: {CRASHED} of {', '.join(kernels) or _INCLUDED}"
 

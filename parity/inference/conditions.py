@@ -21,7 +21,7 @@ _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
     """Yield blocks that a kernel may be meant for, the most likely first.
 
-    Candidates come from host code, launch bounds and the template's arguments; usual blocks follow. ``name`` includes the template's arguments.
+    Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow.
     """
     template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
     found: list[tuple[int, ...]] = []

@@ -80,7 +80,7 @@ class Use:
 class Bound:
     """A number that a kernel compares with an index, and the pointers that the index leads into.
 
-    In ``direct`` pointers, the index selects the element. In other pointers, it is a part of the position, such as a row.
+    In ``direct`` pointers, the index selects the element. In other pointers, it is a part of the position (a row).
     """
 
     pointers: frozenset[Key]
