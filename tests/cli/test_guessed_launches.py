@@ -430,7 +430,7 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2 * x[i];\n}\n"
         )
     monkeypatch.chdir(tmp_path)
-    of_a_module, begun = init._skeletons_of, list[str]()
+    of_a_module, begun = init._skeletons, list[str]()
 
     def interrupted(source, *rest):
         begun.append(source.name)
@@ -438,10 +438,10 @@ def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypa
             raise KeyboardInterrupt
         return of_a_module(source, *rest)
 
-    monkeypatch.setattr(init, "_skeletons_of", interrupted)
-    monkeypatch.setattr(init, "_SOON", 0)
+    monkeypatch.setattr(init, "_skeletons", interrupted)
+    monkeypatch.setattr(init, "_TRY_AFTER", 0)
     first = parity("init", "--kernels", "src")
-    assert first.code == 130 and "1 case files are written; the same command goes on" in first.err, first.err
+    assert first.code == 130 and "1 case files are written; the same command continues" in first.err, first.err
     again = parity("init", "--kernels", "src")
     assert (again.code, begun) == (0, ["a.cu", "b.cu", "b.cu", "c.cu"]), again.err
     assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]
