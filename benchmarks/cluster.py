@@ -37,9 +37,9 @@ from parity.application import Run, Settings
 from parity.cluster import connected
 from parity.cluster.connection import QUIET, need_dask
 from parity.cluster.messages import Answer, Request
-from parity.cluster.remote import delivered
+from parity.cluster.remote import deliver
 from parity.engine import Plan
-from parity.engine import run as execute
+from parity.engine import execute_plan as execute
 from parity.engine.calls import Pool
 from parity.engine.pool import processors
 from parity.platform.serialization import packed, unpacked
@@ -186,7 +186,7 @@ async def slept(file: str, seconds: float, request: bytes, ticket: str, client: 
 
     unpacked(request, Request, "what a client asks for")
     await asyncio.sleep(seconds)
-    return delivered(get_worker(), ticket, client, answer_in(file))
+    return deliver(get_worker(), ticket, client, answer_in(file))
 
 
 @functools.cache

@@ -25,8 +25,8 @@ from pathlib import Path
 
 from parity.cli import main as parity
 from parity.compilers import disassembler
-from parity.engine.known_issues import known_issues
-from parity.engine.records import Column
+from parity.engine.case_records import Column
+from parity.engine.known_issues import load_known_issues
 from parity.errors import ParityError
 from parity.runners.recording_file import RecordedCase, read_recording, write_recording
 from parity.suite.loading import find_suite
@@ -242,7 +242,7 @@ class Fuzz:
         (self.folder / "known.toml").write_bytes(content)
 
         def act() -> int:
-            known = known_issues(find_suite(), [Column("emulated", "gfx1100")])
+            known = load_known_issues(find_suite(), [Column("emulated", "gfx1100")])
             print("\n".join(known.mistakes), file=sys.stderr)
             return 2 if known.mistakes else 0
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.engine import CaseRecord, Column, Plan, Task, columns_of
+from parity.engine import CaseRecord, Column, Plan, Task, runner_columns
 from parity.engine.worker import Worker
 from parity.model.code_object import CodeObject
 from parity.op import Entry
@@ -50,7 +50,7 @@ def recorded_of(path: Path) -> Recorded:
     replaying = runner(spec)
     recording = replayed_recording(replaying)
     assert recording is not None
-    (column,) = columns_of(replaying, replaying.targets(), spec)
+    (column,) = runner_columns(replaying, replaying.targets(), spec)
     cases: dict[str, list[tuple[str, str]]] = {}
     for case in recording.cases:
         cases.setdefault(case.kernel, []).append((case.title, case.case))
@@ -59,7 +59,7 @@ def recorded_of(path: Path) -> Recorded:
 
 def found(suite: Suite, entry: Entry, theirs: Recorded, target: str, code: CodeObject) -> list[CaseRecord]:
     """The records of AMD's side in the recorded cases of a kernel, of which ``code`` is the code."""
-    (mine,) = columns_of(runner("emulated"), [target])
+    (mine,) = runner_columns(runner("emulated"), [target])
     task = Task(entry.op.name, entry.dtypes, (theirs.column, mine), theirs.cases[entry.kernel], shrink=False)
     module = entry.op.module
     objects = {(module, mine): code, (module, theirs.column): theirs.code[module, theirs.column.target]}

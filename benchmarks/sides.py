@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.build.modules import build_suite
-from parity.cli.options import positive
 from parity.compilers.targets import CUDA_TARGET
-from parity.engine import Column, Plan, columns_of, runnable, tasks_of
+from parity.engine import Column, Plan, make_tasks, runnable_tasks, runner_columns
 from parity.runners import Runner, available
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import positive
 
 REPEATS = 5
 
@@ -49,11 +49,11 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     for name, where in (("ptx", CUDA_TARGET), ("emulated", target)):
         runner = available(name)
         assert isinstance(runner, Runner)
-        (column,) = columns_of(runner, [where])
+        (column,) = runner_columns(runner, [where])
         built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [where])
         sides[column] = runner.open(where), {each.module: each.code_object for each in built if each.code_object}
     code = {(module, column): each for column, (_, objects) in sides.items() for module, each in objects.items()}
-    tasks = runnable(tasks_of(selection, list(sides)), suite, code)
+    tasks = runnable_tasks(make_tasks(selection, list(sides)), suite, code)
     plan = Plan.of(suite, tasks, code, examples=examples)
     for task in tasks:
         entry = suite.entry(task)

@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.build.modules import build_suite
-from parity.cli.options import names, positive
-from parity.engine import Plan, columns_of, runnable, tasks_of
+from parity.engine import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.hip import environment
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.suite.loading import Suite, find_suite
-from parity.suite.options import EXAMPLES
+from parity.suite.options import EXAMPLES, names, positive
 
 TARGETS = ("gfx1100", "gfx90a")
 
@@ -50,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int) -> Iterator[tuple[str, str]]:
     """Every case, and what differs in it."""
     runners = [available(name) for name in ("emulated", "rocm")]
-    selection, (column,) = suite.select(selectors), columns_of(runners[0], [target])
+    selection, (column,) = suite.select(selectors), runner_columns(runners[0], [target])
     built = build_suite(suite, suite.modules_with(suite.entries_in(selection)), [target])
     code = {(each.module, column): each.code_object for each in built if each.code_object}
-    tasks = runnable(tasks_of(selection, [column]), suite, code)
+    tasks = runnable_tasks(make_tasks(selection, [column]), suite, code)
     plan = Plan.of(suite, tasks, code, examples=examples)
     sessions = [runner.open(target) for runner in runners]
     sessions = [getattr(session, "nearest", session) for session in sessions]  # HIP's calls draw nothing

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from parity import reference
-from parity.cli import parser
+from parity.cli.shared.parser import build_parser
 from parity.data.sampling import sample
 from parity.op import Op
 from parity.reference import Limits
@@ -116,7 +116,7 @@ def test_commands_of_parity_are_understood(page):
     for name, *arguments in filter(None, commands(page)):
         if name == "parity" and "--help" not in arguments and not any("[" in a and "(" not in a for a in arguments):
             try:
-                parser(arguments).parse_args(arguments)
+                build_parser(arguments).parse_args(arguments)
             except SystemExit as error:
                 if error.code:
                     pytest.fail(f"parity {shlex.join(arguments)}: exit code {error.code}")

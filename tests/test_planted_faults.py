@@ -18,7 +18,7 @@ import pytest
 from parity.build.modules import build, build_suite
 from parity.build.result import Built
 from parity.compare import Status
-from parity.engine import Column, Plan, columns_of, tasks_of
+from parity.engine import Column, Plan, make_tasks, runner_columns
 from parity.engine.pool import processors
 from parity.engine.worker import Worker
 from parity.runners import Session, runner
@@ -152,7 +152,7 @@ def worker_for(
     gpu: tuple[Column, Session] | None = None,
 ) -> Worker:
     """A worker for one kernel entry, on a copy of the kernels with some edits (file, old, new); else on the kernels."""
-    column, sessions = (gpu[0], dict([gpu])) if gpu else (columns_of(runner("emulated"), [target])[0], {})
+    column, sessions = (gpu[0], dict([gpu])) if gpu else (runner_columns(runner("emulated"), [target])[0], {})
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
     if edits or gpu:
@@ -161,7 +161,7 @@ def worker_for(
     else:  # whole modules: the matrix and other tests need them too
         (built,) = build_suite(suite, [module], [column.target])
     assert built.code_object, built.error
-    tasks = tasks_of(selection, [column])
+    tasks = make_tasks(selection, [column])
     code = {(module, column): built.code_object}
     return Worker(Plan.of(suite, tasks, code, examples=examples), suite, sessions=sessions)
 
@@ -206,7 +206,7 @@ def gpu(request, suite, tmp_path_factory):
     probe = cuda.probe()
     if not probe.available:
         pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")
-    (column, *_) = columns_of(cuda, cuda.targets())
+    (column, *_) = runner_columns(cuda, cuda.targets())
     folder = tmp_path_factory.mktemp("gpu")
     here = (item for item in request.session.items if item.path == request.path)
     chosen = [item.callspec.params for item in here if "gpu" in item.fixturenames]

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 # Imported eagerly, because the module "columns" would shadow the function of the same name.
-from parity.application.columns import Columns, columns, default_runners
+from parity.application.columns import Columns, default_runners, select_columns
 from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from parity.application.explanation import explain
-    from parity.application.loading import LoadedRun
+    from parity.application.loaded_run import LoadedRun
     from parity.application.measuring import Measured, measure
-    from parity.application.merging import Merged, costs_of, merge, merge_recordings, write_part
+    from parity.application.merging import Merged, measured_costs, merge, merge_recordings, write_shard_file
     from parity.application.recording import Recorded, record
     from parity.application.run import Prepared, Results, Run, Settings, replay
     from parity.application.stored_results import RECORD, Stored, load
@@ -34,18 +34,18 @@ __all__ = [
     "Run",
     "Settings",
     "Stored",
-    "columns",
-    "costs_of",
     "default_runners",
     "differences",
     "explain",
     "load",
     "measure",
+    "measured_costs",
     "merge",
     "merge_recordings",
     "record",
     "replay",
-    "write_part",
+    "select_columns",
+    "write_shard_file",
 ]
 
 __getattr__ = lazy_getattr(
@@ -54,10 +54,10 @@ __getattr__ = lazy_getattr(
         "explanation": "explain",
         "measuring": "Measured measure",
         "recording": "Recorded record",
-        "loading": "LoadedRun",
+        "loaded_run": "LoadedRun",
         "run": "Prepared Results Run Settings replay",
         "stored_results": "RECORD Stored load",
-        "merging": "Merged costs_of merge merge_recordings write_part",
+        "merging": "Merged measured_costs merge merge_recordings write_shard_file",
         "parity.report.changes": "Difference differences",
     },
 )

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from parity.application.columns import both_sides
 from parity.application.run import Prepared, Run, Settings
-from parity.bisect import BisectResult, turn_each
+from parity.bisect import BisectResult, bisect_options
 from parity.engine import Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
-__all__ = ["RUNNERS", "answer", "prepared"]
+__all__ = ["RUNNERS", "bisect", "prepare_case"]
 
 RUNNERS = (DEFAULT_RUNNER, CUDA_SIDE)
 """The runners whose kernels are built again: they execute on the CPU what was compiled a moment before."""
 
 
-def prepared(
+def prepare_case(
     suite: Suite,
     text: str,
     *,
@@ -56,7 +56,7 @@ def prepared(
     return alone if failed or not alone.plan.tasks else of(*both)
 
 
-def answer(built: Prepared, progress: Progress = quiet) -> BisectResult:
+def bisect(built: Prepared, progress: Progress = quiet) -> BisectResult:
     """Turn the knobs, each alone.
 
     Raises:
@@ -67,4 +67,4 @@ def answer(built: Prepared, progress: Progress = quiet) -> BisectResult:
     if not plan.tasks:
         names = " ".join(entry.kernel for entry in run.entries)
         raise NotAvailable(f"{names} does not compile as it is; parity build says why")
-    return turn_each(plan, run.suite, jobs=run.settings.jobs, progress=progress)
+    return bisect_options(plan, run.suite, jobs=run.settings.jobs, progress=progress)

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from parity.build.result import Built
 from parity.compilers.targets import target
-from parity.engine import CaseRecord, Column, Task, columns_of
+from parity.engine import CaseRecord, Column, Task, runner_columns
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.op import Entry
@@ -19,7 +19,7 @@ from parity.suite.corpus import SUFFIX
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
-__all__ = ["Columns", "both_sides", "changed_sources", "columns", "default_runners", "targets_of"]
+__all__ = ["Columns", "both_sides", "changed_sources", "default_runners", "runner_targets", "select_columns"]
 
 Find = Callable[[str], Runner | OpRunner]
 
@@ -131,7 +131,7 @@ class Columns:
         return list({id(recording): recording for recording in self.recordings.values()}.values())
 
 
-def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available) -> Columns:
+def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = available) -> Columns:
     """The columns in which these runners run these targets; ``find`` gives a runner that can work.
 
     A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
@@ -165,7 +165,7 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
     recordings = {}
     for spec, each in runners.items():
         own = [name for name in asked if name in each.targets()] or default_targets(each)
-        for column in columns_of(each, own, spec):
+        for column in runner_columns(each, own, spec):
             for other in found:
                 if (other.runner, other.target) == (column.runner, column.target):
                     raise UsageError(
@@ -181,7 +181,7 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
 
 
 def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find: Find = available) -> tuple[str, ...]:
-    """The runners of a run of these kernels for these targets that names none; ``find`` as in ``columns``.
+    """The runners of a run of these kernels for these targets that names none; ``find`` as in ``select_columns``.
 
     Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc. Targets that all are
     CUDA's need nothing else.
@@ -194,14 +194,14 @@ def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find:
 
 
 def both_sides(find: Find = available) -> tuple[str, ...]:
-    """The runners of both sides on the CPU; of AMD's alone where there is no nvcc. ``find`` as in ``columns``."""
+    """Return the CPU runners of both vendors, or only of AMD if nvcc is missing. ``find`` as in ``select_columns``."""
     with suppress(NotAvailable):
         find(CUDA_SIDE)
         return DEFAULT_RUNNER, CUDA_SIDE
     return (DEFAULT_RUNNER,)
 
 
-def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
+def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
     """The targets that are wanted of one runner; its usual ones if none is.
 
     Raises:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from parity.application.run import Prepared, Run
 from parity.engine import Column, Plan, Progress, quiet
-from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Ceilings, Measurement, bench
+from parity.engine.bench_baseline import parse_baseline
 from parity.errors import NotAvailable, UsageError
 from parity.report import bench_frame
 from parity.report.bench import BenchResults

@@ -16,19 +16,19 @@ from parity.application.stored_results import RECORD, CaseQueries
 from parity.engine import (
     CaseRecord,
     Column,
-    Known,
+    KnownIssues,
     Provenance,
     RecordWriter,
     Shard,
-    differing,
-    known_issues,
+    describe_differences,
+    load_known_issues,
     read_record,
 )
-from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import parse_baseline
 from parity.errors import UsageError
 from parity.op import Entry
-from parity.platform.files import content_of, writing
+from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
@@ -42,7 +42,7 @@ from parity.runners.recording_file import (
 )
 from parity.suite.loading import Suite
 
-__all__ = ["PART", "Merged", "costs_of", "merge", "merge_recordings", "write_part"]
+__all__ = ["PART", "Merged", "measured_costs", "merge", "merge_recordings", "write_shard_file"]
 
 PART = "shard.json"
 """The file of a shard's results that has what its record has not."""
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ShardFile:
     """The file that a shard leaves beside its record.
 
     ``record`` is the SHA-256 of that. ``columns`` are those of the matrix, ``without`` the records of kernels that have
@@ -84,7 +84,7 @@ class _Shard:
 
     environment: Environment
     records: tuple[CaseRecord, ...]
-    part: _Part
+    part: _ShardFile
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ class Merged(CaseQueries):
     _seconds: float = 0.0
 
     @functools.cached_property
-    def known(self) -> Known:
+    def known(self) -> KnownIssues:
         """The failures to expect."""
-        return known_issues(self.suite, self.columns)
+        return load_known_issues(self.suite, self.columns)
 
     @functools.cached_property
     def matrix(self) -> Matrix:
@@ -130,19 +130,19 @@ class Merged(CaseQueries):
                 writer.add(record)
 
 
-def write_part(folder: Path, results: Results, reproduction: Reproduction) -> None:
+def write_shard_file(folder: Path, results: Results, reproduction: Reproduction) -> None:
     """Write what ``merge`` needs of a shard beside its record; of a run that is no shard, remove it.
 
     Raises:
         UsageError, SystemLacks: it cannot be written.
     """
     path = folder / PART
-    with writing(path, "choose another folder with --output"):
+    with naming_write_errors(path, "choose another folder with --output"):
         if results.run.share is None:
             path.unlink(missing_ok=True)
             return
         run = results.run
-        part = _Part(
+        part = _ShardFile(
             hashlib.sha256((folder / RECORD).read_bytes()).hexdigest(),
             run.columns.every,
             tuple(results.without_cases),
@@ -232,8 +232,8 @@ def _read(folder: Path) -> _Shard:
     shard = environment["part"]["shard"]
     if not record.complete:
         raise UsageError(f"{folder}: shard {shard} did not come to its end; run it again")
-    part = read_json(content_of(folder / PART), _Part, str(folder / PART))
-    if part.record != hashlib.sha256(content_of(folder / RECORD)).hexdigest():
+    part = read_json(read_content(folder / PART), _ShardFile, str(folder / PART))
+    if part.record != hashlib.sha256(read_content(folder / RECORD)).hexdigest():
         raise UsageError(f"{folder / PART} is not of the same run as {RECORD} beside it; run shard {shard} again")
     return _Shard(environment, record.records, part)
 
@@ -276,7 +276,7 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
         UsageError: they are not.
     """
     for place, each in zip(places, settings, strict=True):
-        if told := differing(settings[0], each, f"in {places[0]}", f"in {place}"):
+        if told := describe_differences(settings[0], each, f"in {places[0]}", f"in {place}"):
             raise UsageError(f"{places[0]} and {place} are no shards of one run: they differ in {told}")
 
 
@@ -303,13 +303,13 @@ def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {name: "; ".join(texts) for name, texts in found.items()}
 
 
-def costs_of(path: Path) -> dict[str, float]:
+def measured_costs(path: Path) -> dict[str, float]:
     """The costs of kernel entries, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
 
     Raises:
         UsageError: the file is none.
     """
-    found = read_json(content_of(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
+    found = read_json(read_content(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
     return {
         f"{kernel.op}[{','.join(kernel.dtypes)}]": float(sum(c.instructions + PER_CASE * c.run for c in kernel.cells))
         for kernel in found.kernels

@@ -12,21 +12,21 @@ from parity.application.run import Prepared, Run
 from parity.engine import Journal, Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.mutation import (
+    CampaignSettings,
     MutantResult,
+    MutatedKernel,
     Recall,
-    Settings,
-    Subject,
     UnmutatedResult,
-    committed,
+    compute_recall,
+    find_recall_file,
     mutate,
     read_recall,
-    recall_of,
 )
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.version import PACKAGE
 
-__all__ = ["JOURNAL", "Planted", "plant", "stored_recall"]
+__all__ = ["JOURNAL", "Planted", "plant_faults", "stored_recall"]
 
 JOURNAL = "mutants.jsonl"
 """The file of an output folder that has a line for each fault."""
@@ -47,9 +47,9 @@ class Planted:
     stopped: KeyboardInterrupt | NotAvailable | None = field(default=None)
 
 
-def plant(
+def plant_faults(
     prepared: Prepared,
-    settings: Settings,
+    settings: CampaignSettings,
     folder: Path,
     *,
     progress: Progress = quiet,
@@ -67,12 +67,12 @@ def plant(
     stopped: KeyboardInterrupt | NotAvailable | None = None
     tried: list[MutantResult] = []
 
-    def problem(subject: Subject, error: Exception) -> None:
+    def problem(subject: MutatedKernel, error: Exception) -> None:
         problems.setdefault(f"{subject.op} on {subject.column.target}: {error}")
 
     budgets: dict[tuple[str, str], float] = {}
 
-    def measured(subject: Subject, usual: UnmutatedResult) -> None:
+    def measured(subject: MutatedKernel, usual: UnmutatedResult) -> None:
         entry = run.suite.entry(subject)
         for kernel in entry.kernels:
             budgets[kernel, subject.column.target] = round(usual.budget, 6)
@@ -111,7 +111,7 @@ def plant(
         except (KeyboardInterrupt, NotAvailable) as error:
             stopped = error
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
-    recall = recall_of(
+    recall = compute_recall(
         tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=budgets
     )
     resumed = sum(one.mutant.key in known for one in tried)
@@ -120,14 +120,14 @@ def plant(
 
 def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
     """Return the recall stored in the project of a run, and a warning if the file is invalid."""
-    path = committed(run.suite.cases.absolute().parent)
+    path = find_recall_file(run.suite.cases.absolute().parent)
     try:
         return (read_recall(path), []) if path else (None, [])
     except UsageError as error:
         return None, [f"recall is not shown: {error}"]
 
 
-def _subjects(prepared: Prepared) -> Iterator[Subject]:
+def _subjects(prepared: Prepared) -> Iterator[MutatedKernel]:
     """The kernels with the columns on which faults are planted, and those by which they are judged."""
     run, plan = prepared.run, prepared.plan
     for task in plan.tasks:
@@ -137,10 +137,10 @@ def _subjects(prepared: Prepared) -> Iterator[Subject]:
             code = plan.code.get((entry.op.module, column))
             if code is not None and column.vendor == "amd" and column.built:
                 sourced = not code.made_by.startswith("code object")
-                yield Subject(task, entry.op.module, column, () if entry.op.reference else others, sourced)
+                yield MutatedKernel(task, entry.op.module, column, () if entry.op.reference else others, sourced)
 
 
 def _own_digest() -> str:
     """Of parity itself: what it draws and how it compares decides, too."""
     here = PACKAGE
-    return digest(*(path.read_bytes() for path in sorted(below(here, ".py", ".csv"))))
+    return digest(*(path.read_bytes() for path in sorted(find_below(here, ".py", ".csv"))))

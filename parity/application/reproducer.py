@@ -19,13 +19,13 @@ from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.build.modules import build_suite
-from parity.compare import bit_patterns, expected_of
-from parity.compare.interval import right_interval
+from parity.compare import bit_patterns, expected_from_cuda
+from parity.compare.interval import accepted_interval
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column
 from parity.engine.cuda_oracle import CudaOracle
-from parity.engine.cuda_oracle import Side as Executed
-from parity.engine.judging import Checked
+from parity.engine.cuda_oracle import ExecutableCode as Executed
+from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.errors import ParityError, Unreferenced, UsageError
 from parity.model.case import Case
@@ -33,7 +33,7 @@ from parity.model.code_object import mangled
 from parity.model.dtypes import Array, DType, of_array
 from parity.model.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
@@ -44,7 +44,7 @@ from parity.runners.cuda import SHARED_BYTES
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE
 
-__all__ = ["Reproducer", "reproducer"]
+__all__ = ["Reproducer", "make_reproducer"]
 
 TEMPLATES = Path(__file__).with_name("reproducer_files")
 
@@ -67,7 +67,7 @@ ANY_VALUE, OR_NAN, SIGN_OF_ZERO = 1, 2, 4
 
 
 @dataclass(frozen=True)
-class Side:
+class ReproducerSide:
     """One side as it is built. ``launch`` has the symbols of its code object."""
 
     name: str
@@ -94,7 +94,7 @@ class Reproducer:
         Raises:
             UsageError: it has something in it, or cannot be written.
         """
-        with writing(folder, "choose another folder with -o"):
+        with naming_write_errors(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():
@@ -103,7 +103,7 @@ class Reproducer:
                 path.write_bytes(content)
 
 
-def reproducer(
+def make_reproducer(
     suite: Suite, text: str, *, runners: Sequence[str] = (), targets: Sequence[str] = (), checked: bool = True
 ) -> Reproducer:
     """The reproducer of a case. It is executed once, on these runners and targets, to say what was seen where.
@@ -190,7 +190,7 @@ def reproducer(
 
 def _executed(
     suite: Suite, case: Case, call: Call, runners: Sequence[str], targets: Sequence[str], checked: bool
-) -> tuple[Worker, tuple[Column, ...], dict[Column, Checked]]:
+) -> tuple[Worker, tuple[Column, ...], dict[Column, CheckedCase]]:
     """The worker that executed the case, the columns that were asked for, and what each of them has to say."""
     run = Run.of(
         str(case),
@@ -207,8 +207,8 @@ def _executed(
 
 
 def _sides(
-    suite: Suite, entry: Entry, call: Call, columns: Sequence[Column], checks: Mapping[Column, Checked]
-) -> tuple[list[Side], list[str]]:
+    suite: Suite, entry: Entry, call: Call, columns: Sequence[Column], checks: Mapping[Column, CheckedCase]
+) -> tuple[list[ReproducerSide], list[str]]:
     """The sides that can be built, CUDA first, and why another cannot."""
     amd = [column for column in columns if column.vendor == "amd" and column.runner]
     failing = [column for column in amd if column in checks and checks[column].verdict.failed]
@@ -224,7 +224,7 @@ def _sides(
             if built.code_object is None:
                 raise built.error or UsageError("there is no code")
             found = hip_sources(suite, built) if name == "hip" else cuda_sources(suite, built, entry.kernels)
-            sides.append(Side(name, target, found, call.on(built.code_object).launch))
+            sides.append(ReproducerSide(name, target, found, call.on(built.code_object).launch))
         except ParityError as error:
             notes.append(f"There is no {name.upper()} side: {error}")
     if not sides:
@@ -249,7 +249,7 @@ def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:
 
 
 def _by_cuda(
-    entry: Entry, call: Call, worker: Worker, checks: Mapping[Column, Checked]
+    entry: Entry, call: Call, worker: Worker, checks: Mapping[Column, CheckedCase]
 ) -> tuple[Mapping[str, Expected], list[str]]:
     """The expectation by the values that CUDA's side computed, none if they are not known; and notes on its origin.
 
@@ -282,7 +282,7 @@ def _by_cuda(
             f"{note}, but for what roundings explain (docs/tolerance-model.md of parity, section 10)."
         ]
     except Unreferenced as error:
-        exact = {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
+        exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
         return exact, [f"{note}, bit by bit: {error}."]
 
 
@@ -310,7 +310,7 @@ def _results(
                 arrays["ranks"] = order.ranks
             for side in sides if interval else ():
                 vendor: Vendor = "cuda" if side == "cuda" else "amd"
-                arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), right_interval(each, vendor), strict=True))
+                arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), accepted_interval(each, vendor), strict=True))
             files |= {f"data/{name}.{what}.bin": array.tobytes() for what, array in arrays.items()}
         results.append(
             {
@@ -396,7 +396,7 @@ def _value(value: Pointer | Scalar | tuple[Scalar, ...], sizes: Mapping[str, int
     return f"0x{number:x}" if value.dtype.is_float or value.value < 0 else str(number)
 
 
-def _record(entry: Entry, case: Case, column: Column, each: Checked) -> CaseRecord:
+def _record(entry: Entry, case: Case, column: Column, each: CheckedCase) -> CaseRecord:
     return CaseRecord.of(
         entry, column, str(case), each.verdict, launch=each.launch, inputs=each.inputs, printed=each.printed
     )
@@ -437,7 +437,7 @@ def _rules(expected: Mapping[str, Expected]) -> Iterator[str]:
         yield f"`{name}`: {'; '.join(words)}."
 
 
-def _described(call: Call, sides: Sequence[Side]) -> Iterator[tuple[str, str]]:
+def _described(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[tuple[str, str]]:
     """The files of a reproducer, and what they hold."""
     for side in sides:
         yield (

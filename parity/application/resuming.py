@@ -7,17 +7,17 @@ from pathlib import Path
 
 from parity.application.run import Prepared
 from parity.application.stored_results import RECORD
-from parity.engine import CaseRecord, Task, differing, read_record
+from parity.engine import CaseRecord, Task, describe_differences, read_record
 from parity.errors import UsageError
 from parity.platform.serialization import plain
 
-__all__ = ["resumed"]
+__all__ = ["resumable_records"]
 
 ACCIDENTS = ("no memory", "out of memory", "system", "killed", "not run")
 """Why cases were not judged that may be judged the next time."""
 
 
-def resumed(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...]:
+def resumable_records(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...]:
     """The records in ``folder`` of the kernels that ``prepared`` need not execute again.
 
     A run writes its record kernel by kernel, so only the last one may lack cases.
@@ -28,7 +28,7 @@ def resumed(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...]:
     run, plan = prepared.run, prepared.plan
     record = read_record(folder / RECORD)
     there, here = ({**plain(head), "arguments": []} for head in (record.environment, prepared.head()))
-    if told := differing(there, here, f"in {folder}", "now"):
+    if told := describe_differences(there, here, f"in {folder}", "now"):
         raise UsageError(
             f"{folder} has a run that cannot be resumed here: it differs in {told}; resume it with the same options, "
             "sources and versions, or leave out --resume"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from parity.application.columns import Columns, columns, default_runners, targets_of
+from parity.application.columns import Columns, default_runners, runner_targets, select_columns
 from parity.application.stored_results import CaseQueries
 from parity.build.modules import build_suite
 from parity.build.result import Built
@@ -19,7 +19,7 @@ from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
     Column,
-    Known,
+    KnownIssues,
     Plan,
     Progress,
     Provenance,
@@ -27,22 +27,22 @@ from parity.engine import (
     Shard,
     Share,
     Task,
-    columns_of,
     environment,
-    known_issues,
+    load_known_issues,
+    make_tasks,
     quiet,
-    runnable,
-    tasks_of,
-    without_code,
+    records_without_code,
+    runnable_tasks,
+    runner_columns,
 )
-from parity.engine import run as stream
+from parity.engine import execute_plan as stream
 from parity.engine.bench import Measurement
 from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, refusal
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
 from parity.mutation import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.serialization import json_text
 from parity.report import PrintableMatrix, make_matrix, not_judged
 from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
@@ -119,7 +119,7 @@ class Run:
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
         chosen = runners or default_runners(suite.entries_in(selection), targets, find)
-        return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
+        return cls(suite, selection, select_columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod
     def on_one(
@@ -149,7 +149,7 @@ class Run:
         )
         if replayed_recording(found) is not None:
             raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
-        chosen = Columns(columns_of(found, targets_of(found, targets), runner or found.name), {}, ())
+        chosen = Columns(runner_columns(found, runner_targets(found, targets), runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)
 
     def shard(self, shard: Shard | None, costs: Mapping[str, float] | None = None) -> Run:
@@ -217,9 +217,9 @@ class Run:
         return self.suite.entries_in(self.selection)
 
     @functools.cached_property
-    def known(self) -> Known:
+    def known(self) -> KnownIssues:
         """The known issues of the suite on these columns."""
-        return known_issues(self.suite, self.columns.every)
+        return load_known_issues(self.suite, self.columns.every)
 
     @property
     def notes(self) -> Iterator[str]:
@@ -231,7 +231,7 @@ class Run:
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
         """One task per kernel, with the columns to run it on."""
-        return tasks_of(self.selection, self.columns.runnable) if self.picked is None else self.picked
+        return make_tasks(self.selection, self.columns.runnable) if self.picked is None else self.picked
 
     @property
     def modules(self) -> list[str]:
@@ -264,7 +264,7 @@ class Run:
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         plan = Plan.of(
             self.suite,
-            runnable(self.known.with_cases(tasks, self.suite), self.suite, code),
+            runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code),
             code,
             examples=self.examples,
             seed=self.seed,
@@ -292,7 +292,7 @@ class Run:
 
         ``errors`` maps (module, target) to the compiler's message.
         """
-        return list(map(self.known.mark, without_code(entries, columns, errors, self.suite.missing)))
+        return list(map(self.known.mark, records_without_code(entries, columns, errors, self.suite.missing)))
 
     def not_recorded(self, plan: Plan) -> list[CaseRecord]:
         """Return a record for every kernel for which a recording has no case of the plan."""
@@ -322,7 +322,7 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
-            "modules of the cases": digest(*(path.read_bytes() for path in below(run.suite.cases, ".py"))),
+            "modules of the cases": digest(*(path.read_bytes() for path in find_below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }
@@ -382,7 +382,7 @@ class Prepared:
         except OSError as error:
             if error.errno not in SYSTEM_ERRORS:
                 raise
-            stopped = ResourceExhausted(refusal(error))
+            stopped = ResourceExhausted(describe_os_error(error))
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
 

@@ -24,8 +24,7 @@ from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
 from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda
 from parity.porting.cuda_staging import compiled as staged_cuda
-from parity.porting.host_code import instantiations
-from parity.porting.host_syntax import Instantiation
+from parity.porting.kernel_templates import Instantiation, instantiations
 from parity.porting.sources import found_in, included
 from parity.suite.loading import Suite
 

@@ -1,8 +1,18 @@
 """Why a case fails or differs: its kernel built again with one knob of the compiler turned at a time."""
 
-from parity.bisect.changed_lines import Change, changes
-from parity.bisect.compiler_options import KNOBS
-from parity.bisect.rebuild import Turn
-from parity.bisect.search import BisectResult, Effect, State, state_of, turn_each
+from parity.bisect.changed_lines import LineChange, changed_lines
+from parity.bisect.compiler_options import COMPILER_OPTIONS
+from parity.bisect.rebuild import Rebuild
+from parity.bisect.search import BisectResult, CaseState, Effect, bisect_options, case_state
 
-__all__ = ["KNOBS", "BisectResult", "Change", "Effect", "State", "Turn", "changes", "state_of", "turn_each"]
+__all__ = [
+    "COMPILER_OPTIONS",
+    "BisectResult",
+    "CaseState",
+    "Effect",
+    "LineChange",
+    "Rebuild",
+    "bisect_options",
+    "case_state",
+    "changed_lines",
+]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import WAIT, class_of
-from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.amdgpu.listing import kernel_code
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
 from parity.model.code_object import CodeObject
 
-__all__ = ["Change", "changes", "texts_of"]
+__all__ = ["LineChange", "changed_lines", "instruction_texts"]
 
 SHOWN = 3
 """Kinds of instructions that are named of a line, before and after; of more only the number is."""
@@ -24,7 +25,7 @@ _MOVES = re.compile(r"(?:[sv]_(?:mov|cmov|movk|nop)|v_accvgpr|mov|cvta)(?=[_.\d]
 
 
 @dataclass(frozen=True)
-class Change:
+class LineChange:
     """A source line, ``file:line``, with the instructions that it lost and those that it got, by name and number."""
 
     place: str
@@ -43,7 +44,9 @@ class Change:
         return f"{lost} now {got}"
 
 
-def changes(before: CodeObject, after: CodeObject, kernels: Iterable[str], about: str = "") -> tuple[Change, ...]:
+def changed_lines(
+    before: CodeObject, after: CodeObject, kernels: Iterable[str], about: str = ""
+) -> tuple[LineChange, ...]:
     """The lines of which kernels, by name, have other instructions after than before.
 
     Moves, waits and the encodings of an instruction do not count, which follow from what registers are free; nor does
@@ -61,7 +64,7 @@ def changes(before: CodeObject, after: CodeObject, kernels: Iterable[str], about
             for each in (one - other, other - one)
         )
         if lost or got:
-            found.append(Change(place, lost, got))
+            found.append(LineChange(place, lost, got))
     named = set(re.findall(r"[^\s():,]+:\d+", about))
     return tuple(sorted(found, key=lambda each: (each.place not in named, -each.size, *_order(each.place))))
 
@@ -77,7 +80,7 @@ def _lines(code: CodeObject, kernels: Collection[str]) -> dict[str, Counter[str]
     return found
 
 
-def texts_of(code: CodeObject, kernels: Collection[str]) -> list[str]:
+def instruction_texts(code: CodeObject, kernels: Collection[str]) -> list[str]:
     """The instructions of kernels, without the places that they come from."""
     return [item.text for item in _instructions(code, kernels)]
 

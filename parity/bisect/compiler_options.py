@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from parity.compilers.targets import Target
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.platform.serialization import checked
 
-__all__ = ["KNOBS", "Knob", "knobs_for"]
+__all__ = ["COMPILER_OPTIONS", "CompilerOption", "available_options"]
 
 Variant = Literal["", "headers", "helpful"]
 
@@ -21,7 +21,7 @@ _BETWEEN = "\n"
 
 
 @dataclass(frozen=True)
-class Knob:
+class CompilerOption:
     """A way to compile: ``flags`` are added to the project's, and win.
 
     With ``where``, a regular expression for a flag, in which white space is between it and its value, the knob is there
@@ -63,16 +63,16 @@ class Knob:
         return re.compile(rf"(?:^|(?<={_BETWEEN}))(?:{self.where})(?=$|{_BETWEEN})")
 
 
-def _read(path: Path) -> Iterator[Knob]:
-    for row in rows_of(path):
+def _read(path: Path) -> Iterator[CompilerOption]:
+    for row in read_table(path):
         typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
-        yield checked(row | typed, Knob, path.name)
+        yield checked(row | typed, CompilerOption, path.name)
 
 
-KNOBS = tuple(_read(Path(__file__).with_name("compiler_options.csv")))
+COMPILER_OPTIONS = tuple(_read(Path(__file__).with_name("compiler_options.csv")))
 """All knobs, those that say most about a cause first."""
 
 
-def knobs_for(target: Target, flags: Sequence[str]) -> tuple[Knob, ...]:
+def available_options(target: Target, flags: Sequence[str]) -> tuple[CompilerOption, ...]:
     """The knobs that a target has and that the flags of a project leave to be turned."""
-    return tuple(knob for knob in KNOBS if knob.fits(target, flags))
+    return tuple(knob for knob in COMPILER_OPTIONS if knob.fits(target, flags))

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.bisect.changed_lines import Change, changes, texts_of
-from parity.bisect.compiler_options import Knob
+from parity.bisect.changed_lines import LineChange, changed_lines, instruction_texts
+from parity.bisect.compiler_options import CompilerOption
 from parity.build.incremental import Stage, recompiled, stage
 from parity.build.modules import build_suite, helpful_port
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.engine import CaseRecord, Column, Task, worker
 from parity.model.code_object import CodeObject, parse
-from parity.mutation.instruction_faults import meaning
+from parity.mutation.instruction_faults import program
 from parity.op import Entry
 
-__all__ = ["Subject", "Turn", "staged", "turn", "untouched"]
+__all__ = ["Rebuild", "RebuildTask", "rebuild_and_run", "run_as_built", "stage_kernels"]
 
 
 @dataclass(frozen=True)
-class Subject:
+class RebuildTask:
     """A case, ``task``, and the column of it whose code is built again.
 
     ``code`` is that code as it is built, ``flags`` are the project's for this side, and ``stage`` is AMD's module as it
@@ -42,18 +42,18 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Rebuild:
     """The outcome of a case with a knob turned on the side of a column; without a knob, as it is built.
 
     ``how`` says what was done. ``records`` are those of the case, none if ``error`` says why it was not built.
     ``same`` says that the code is the same as without; ``changes`` are the lines whose instructions are others.
     """
 
-    knob: Knob | None
+    knob: CompilerOption | None
     column: Column
     how: str
     records: tuple[CaseRecord, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[LineChange, ...] = ()
     same: bool = False
     error: str = ""
 
@@ -63,7 +63,7 @@ class Turn:
         return next(filter(self.column.ran, self.records), None)
 
 
-def staged(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject] | None:
+def stage_kernels(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject] | None:
     """AMD's module as it is compiled, in a folder of its own, and the kernels of a case alone; None without a source.
 
     Raises:
@@ -78,7 +78,7 @@ def staged(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject]
     return found, parse(recompiled(found, _symbols(code, entry.kernels)), entry.op.module)
 
 
-def untouched(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> tuple[CaseRecord, ...]:
+def run_as_built(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> tuple[CaseRecord, ...]:
     """The records of a case; some columns have other code than the plan says."""
     state = worker.current()
     entry = state.suite.entry(task)
@@ -87,22 +87,24 @@ def untouched(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> tup
     return tuple(replace(state, plan=plan).perform(task))
 
 
-def turn(subject: Subject, knob: Knob, how: str, flags: tuple[str, ...]) -> Turn:
+def rebuild_and_run(subject: RebuildTask, knob: CompilerOption, how: str, flags: tuple[str, ...]) -> Rebuild:
     """Build the kernels of a case with other flags, or as the knob's variant says, and run the case."""
     entry, column, before = subject.entry, subject.column, subject.code
     try:
         code, how = _built(subject, knob, how, flags)
     except CompileError as error:
-        return Turn(knob, column, how, error=error.first)
+        return Rebuild(knob, column, how, error=error.first)
     symbols = _symbols(before, entry.kernels)
     if code is None or _same(before, code, symbols):
-        return Turn(knob, column, how, same=True)
-    records = untouched(subject.task, [(column, code)])
+        return Rebuild(knob, column, how, same=True)
+    records = run_as_built(subject.task, [(column, code)])
     about = "\n".join((subject.detail, *(each.verdict.detail for each in records)))
-    return Turn(knob, column, how, records, changes(before, code, symbols, about))
+    return Rebuild(knob, column, how, records, changed_lines(before, code, symbols, about))
 
 
-def _built(subject: Subject, knob: Knob, how: str, flags: tuple[str, ...]) -> tuple[CodeObject | None, str]:
+def _built(
+    subject: RebuildTask, knob: CompilerOption, how: str, flags: tuple[str, ...]
+) -> tuple[CodeObject | None, str]:
     """The code with a knob turned, None if it is no other, and what was done."""
     suite, module, column = worker.current().suite, subject.entry.op.module, subject.column
     if knob.variant == "helpful":
@@ -129,5 +131,5 @@ def _same(before: CodeObject, after: CodeObject, symbols: Sequence[str]) -> bool
     if not all(symbol in after.kernels for symbol in symbols):
         return False
     if target(before.target).vendor == "amd":
-        return all(meaning(before.listing, each) == meaning(after.listing, each) for each in symbols)
-    return texts_of(before, symbols) == texts_of(after, symbols)
+        return all(program(before.listing, each) == program(after.listing, each) for each in symbols)
+    return instruction_texts(before, symbols) == instruction_texts(after, symbols)

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, select_columns
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildProgress, BuildSettings
-from parity.cli.terminal import building, errors, output, reporting
+from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
-from parity.errors import MissingTool, NotAvailable, UsageError, shown
+from parity.errors import MissingTool, NotAvailable, UsageError
 from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts
 from parity.inference.prober import Prober
@@ -34,8 +34,8 @@ from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
 from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
-from parity.model.code_object import CodeObject, name_of, spelled, unqualified
-from parity.platform.files import CUDA_SUFFIXES, below, text_of
+from parity.model.code_object import CodeObject, source_name, spelled, unqualified
+from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
 from parity.porting.sources import find_modules
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
@@ -75,12 +75,12 @@ def main(arguments: argparse.Namespace) -> int:
         return _complete(folder, config, arguments.ci)
     written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
+    has_own = kernels.is_dir() and any(find_below(kernels, *CUDA_SUFFIXES, ".hip"))
     if not has_own:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
-        before = text_of(config) if config.exists() else ""
+        before = read_text(config) if config.exists() else ""
         config.write_text(before + "\n" * bool(before) + table)
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
@@ -112,7 +112,7 @@ def _ci(folder: Path, name: str | None) -> list[Path]:
 def _ignore(folder: Path) -> list[Path]:
     """Add the missing entries to .gitignore."""
     path = folder / ".gitignore"
-    before = text_of(path) if path.exists() else ""
+    before = read_text(path) if path.exists() else ""
     if not (missing := [line for line in IGNORED if line not in before.splitlines()]):
         return []
     end = "\n" if before and not before.endswith("\n") else ""
@@ -138,7 +138,7 @@ def _complete(folder: Path, config: Path, ci: str | None) -> int:
 
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
-    return NEXT.format(do="look through" if declared else "complete an op in", cases=shown(cases), there=there)
+    return NEXT.format(do="look through" if declared else "complete an op in", cases=display_path(cases), there=there)
 
 
 @dataclass
@@ -188,7 +188,7 @@ def _write_cases(project: Project, *, quiet: bool = False) -> tuple[list[Path], 
     """
     modules = find_modules(project.kernels, ported=project.sides.ported)
     try:
-        with building(len(modules)) as done:
+        with build_progress(len(modules)) as done:
             built = build(
                 project.kernels, modules, [DEFAULT_TARGETS[0]],
                 settings=BuildSettings(project.sides), progress=BuildProgress(done),
@@ -219,7 +219,7 @@ def _reported(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
     """Yield the modules and display the progress. After an interruption, say how to continue."""
     i = 0
     try:
-        with reporting() as (report, note):
+        with run_progress() as (report, note):
             for i, one in enumerate(built):
                 report("guessing", i, len(built))
                 note(one.module)
@@ -236,14 +236,14 @@ def _failures(project: Project, written: Sequence[Path], shown: bool) -> dict[st
     """Execute the cases of a usual run on CUDA's side. Return why ops fail, by name."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
-        chosen = columns([CUDA_SIDE], [CUDA_TARGET])
+        chosen = select_columns([CUDA_SIDE], [CUDA_TARGET])
     except (UsageError, NotAvailable):  # the files declare no op, or nothing can execute CUDA's side
         return {}
     mine = {path.resolve() for path in written}
     ops = {name for name, path in suite.case_files.items() if path in mine}
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
     run = Run(replace(suite, known=None), Selection(entries), chosen, Settings())
-    with reporting(shown) as (report, _):
+    with run_progress(shown) as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 
@@ -261,7 +261,7 @@ def _build_cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Buil
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     settings = BuildSettings(project.sides)
-    with building(len(sources)) as done:
+    with build_progress(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildProgress(done))
     return {one.module: one for one in built}
 
@@ -310,7 +310,7 @@ def _probe(
     flow: Flow | None,
 ) -> InferredSpec | str:
     assert flow
-    return _prober().probe(cuda, symbol, args, flow, launches.get(unqualified(name_of(symbol)), ()))
+    return _prober().probe(cuda, symbol, args, flow, launches.get(unqualified(source_name(symbol)), ()))
 
 
 @functools.cache

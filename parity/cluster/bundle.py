@@ -19,11 +19,11 @@ from parity.engine import Column, Plan
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.serialization import packed, unpacked
 from parity.suite.corpus import SUFFIX
 
-__all__ = ["Bundle", "bundled", "digest_of", "kept", "plan_of"]
+__all__ = ["Manifest", "bundle_digest", "cached_bundle", "load_plan", "pack_plan"]
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = (*HEADERS, ".cu", ".cc", ".cpp", ".hip", ".hsaco", ".co", ".ptx", ".csv", ".json", ".toml")
@@ -35,7 +35,7 @@ CODE, BUNDLE, RECORDING = "code.pickle", "plan.pickle", "recording.zip"
 
 
 @dataclass(frozen=True)
-class Bundle:
+class Manifest:
     """A plan without what travels by itself: the digests of the suite, of code objects, of recordings by their spec.
 
     ``moved`` has, for each folder of the suite, where it is in the content.
@@ -54,7 +54,7 @@ class Bundle:
         return tuple(dict.fromkeys(each for each in (self.suite, *code, *recordings) if each))
 
 
-def bundled(plan: Plan) -> tuple[Bundle, str, dict[str, bytes]]:
+def pack_plan(plan: Plan) -> tuple[Manifest, str, dict[str, bytes]]:
     """A plan as it travels: the bundle, its digest, and all contents by their digest.
 
     Raises:
@@ -64,7 +64,7 @@ def bundled(plan: Plan) -> tuple[Bundle, str, dict[str, bytes]]:
 
     def add(files: Mapping[str, bytes]) -> str:
         data = zlib.compress(packed(dict(sorted(files.items()))), 1)
-        key = digest_of(data)
+        key = bundle_digest(data)
         contents[key] = data
         return key
 
@@ -82,16 +82,16 @@ def bundled(plan: Plan) -> tuple[Bundle, str, dict[str, bytes]]:
         recordings = {spec: add({RECORDING: path.read_bytes()}) for spec, path in files.items()}
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}, which workers need: {error.strerror}") from error
-    bundle = Bundle(replace(plan, tasks=(), code={}), suite, code, recordings, moved)
+    bundle = Manifest(replace(plan, tasks=(), code={}), suite, code, recordings, moved)
     return bundle, add({BUNDLE: pickle.dumps(bundle)}), contents
 
 
-def digest_of(data: bytes) -> str:
+def bundle_digest(data: bytes) -> str:
     """The name of a content."""
     return hashlib.sha256(data).hexdigest()
 
 
-def kept(digest: str, fetch: Callable[[str], bytes]) -> Path:
+def cached_bundle(digest: str, fetch: Callable[[str], bytes]) -> Path:
     """The folder with a content, which is fetched if it is not there.
 
     Raises:
@@ -100,7 +100,7 @@ def kept(digest: str, fetch: Callable[[str], bytes]) -> Path:
 
     def build(folder: Path) -> None:
         data = fetch(digest)
-        if (found := digest_of(data)) != digest:
+        if (found := bundle_digest(data)) != digest:
             raise NotAvailable(f"the content {digest} was asked for, and {found} arrived: it is not used")
         for name, content in unpacked(zlib.decompress(data), dict[str, bytes], f"the content {digest}").items():
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
@@ -112,10 +112,10 @@ def kept(digest: str, fetch: Callable[[str], bytes]) -> Path:
     return Cache(default_root()).get(digest, build)[0]
 
 
-def plan_of(bundle: str) -> Plan:
+def load_plan(bundle: str) -> Plan:
     """The plan of a bundle in the cache, as its suite is; code objects are read from there when they are used."""
     cache = Cache(default_root())
-    found: Bundle = pickle.loads((cache.folder(bundle) / BUNDLE).read_bytes())
+    found: Manifest = pickle.loads((cache.folder(bundle) / BUNDLE).read_bytes())
     suite = cache.folder(found.suite)
     plan, moved = found.plan, {before: suite / after for before, after in found.moved.items()}
     sides = plan.sides
@@ -171,7 +171,7 @@ def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
     size = 0
     for folder, name in moved.items():
         suffixes = HEADERS if name.startswith("include/") else (*SOURCES, ".py", SUFFIX)
-        for path in below(folder, *suffixes):
+        for path in find_below(folder, *suffixes):
             inside = path.relative_to(folder)
             if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
                 continue

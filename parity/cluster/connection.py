@@ -20,22 +20,32 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from parity.cluster.messages import Offer, Offered, machine_name, offer, other_versions
+from parity.cluster.messages import RunnerOffer, WorkerOffer, local_offer, machine_name, version_differences
 from parity.cluster.pool import DaskPool
-from parity.cluster.remote import offered
+from parity.cluster.remote import collect_offer
 from parity.engine import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 from parity.platform.serialization import unpacked
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
 from parity.suite.loading import Suite
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["QUIET", "Cluster", "Site", "Start", "configure", "connected", "inside", "site", "trusted"]
+__all__ = [
+    "QUIET",
+    "Cluster",
+    "Site",
+    "WorkerSpec",
+    "configure",
+    "connected",
+    "local_cluster",
+    "parse_site",
+    "require_trusted",
+]
 
 T = TypeVar("T")
 
@@ -74,7 +84,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Start:
+class WorkerSpec:
     """A Dask worker to be: its name, how many calls it takes at a time, its resources, and variables for it."""
 
     name: str
@@ -87,7 +97,7 @@ class Start:
         return f"{self.name}: {has or 'nothing that executes'}"
 
 
-def site(text: str) -> Site:
+def parse_site(text: str) -> Site:
     """The place that ``--cluster`` names.
 
     Raises:
@@ -103,7 +113,7 @@ def site(text: str) -> Site:
     if not path.is_file():
         raise UsageError(f"--cluster {text}: neither the address of a scheduler nor a file; write {EXAMPLES}")
     try:
-        found = yaml.safe_load(text_of(path))
+        found = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is neither YAML nor JSON: {error}") from error
     table = found if isinstance(found, dict) else {}
@@ -116,7 +126,7 @@ def site(text: str) -> Site:
     return Site(address, settings=table if "scheduler-address" in table else {})
 
 
-def trusted(where: Site, insecure: bool) -> None:
+def require_trusted(where: Site, insecure: bool) -> None:
     """See that nobody else can send code to the workers, as far as the address says.
 
     Raises:
@@ -140,7 +150,7 @@ def _is_here(host: str) -> bool:
 
 
 @dataclass
-class _Elsewhere:
+class _RemoteRunner:
     """A runner of workers, as far as this machine has to know it."""
 
     name: str
@@ -176,7 +186,7 @@ class Cluster:
 
     def __init__(self, where: Site, start: Callable[[Site], AbstractAsyncContextManager[Client]]) -> None:
         self.where = where
-        self.offers: tuple[Offer, ...] = ()
+        self.offers: tuple[WorkerOffer, ...] = ()
         self.machines: Counter[str] = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="parity cluster", daemon=True)
@@ -188,11 +198,11 @@ class Cluster:
         Raises:
             NotAvailable: there is no scheduler or no worker; or the versions of a worker are others than those here.
         """
-        with held():
+        with delay_interrupts():
             self._thread.start()
         self.offers = self._call(self._open())
         for each in self.offers:
-            if other := other_versions(each.versions, f"at {each.machine}"):
+            if other := version_differences(each.versions, f"at {each.machine}"):
                 raise NotAvailable(f"{other}; versions decide cases and verdicts, and have to be the same everywhere")
 
     def close(self) -> None:
@@ -203,7 +213,7 @@ class Cluster:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(CLOSE)
 
-    async def _open(self) -> tuple[Offer, ...]:
+    async def _open(self) -> tuple[WorkerOffer, ...]:
         self._stack = AsyncExitStack()
         self._client = await self._stack.enter_async_context(self._start(self.where))
         try:
@@ -212,8 +222,8 @@ class Cluster:
             raise NotAvailable(
                 f"no worker is connected to {self.where.address}; start one with parity worker {self.where.address}"
             ) from error
-        found = await self._client.run(offered)
-        return tuple(unpacked(each, Offer, f"what {address} says of itself") for address, each in found.items())
+        found = await self._client.run(collect_offer)
+        return tuple(unpacked(each, WorkerOffer, f"what {address} says of itself") for address, each in found.items())
 
     def available(self, spec: str) -> Runner | OpRunner:
         """The runner of that name on the workers; one that replays is here.
@@ -227,9 +237,9 @@ class Cluster:
             return available(spec)
         if equals:
             raise NotAvailable(f"the runner {spec!r} is made with a word, which workers do not have; name it without")
-        found = [each for offer in self.offers for each in offer.runners if each.name == name]
+        found = [each for local_offer in self.offers for each in local_offer.runners if each.name == name]
         if not found:
-            there = dict.fromkeys(each.name for offer in self.offers for each in offer.runners)
+            there = dict.fromkeys(each.name for local_offer in self.offers for each in local_offer.runners)
             raise NotAvailable(
                 f"the runner {name!r} is on no worker; they have {' '.join(there)}{nearest(name, there)}"
             )
@@ -238,7 +248,7 @@ class Cluster:
     def describe(self, spec: str) -> dict[str, str]:
         """The facts that a runner of the workers states about its device."""
         found = self.available(spec)
-        return dict(found.device) if isinstance(found, _Elsewhere) else {}
+        return dict(found.device) if isinstance(found, _RemoteRunner) else {}
 
     @contextlib.contextmanager
     def pool(self, suite: Suite, plan: Plan, *, alone: bool = False) -> Iterator[DaskPool]:
@@ -256,7 +266,7 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
 
 
-def _joined(found: Sequence[Offered]) -> _Elsewhere:
+def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
     """One runner that several workers have."""
     first = found[0]
     facts = {key: ", ".join(dict.fromkeys(each.device.get(key, "") for each in found)) for key in first.device}
@@ -264,7 +274,7 @@ def _joined(found: Sequence[Offered]) -> _Elsewhere:
     def every(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one for each in lists for one in each))
 
-    return _Elsewhere(
+    return _RemoteRunner(
         first.name,
         first.evidence,
         first.vendor,
@@ -283,8 +293,8 @@ def connected(text: str, *, insecure: bool = False) -> Iterator[Cluster]:
         MissingTool: Dask is not installed.
         NotAvailable: it cannot be reached, or has no worker of these versions.
     """
-    where = site(text)
-    trusted(where, insecure)
+    where = parse_site(text)
+    require_trusted(where, insecure)
     need_dask()
     cluster = Cluster(where, _here if not where.address else _there)
     try:
@@ -334,7 +344,7 @@ def configure(where: Site) -> None:
 
 
 @contextlib.asynccontextmanager
-async def inside(workers: Sequence[Start]) -> AsyncIterator[Client]:
+async def local_cluster(workers: Sequence[WorkerSpec]) -> AsyncIterator[Client]:
     """A client of a scheduler and workers inside of this process: calls are executed in others anyway."""
     import dask
     from distributed import Client, Scheduler, Worker
@@ -359,4 +369,4 @@ async def inside(workers: Sequence[Start]) -> AsyncIterator[Client]:
 
 
 def _here(where: Site) -> AbstractAsyncContextManager[Client]:
-    return inside([Start(machine_name(), where.jobs, offer(where.jobs).resources)])
+    return local_cluster([WorkerSpec(machine_name(), where.jobs, local_offer(where.jobs).resources)])

@@ -17,7 +17,7 @@ from parity.cluster import launches
 from parity.cluster.launches import NEAREST
 from parity.cluster.outcome_codec import restore_unchanged
 from parity.engine import CaseRecord, Column, Plan, Task
-from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, fault_of
+from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, call_fault
 from parity.engine.execution import task_limit
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted, Unsupported
@@ -135,7 +135,7 @@ class _RemoteSession:
         try:
             found = found or self._call(function, code, launch, dict(buffers))
         except (WorkerCrashed, CallTimeout) as error:
-            return Outcome.untouched(buffers, fault_of(error, self._worker.plan.seconds))
+            return Outcome.untouched(buffers, call_fault(error, self._worker.plan.seconds))
         return restore_unchanged(found, buffers)
 
     def _call(self, function: Callable[..., T], code: CodeObject, *arguments: Any) -> T:

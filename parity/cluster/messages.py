@@ -33,13 +33,13 @@ from parity.runners import (
 
 __all__ = [
     "Answer",
-    "Offer",
-    "Offered",
     "Request",
+    "RunnerOffer",
+    "WorkerOffer",
+    "column_resource",
+    "local_offer",
     "machine_name",
-    "offer",
-    "other_versions",
-    "resource",
+    "version_differences",
     "versions",
 ]
 
@@ -97,7 +97,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Offered:
+class RunnerOffer:
     """A runner as a worker describes it; ``usual`` are the targets of a run that names none."""
 
     name: str
@@ -109,13 +109,13 @@ class Offered:
 
 
 @dataclass(frozen=True)
-class Offer:
+class WorkerOffer:
     """The equipment of a machine: versions, processors, runners, and for each resource the calls that may share it."""
 
     machine: str
     versions: dict[str, str]
     processors: int
-    runners: tuple[Offered, ...]
+    runners: tuple[RunnerOffer, ...]
     resources: dict[str, int]
 
 
@@ -125,7 +125,7 @@ def versions() -> dict[str, str]:
     return {"parity": __version__, "python": python, **package_versions()}
 
 
-def other_versions(theirs: Mapping[str, str], where: str) -> str:
+def version_differences(theirs: Mapping[str, str], where: str) -> str:
     """The versions here that differ from theirs, which are those of ``where``; empty if none does."""
     mine = versions()
     differ = [name for name, value in theirs.items() if mine.get(name, value) != value]
@@ -137,15 +137,15 @@ def machine_name() -> str:
     return socket.gethostname()
 
 
-def resource(column: Column) -> str:
+def column_resource(column: Column) -> str:
     """The resource that a call on a column needs: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
     return "" if not column.live else column.runner if column.emulated else f"{column.runner} {column.target}"
 
 
 @functools.cache
-def offer(slots: int) -> Offer:
+def local_offer(slots: int) -> WorkerOffer:
     """The equipment of this machine, as ``parity doctor`` finds it, for so many calls at a time."""
-    found: list[Offered] = []
+    found: list[RunnerOffer] = []
     resources: dict[str, int] = {}
     for name in runners():
         try:
@@ -158,6 +158,6 @@ def offer(slots: int) -> Offer:
             most = min(slots, each.max_workers(targets)) if isinstance(each, SupportsWorkerLimit) and targets else slots
         except ParityError:
             continue
-        found.append(Offered(name, each.evidence, each.vendor, targets, default_targets(each), device))
-        resources |= {resource(column): most for column in columns}
-    return Offer(machine_name(), versions(), processors(), tuple(found), resources)
+        found.append(RunnerOffer(name, each.evidence, each.vendor, targets, default_targets(each), device))
+        resources |= {column_resource(column): most for column in columns}
+    return WorkerOffer(machine_name(), versions(), processors(), tuple(found), resources)

@@ -15,10 +15,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from parity.cluster.bundle import bundled
+from parity.cluster.bundle import pack_plan
 from parity.cluster.coordinator import Coordinator
-from parity.cluster.messages import Answer, Request, resource, versions
-from parity.cluster.remote import answered, content, key_of, released
+from parity.cluster.messages import Answer, Request, column_resource, versions
+from parity.cluster.remote import bundle_key, handle_request, publish, release_run
 from parity.engine import Column, Plan, worker
 from parity.engine.calls import NoWorker, WorkerCrashed
 from parity.errors import NotAvailable
@@ -28,7 +28,7 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["DaskPool", "needed"]
+__all__ = ["DaskPool", "needed_resources"]
 
 T = TypeVar("T")
 
@@ -48,14 +48,14 @@ TRIES = 4
 """Workers that may lose a device under a call before nobody is asked any more."""
 
 
-def needed(columns: Sequence[Column]) -> tuple[str, ...]:
+def needed_resources(columns: Sequence[Column]) -> tuple[str, ...]:
     """The resources that a worker has to have for these columns."""
-    found = (resource(column) for column in columns)
+    found = (column_resource(column) for column in columns)
     return tuple(sorted(set(filter(None, found))))
 
 
 @dataclass(eq=False)
-class _Call:
+class _RemoteCall:
     future: Future[Any]
     function: Callable[..., Any]
     request: bytes
@@ -83,15 +83,15 @@ class DaskPool:
     shared: bool
     machines: Counter[str]
     alone: bool = False
-    remote: Callable[[bytes, str, str], Any] = answered
-    _queue: list[_Call] = field(default_factory=list)
-    _open: set[_Call] = field(default_factory=set)
+    remote: Callable[[bytes, str, str], Any] = handle_request
+    _queue: list[_RemoteCall] = field(default_factory=list)
+    _open: set[_RemoteCall] = field(default_factory=set)
     _problem: Exception | None = None
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
-    _sent: dict[str, _Call] = field(default_factory=dict)
+    _sent: dict[str, _RemoteCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._bundle, self._digest, self._contents = bundled(self.plan)
+        self._bundle, self._digest, self._contents = pack_plan(self.plan)
         self._versions = versions()
         self._name = uuid.uuid4().hex[:8]
         self._tasks: set[asyncio.Task[None]] = set()
@@ -101,8 +101,8 @@ class DaskPool:
 
     async def start(self) -> None:
         """Publish the contents."""
-        keys = {key_of(digest): data for digest, data in self._contents.items()}
-        self._published = self.client.map(content, list(keys.values()), key=list(keys), pure=False)
+        keys = {bundle_key(digest): data for digest, data in self._contents.items()}
+        self._published = self.client.map(publish, list(keys.values()), key=list(keys), pure=False)
         self._contents.clear()
         self._workers = await self._there()
         self.client.subscribe_topic(self.client.id, self._told)
@@ -119,14 +119,14 @@ class DaskPool:
             self._end(call, error=self._problem)
         for task in self._tasks:
             task.cancel()
-        await self.client.run(released, self._name, on_error="ignore")
+        await self.client.run(release_run, self._name, on_error="ignore")
         del self._published
 
     def schedule(
         self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
     ) -> Future[T]:
         """As ``Pool.schedule``."""
-        resources = needed(columns)
+        resources = needed_resources(columns)
         if self._problem:
             refused: Future[T] = Future()
             refused.set_exception(self._problem)
@@ -134,12 +134,12 @@ class DaskPool:
         if function is worker.perform:
             if len(resources) > 1 and not self._has(resources):
                 return self._coordinator.perform(arguments[0])  # type: ignore[return-value]
-            function = worker.carry_out  # type: ignore[assignment]
+            function = worker.perform_or_lose_device  # type: ignore[assignment]
         op = getattr(arguments[0], "op", None)
         contents = self._bundle.contents(self.suite.op(op).module if op else arguments[0], tuple(columns))
         data = pickle.dumps((function, tuple(arguments)))
         request = Request(self._versions, self._name, self._digest, contents, data, seconds, resources)
-        call = _Call(Future(), function, packed(request), resources)
+        call = _RemoteCall(Future(), function, packed(request), resources)
         call.future.set_running_or_notify_cancel()
         self.loop.call_soon_threadsafe(self._enqueue, call)
         return call.future
@@ -161,7 +161,7 @@ class DaskPool:
         found = (await self.client.scheduler.identity(n_workers=-1))["workers"].values()
         return [{**each["resources"], THREADS: each["nthreads"]} for each in found]
 
-    def _enqueue(self, call: _Call) -> None:
+    def _enqueue(self, call: _RemoteCall) -> None:
         if self._problem:
             call.future.set_exception(self._problem)
             return
@@ -175,7 +175,7 @@ class DaskPool:
         queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:]
         if self._queue:
             self.loop.call_soon(self._send)
-        groups: dict[tuple[tuple[str, ...], bool], list[_Call]] = {}
+        groups: dict[tuple[tuple[str, ...], bool], list[_RemoteCall]] = {}
         for call in queue:
             groups.setdefault((call.resources, call.tries > 0), []).append(call)
         for (resources, tried), calls in groups.items():
@@ -204,7 +204,7 @@ class DaskPool:
             case (str(ticket), bytes(data)) if ticket in self._sent:
                 self._take(self._sent[ticket], data)
 
-    async def _finish(self, call: _Call) -> None:
+    async def _finish(self, call: _RemoteCall) -> None:
         """Wait for one call, and tell how it ended."""
         from distributed import KilledWorker
 
@@ -222,7 +222,7 @@ class DaskPool:
                 call, error=NotAvailable(f"a worker cannot do what it was asked: {type(error).__name__}: {error}")
             )
 
-    def _take(self, call: _Call, data: bytes) -> None:
+    def _take(self, call: _RemoteCall, data: bytes) -> None:
         """Take the answer to a call; ask another worker, if that one was unable to."""
         try:
             answer = unpacked(data, Answer, "what a worker answers")
@@ -236,7 +236,7 @@ class DaskPool:
         except Exception as error:
             self._end(call, error=error)
 
-    def _end(self, call: _Call, value: Any = None, error: Exception | None = None) -> None:
+    def _end(self, call: _RemoteCall, value: Any = None, error: Exception | None = None) -> None:
         self._forget(call)
         if not call.future.done():
             if error:
@@ -244,7 +244,7 @@ class DaskPool:
             else:
                 call.future.set_result(value)
 
-    def _forget(self, call: _Call) -> None:
+    def _forget(self, call: _RemoteCall) -> None:
         self._open.discard(call)
         self._sent.pop(call.ticket, None)
         call.dask = None

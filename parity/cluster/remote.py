@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from parity.cluster.messages import Answer, Request, machine_name, offer
+from parity.cluster.messages import Answer, Request, local_offer, machine_name
 from parity.cluster.worker_node import WorkerNode
 from parity.errors import NotAvailable
 from parity.platform.serialization import packed, unpacked
@@ -18,7 +18,7 @@ from parity.platform.serialization import packed, unpacked
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["answered", "content", "delivered", "key_of", "offered", "released"]
+__all__ = ["bundle_key", "collect_offer", "deliver", "handle_request", "publish", "release_run"]
 
 FETCH = 120.0
 """Seconds for which a worker waits for a content."""
@@ -30,17 +30,17 @@ _hosts: WeakKeyDictionary[Any, WorkerNode] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def key_of(digest: str) -> str:
+def bundle_key(digest: str) -> str:
     """The name of a content among the tasks of Dask."""
     return f"parity-content-{digest}"
 
 
-def content(data: bytes) -> bytes:
+def publish(data: bytes) -> bytes:
     """A content, as a task: the scheduler has it made again where it was lost with a worker."""
     return data
 
 
-def answered(request: bytes, ticket: str, client: str) -> bytes:
+def handle_request(request: bytes, ticket: str, client: str) -> bytes:
     """A call, in a thread of a worker: the answer to a request, both packed, for the client that asks."""
     from distributed import get_worker
 
@@ -51,17 +51,17 @@ def answered(request: bytes, ticket: str, client: str) -> bytes:
 
     asked = unpacked(request, Request, "what a client asks for")
     if lacking := [name for name in asked.resources if not found.state.total_resources.get(name)]:
-        return delivered(
+        return deliver(
             found, ticket, client, packed(Answer(_name(found), "unable", text=f"no {' and '.join(lacking)}"))
         )
     answer = _host(found).answer(asked, fetch, _aside)
     if answer.how == "unable":  # so that others get what needs the device
         lost = dict.fromkeys(asked.resources, 0.0)
         asyncio.run_coroutine_threadsafe(found.set_resources(**lost), found.loop.asyncio_loop)
-    return delivered(found, ticket, client, packed(answer))
+    return deliver(found, ticket, client, packed(answer))
 
 
-def delivered(found: Worker, ticket: str, client: str, answer: bytes) -> bytes:
+def deliver(found: Worker, ticket: str, client: str, answer: bytes) -> bytes:
     """Hand an answer to a client.
 
     A small one is an event, which goes along with what worker and scheduler say to each other anyway. A large one is
@@ -89,23 +89,23 @@ async def _fetched(found: Worker, digest: str) -> bytes:
     """A content, when one of the workers has it."""
     end = time.monotonic() + FETCH
     while True:
-        answer = await found.scheduler.gather(keys=[key_of(digest)])
+        answer = await found.scheduler.gather(keys=[bundle_key(digest)])
         if answer["status"] == "OK":
-            data: bytes = answer["data"][key_of(digest)]
+            data: bytes = answer["data"][bundle_key(digest)]
             return data
         if time.monotonic() > end:
             raise NotAvailable(f"the content {digest} did not arrive within {FETCH:g} s")
         await asyncio.sleep(0.05)
 
 
-async def offered(dask_worker: Worker) -> bytes:
+async def collect_offer(dask_worker: Worker) -> bytes:
     """The equipment of a worker, packed."""
     slots = dask_worker.state.nthreads
-    found = await asyncio.to_thread(offer, slots)
+    found = await asyncio.to_thread(local_offer, slots)
     return packed(found)
 
 
-async def released(run: str, dask_worker: Worker) -> None:
+async def release_run(run: str, dask_worker: Worker) -> None:
     """End the processes that a worker has for a run."""
     if found := _hosts.get(dask_worker):
         await asyncio.to_thread(found.release, run)

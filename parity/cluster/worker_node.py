@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parity.cluster.bundle import kept, plan_of
-from parity.cluster.messages import Answer, Request, machine_name, other_versions
+from parity.cluster.bundle import cached_bundle, load_plan
+from parity.cluster.messages import Answer, Request, machine_name, version_differences
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, WorkerCrashed
 from parity.engine.processes import Processes
@@ -33,7 +33,7 @@ ENDED = "the run was ended"
 
 
 @dataclass
-class _Ready:
+class _RunProcesses:
     """The processes for a run with their folder, how many calls they are at, and a future that is done at their end."""
 
     processes: Processes
@@ -58,7 +58,7 @@ class WorkerNode:
     name: str = ""
     fetched: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
-    _runs: dict[str, _Ready] = field(default_factory=dict)
+    _runs: dict[str, _RunProcesses] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _fetching: threading.Lock = field(default_factory=threading.Lock)
 
@@ -69,7 +69,7 @@ class WorkerNode:
         aside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Answer:
         """Do what is asked for; ``fetch`` gets the content of a digest, and is called ``aside``."""
-        if other := other_versions(request.versions, "at the client"):
+        if other := version_differences(request.versions, "at the client"):
             return self._says("refused", error="NotAvailable", text=f"{other}; versions decide cases and verdicts")
         try:
             lacking = [each for each in (request.plan, *request.contents) if each not in self.fetched]
@@ -112,10 +112,10 @@ class WorkerNode:
         with self._fetching:
             for digest in digests:
                 if digest not in self.fetched:
-                    kept(digest, fetch)
+                    cached_bundle(digest, fetch)
                     self.fetched.add(digest)
 
-    def _ready(self, request: Request) -> _Ready:
+    def _ready(self, request: Request) -> _RunProcesses:
         """The processes for the run of a request, which counts as one of their calls.
 
         Raises:
@@ -129,9 +129,9 @@ class WorkerNode:
                 for run in idle[: len(idle) - IDLE_RUNS + 1]:
                     self._runs.pop(run).stop()
                 scratch = tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True)
-                processes = Processes(self.slots, worker.start, [plan_of(request.plan), Path(scratch.name)])
+                processes = Processes(self.slots, worker.start, [load_plan(request.plan), Path(scratch.name)])
                 processes.start()
-                self._runs[request.run] = _Ready(processes, scratch)
+                self._runs[request.run] = _RunProcesses(processes, scratch)
             ready = self._runs[request.run]
             ready.calls += 1
             return ready

@@ -7,14 +7,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from parity.compare.comparison import right_elements
+from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
 from parity.model.divergences import in_order
 from parity.model.dtypes import Array, of_array
 from parity.reference.expected import Expected, Limits
 
-__all__ = ["Comparison", "Conclusion", "SideResult", "who_is_wrong"]
+__all__ = ["Comparison", "Conclusion", "SideResult", "arbitrate"]
 
 
 class Conclusion(StrEnum):
@@ -70,7 +70,7 @@ _VALUES = ("value", "nan", "infinity", "sign of zero")
 
 
 @np.errstate(all="ignore")
-def who_is_wrong(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
+def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
     """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
     if cuda.verdict.status is Status.TAKEN:
         return _beside(cuda, amd)
@@ -149,7 +149,7 @@ def _agree(cuda: SideResult, amd: SideResult, expected: Expected | None) -> bool
         return False
     if cuda.verdict.kind not in _VALUES or amd.verdict.kind not in _VALUES:
         return False
-    wrong = ~(right_elements(expected, cuda.output, "cuda") & right_elements(expected, amd.output, "amd"))
+    wrong = ~(accepted_elements(expected, cuda.output, "cuda") & accepted_elements(expected, amd.output, "amd"))
     apart, _ = _apart(cuda.output, amd.output, expected)
     if expected.bounds is None:
         return not (apart & wrong).any()

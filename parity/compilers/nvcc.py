@@ -28,7 +28,7 @@ from parity.compilers.include import CUDA_ALIAS, HEADERS
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
-from parity.model.code_object import CodeObject, name_of, unqualified
+from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
 
 __all__ = ["FLAGS", "CudaOutputs", "compile_module", "fingerprint", "headers_missed"]
@@ -86,7 +86,7 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
     except CompileError as error:
         if not (unresolved := _UNRESOLVED.findall(error.log)):
             raise
-        raise _undefined(map(name_of, unresolved), unit, target) from None
+        raise _undefined(map(source_name, unresolved), unit, target) from None
     return parse_ptx(ptx.read_text(), module, target, usage, binary=outputs.cubin)
 
 

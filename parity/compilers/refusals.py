@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from parity.model.code_object import name_of, unqualified
+from parity.model.code_object import source_name, unqualified
 
 __all__ = ["refused_calls"]
 
@@ -40,7 +40,7 @@ def refused_calls(text: str, foreign: frozenset[str] = frozenset()) -> tuple[str
         if not (places := [*_places(number, nodes)]):
             continue
         file, line, column = next((each for each in places if each[0].partition("/")[0] not in foreign), places[0])
-        called = unqualified(name_of(_plain(name.strip('"'))))
+        called = unqualified(source_name(_plain(name.strip('"'))))
         message = _plain(refused[name])
         found[f"{file}:{line}:{column}: error: call to '{called}' declared with 'error' attribute: {message}"] = None
     return tuple(found)

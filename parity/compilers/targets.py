@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.errors import UsageError, nearest
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "ResourceLimits", "Target", "read", "target"]
 
@@ -105,7 +105,7 @@ class Target:
 
 def read(path: Path) -> tuple[dict[str, Target], dict[str, ResourceLimits]]:
     """Return the AMD targets of a table, and the limits of all targets, by name. An empty cell is 0 or "no"."""
-    rows = rows_of(path)
+    rows = read_table(path)
     limits = {
         row["name"]: ResourceLimits(**{field.name: int(row[field.name] or 0) for field in fields(ResourceLimits)})
         for row in rows
@@ -133,7 +133,7 @@ TARGETS, LIMITS = read(TABLE)
 DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.default)
 """The targets of a run that names none. Every ROCm still in use supports the first."""
 
-CUDA_TARGET = next(row["name"] for row in rows_of(TABLE) if row["default"] and not row["isa"])
+CUDA_TARGET = next(row["name"] for row in read_table(TABLE) if row["default"] and not row["isa"])
 """The default CUDA target. It is the architecture of the H200, whose results the PTX emulator reproduces (docs/ptx.md).
 """
 

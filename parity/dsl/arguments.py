@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import Scalar
 
@@ -66,7 +66,7 @@ def parse_argument(text: str) -> ArgumentSpec:
     match = _WORD.fullmatch(text)
     if not match:
         raise UsageError(f"{text!r} is no argument; write name, name:i32 or name:i32=expression, without blanks")
-    count = natural(match["count"], f"the length of {match['name']}") if match["count"] else None
+    count = parse_natural(match["count"], f"the length of {match['name']}") if match["count"] else None
     return ArgumentSpec(
         match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count
     )

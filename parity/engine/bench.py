@@ -19,12 +19,12 @@ import numpy as np
 
 from parity.build.modules import build
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.case_records import Column, Task
 from parity.engine.execution import task_limit
-from parity.engine.judging import Subject, check, unjudged
+from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
 from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory
-from parity.engine.records import Column, Task
 from parity.engine.worker import Worker
 from parity.errors import NotAvailable, ResourceExhausted, Unreferenced
 from parity.model.case import Case
@@ -213,7 +213,9 @@ def _elsewhere(
         return pool.schedule(measure_task, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (WorkerCrashed, CallTimeout) as error:
         entry = suite.entry(task)
-        return KernelMeasurements(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
+        return KernelMeasurements(
+            None, [_blank(entry, column)("", entry.name, problem=call_fault(error, limit).message)]
+        )
     except NoWorker as reason:
         raise ResourceExhausted(str(reason)) from None
 
@@ -257,7 +259,7 @@ def _measurements(
     try:
         checks = [case for _, case in cases if op.work(case).most <= CHECKED_WORK]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
-            checked = check(op, case, Subject(session, column.vendor, code))
+            checked = run_and_judge(op, case, Implementation(session, column.vendor, code))
             verdict = checked.verdict
             if not verdict.passed and not checked.unreferenced:
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
@@ -276,7 +278,7 @@ def _measurements(
     except Unreferenced as error:
         yield blank("", text, problem=f"{NOT_JUDGED}: {error}")
     except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
-        if lacking := unjudged(error):
+        if lacking := not_judged_verdict(error):
             raise ResourceExhausted(lacking.detail) from error
         yield blank("", text, problem=f"{type(error).__name__}: {error}")
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from parity.engine.records import Column
+from parity.engine.case_records import Column
 from parity.model.launch import Fault
 
-__all__ = ["CallTimeout", "NoWorker", "Pool", "Progress", "WorkerCrashed", "ended", "fault_of", "quiet"]
+__all__ = ["CallTimeout", "NoWorker", "Pool", "Progress", "WorkerCrashed", "call_fault", "describe_exit", "quiet"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class WorkerCrashed(Exception):
         self.exitcode = exitcode
 
     def __str__(self) -> str:
-        return f"the process {ended(self.exitcode)}"
+        return f"the process {describe_exit(self.exitcode)}"
 
     @property
     def killed(self) -> bool:
@@ -71,7 +71,7 @@ class Pool(Protocol):
         """
 
 
-def fault_of(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
+def call_fault(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
     """The fault of what a call was to execute that ended its process; ``seconds`` was its limit."""
     if isinstance(error, CallTimeout):
         return Fault("timeout", f"no end within {seconds:g} s; its process was ended", True)
@@ -80,7 +80,7 @@ def fault_of(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
     return Fault("crash", str(error), True)
 
 
-def ended(exitcode: int | None) -> str:
+def describe_exit(exitcode: int | None) -> str:
     """The end of a process with this exit code, in words."""
     if exitcode is not None and exitcode < 0:
         with contextlib.suppress(ValueError):

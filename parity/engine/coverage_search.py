@@ -9,10 +9,10 @@ from random import Random
 from parity.cases.neighbours import draw_neighbour
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Progress, WorkerCrashed, quiet
+from parity.engine.case_records import Task
 from parity.engine.execution import prepare, task_limit
 from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
-from parity.engine.records import Task
 from parity.errors import ResourceExhausted
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants
@@ -23,7 +23,7 @@ from parity.op import Entry
 from parity.runners import Session, SupportsCoverage
 from parity.suite.loading import Suite
 
-__all__ = ["Found", "lead"]
+__all__ = ["FoundCase", "search_coverage"]
 
 RECENT = 12
 """The number of cases that others are changes of: those that reached something new last."""
@@ -33,7 +33,7 @@ ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCase:
     """A case that reaches what no other does of its kernel: its text, and the lines where that is."""
 
     op: str
@@ -47,7 +47,7 @@ class Found:
         return f"reaches {self.places[0]}" if self.places else "reaches more"
 
 
-def lead(
+def search_coverage(
     plan: Plan,
     suite: Suite,
     tries: int,
@@ -55,7 +55,7 @@ def lead(
     jobs: int | None = None,
     progress: Progress = quiet,
     pools: PoolFactory = worker_pool,
-) -> Iterator[Found]:
+) -> Iterator[FoundCase]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
 
     They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
@@ -73,7 +73,7 @@ def lead(
             pool.schedule(search_task, [task, tries], seconds=limit, columns=task.columns): number
             for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
         }
-        found: dict[int, list[Found]] = {}
+        found: dict[int, list[FoundCase]] = {}
         for done, future in enumerate(completed(futures), 1):
             try:
                 found[futures[future]] = future.result()
@@ -86,7 +86,7 @@ def lead(
         yield from found[number]
 
 
-def search_task(task: Task, tries: int) -> list[Found]:
+def search_task(task: Task, tries: int) -> list[FoundCase]:
     """The search in one kernel, by a worker."""
     here = worker.current()
     entry = here.suite.entry(task)
@@ -110,7 +110,7 @@ class _Search:
     corpus: list[Case] = field(default_factory=list)
     mask: int = 0
 
-    def run(self, cases: Sequence[Case], tries: int) -> list[Found]:
+    def run(self, cases: Sequence[Case], tries: int) -> list[FoundCase]:
         """The cases found beside those that there are."""
         reached = [each for each in map(self._tried, cases) if each]
         before, size = self.mask, reached[0].blocks + reached[0].directions if reached else 0
@@ -132,7 +132,7 @@ class _Search:
             return []
         places = point_places(self.code, symbols)
         return [
-            Found(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
+            FoundCase(case.op, case.dtypes, str(case), tuple(dict.fromkeys(places[i] for i in points if places[i])))
             for case, points in _needed(found, before).items()
         ]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parity.compare import Comparison, SideResult, Status, show, who_is_wrong
-from parity.engine.records import Against, Column
+from parity.compare import Comparison, SideResult, Status, arbitrate, format_value
+from parity.engine.case_records import Column, CrossVendorComparison
 from parity.reference.expected import Expected
 
-__all__ = ["compared"]
+__all__ = ["compare_vendors"]
 
 
-def compared(
+def compare_vendors(
     witnesses: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None
-) -> dict[Column, Against]:
+) -> dict[Column, CrossVendorComparison]:
     """The comparison of every AMD column with CUDA's, and, if CUDA's fails, that of CUDA's with AMD's.
 
     Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
@@ -37,16 +37,16 @@ def compared(
     for mine, other in pairs.items():
         amd = mine if mine.side == "amd" else other
         outputs = judged[cuda].output is not None and judged[amd].output is not None
-        comparison = who_is_wrong(judged[cuda], judged[amd], expected() if expected and outputs else None)
+        comparison = arbitrate(judged[cuda], judged[amd], expected() if expected and outputs else None)
         if comparison:
             found[mine] = _against(judged[mine], other, judged[other], comparison)
     return found
 
 
-def _against(mine: SideResult, column: Column, other: SideResult, comparison: Comparison) -> Against:
+def _against(mine: SideResult, column: Column, other: SideResult, comparison: Comparison) -> CrossVendorComparison:
     first, output = mine.verdict.first, other.output
     value = ""
     if first is not None and output is not None and len(first.coordinates) == output.ndim:
-        value = show(output[first.coordinates])
+        value = format_value(output[first.coordinates])
     budget = math.inf if other.verdict.failed else other.verdict.budget
-    return Against(**vars(comparison), column=column.known_as, value=value, budget=budget)
+    return CrossVendorComparison(**vars(comparison), column=column.known_as, value=value, budget=budget)

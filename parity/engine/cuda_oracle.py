@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from parity.compare import Moved, expected_of, same
+from parity.compare import RoundingRuns, expected_from_cuda, same_values
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
@@ -17,14 +17,14 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, SupportsShadows, shadow_session
 
-__all__ = ["CudaOracle", "Side", "ptx_of"]
+__all__ = ["CudaOracle", "ExecutableCode", "kernel_ptx"]
 
 
 UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
 
 
 @dataclass(frozen=True)
-class Side:
+class ExecutableCode:
     """Code that can be executed on this machine, and the session that does so."""
 
     session: Session
@@ -45,8 +45,8 @@ class CudaOracle:
 
     call: Call
     outputs: Mapping[str, Array]
-    mine: Side
-    theirs: Side | None = None
+    mine: ExecutableCode
+    theirs: ExecutableCode | None = None
 
     def expected(self, got: Mapping[str, Array]) -> Mapping[str, Expected]:
         """The expected values of each output. Nothing is executed where ``got`` has the bits of CUDA's.
@@ -54,8 +54,8 @@ class CudaOracle:
         Raises:
             Unreferenced: the code cannot be executed with other roundings.
         """
-        if all(same(self.outputs[name], got[name]) for name in self.outputs):
-            return {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
+        if all(same_values(self.outputs[name], got[name]) for name in self.outputs):
+            return {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
         return self._expected
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class CudaOracle:
         arithmetic = max(each for each, _ in ran)
         moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
         return {
-            name: expected_of(value, arithmetic, [outputs[name] for outputs in moved], self._flushed)
+            name: expected_from_cuda(value, arithmetic, [outputs[name] for outputs in moved], self._flushed)
             for name, value in self.outputs.items()
         }
 
@@ -78,7 +78,7 @@ class CudaOracle:
         for each thread, what CUDA's sums of f32 in global memory add, what was there, and the sum (D15).
         """
         flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
-        if self.theirs and _SUMS.search(ptx_of(self.call, self.theirs.code)):
+        if self.theirs and _SUMS.search(kernel_ptx(self.call, self.theirs.code)):
             launches = self.call.on(self.theirs.code).launch.sequence
             flushed += 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
         return flushed
@@ -90,7 +90,7 @@ LEAST_NORMAL = 2.0**-126
 """The least normal number of f32."""
 
 
-def ptx_of(call: Call, code: CodeObject) -> str:
+def kernel_ptx(call: Call, code: CodeObject) -> str:
     """The PTX of the kernels of a case, and of the functions that they call; empty where the code has none."""
     from parity.emulator.ptx.parse import function_texts, kernel_functions
 
@@ -99,7 +99,7 @@ def ptx_of(call: Call, code: CodeObject) -> str:
     return "\n".join(each.text for several in of_kernels for each in several)
 
 
-def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:
+def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
     """The floating-point operations of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:
@@ -109,14 +109,14 @@ def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, 
     def view(name: str, outcome: Outcome) -> Array:
         return call.outputs[name].view(outcome.buffers[name])
 
-    def shadows() -> Mapping[str, Moved]:
+    def shadows() -> Mapping[str, RoundingRuns]:
         ran = session.shadows(side.code, launch, call.buffers)
         for each in (ran.nearest, *ran.moved, *ran.narrowed, *ran.unflushed):
             if each.fault:
                 raise Unreferenced(UNKNOWN.format(f"executed with other roundings it ends: {each.fault.message}"))
         runs = ran.moved, ran.narrowed, ran.unflushed
         return {
-            name: Moved(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
+            name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
             for name in call.outputs
         }
 

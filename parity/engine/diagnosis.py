@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from parity.build.modules import HelpfulPort
 from parity.compare import Status
-from parity.engine.f8_formats import taken_for_fnuz
-from parity.engine.judging import Checked, Subject, check
-from parity.engine.records import Column
+from parity.engine.case_records import Column
+from parity.engine.f8_formats import fnuz_mixups
+from parity.engine.judging import CheckedCase, Implementation, run_and_judge
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.op import Op
 from parity.runners import OpSession, Session, SupportsExplanation
 
-__all__ = ["diagnose", "passing_widths"]
+__all__ = ["diagnose", "passing_wavefront_widths"]
 
 
 _ASSEMBLY = "#ASMSTART"
@@ -24,14 +24,14 @@ _ASSEMBLY = "#ASMSTART"
 
 def diagnose(
     op: Op,
-    failing: Checked,
+    failing: CheckedCase,
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | OpSession],
     helpful: Callable[[Column], HelpfulPort | None] = lambda column: None,
-    by: Subject | None = None,
-) -> Checked:
-    """The failure with what else is known about it in its detail; ``by`` as in ``Subject``.
+    by: Implementation | None = None,
+) -> CheckedCase:
+    """The failure with what else is known about it in its detail; ``by`` as in ``Implementation``.
 
     ``code`` maps every column that can run further launches to the kernel's module. If one format of 8-bit floats was
     taken for another, that is the cause. Else what the session itself can tell (``explain``) comes first, then whether
@@ -43,21 +43,26 @@ def diagnose(
         return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
-        mixed_up = list(taken_for_fnuz(op.call(failing.case), failing, column.vendor, by))
+        mixed_up = list(fnuz_mixups(op.call(failing.case), failing, column.vendor, by))
         notes += mixed_up or _launches(op, failing, column, code, session, by)
     port = helpful(column)
-    if port and check(op, failing.case, Subject(session(column), column.vendor, port.code, by)).verdict.passed:
+    if (
+        port
+        and run_and_judge(
+            op, failing.case, Implementation(session(column), column.vendor, port.code, by)
+        ).verdict.passed
+    ):
         notes.append(f"the port passes {port.how}")
     return replace(failing, verdict=failing.verdict.noted(*notes))
 
 
 def _launches(
     op: Op,
-    failing: Checked,
+    failing: CheckedCase,
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | OpSession],
-    by: Subject | None,
+    by: Implementation | None,
 ) -> list[str]:
     """The notes of the session on a failure, and those of further launches."""
     call = op.call(failing.case).on(code[column])
@@ -66,14 +71,14 @@ def _launches(
     notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, SupportsExplanation) else []
 
     def passes(case: Case, where: Column) -> bool:
-        return check(op, case, Subject(session(where), where.vendor, code[where], by)).verdict.passed
+        return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], by)).verdict.passed
 
     notes += _blocks(op, failing.case, lambda case: passes(case, column))
-    notes += passing_widths(kernel, column, code, lambda other: passes(failing.case, other))
+    notes += passing_wavefront_widths(kernel, column, code, lambda other: passes(failing.case, other))
     return notes
 
 
-def passing_widths(
+def passing_wavefront_widths(
     kernel: str, column: Column, code: Mapping[Column, CodeObject], passes: Callable[[Column], bool]
 ) -> Iterator[str]:
     """Where the case passes with a wavefront of another width.

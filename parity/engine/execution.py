@@ -9,21 +9,21 @@ from dataclasses import replace
 
 from parity.compare import SideResult, Status, Verdict
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
-from parity.engine.cross_vendor import compared
-from parity.engine.judging import verdict_of
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.case_records import CaseRecord, Column, Task
+from parity.engine.cross_vendor import compare_vendors
+from parity.engine.judging import fault_verdict
 from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
-from parity.engine.records import CaseRecord, Column, Task
 from parity.suite.loading import Suite
 
-__all__ = ["perform", "prepare", "run", "scheduled", "task_limit"]
+__all__ = ["collect_records", "execute_plan", "prepare", "schedule_task", "task_limit"]
 
 CASES_PER_LIMIT = 10
 BATCH = 8
 
 
-def run(
+def execute_plan(
     plan: Plan,
     suite: Suite,
     *,
@@ -42,14 +42,14 @@ def run(
         if pool.shared:
             prepare(plan, suite, pool, progress)
         progress("running", 0, len(plan.tasks))
-        open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
+        open_tasks = {schedule_task(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
-            yield from perform(plan, suite, pool, open_tasks[future], future)
+            yield from collect_records(plan, suite, pool, open_tasks[future], future)
             progress("running", finished, len(plan.tasks))
 
 
-def scheduled(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
-    """A task on its way through a pool of workers; ``perform`` gives its records."""
+def schedule_task(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
+    """A task on its way through a pool of workers; ``collect_records`` gives its records."""
     return _submitted(pool, task, task_limit(plan, task))
 
 
@@ -57,7 +57,9 @@ def _submitted(pool: Pool, task: Task, seconds: float) -> Future[list[CaseRecord
     return pool.schedule(worker.perform, [task], seconds=seconds, columns=task.columns)
 
 
-def perform(plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[list[CaseRecord]]) -> Iterator[CaseRecord]:
+def collect_records(
+    plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[list[CaseRecord]]
+) -> Iterator[CaseRecord]:
     """The records of a task that was scheduled; case by case, if it ended its process."""
     try:
         yield from future.result()
@@ -86,7 +88,7 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]
     futures = {
-        pool.schedule(worker.prepare, batch, seconds=CASES_PER_LIMIT * plan.seconds, columns=batch[1:2]): batch
+        pool.schedule(worker.prepare_kernels, batch, seconds=CASES_PER_LIMIT * plan.seconds, columns=batch[1:2]): batch
         for batch in batches
     }
     for done, _ in enumerate(completed(futures), 1):
@@ -98,8 +100,8 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
     entry = suite.entry(task)
     for case in plan.draw(suite, task):
-        left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
-        yield from (CaseRecord.of(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
+        left_out = [c for c in task.columns if task.cases is None and worker.hangs_repeatedly(done[c])]
+        yield from (CaseRecord.of(entry, column, case[1], worker.SKIPPED, case[0]) for column in left_out)
         columns = tuple(column for column in task.columns if column not in left_out)
         if not columns:
             continue
@@ -137,7 +139,9 @@ def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecor
         column: _on_one(plan, suite, pool, replace(task, columns=tuple(dict.fromkeys((column, *theirs)))))
         for column in task.columns
     }
-    against = compared({column: SideResult(record.verdict) for column, records in found.items() for record in records})
+    against = compare_vendors(
+        {column: SideResult(record.verdict) for column, records in found.items() for record in records}
+    )
     return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
@@ -150,7 +154,7 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     except NoWorker as reason:
         verdict = _absent(reason)
     except (WorkerCrashed, CallTimeout) as error:
-        verdict = verdict_of(fault_of(error, plan.seconds))
+        verdict = fault_verdict(call_fault(error, plan.seconds))
     ((title, text),) = plan.draw(suite, task)
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes).get(text, "")

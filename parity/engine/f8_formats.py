@@ -11,21 +11,21 @@ import ml_dtypes
 import numpy as np
 
 from parity.compare import compare
-from parity.engine.judging import Checked, Subject, judge
+from parity.engine.judging import CheckedCase, Implementation, judge
 from parity.errors import ParityError
 from parity.model.dtypes import DTYPES, of_array
 from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Vendor
 
-__all__ = ["taken_for_fnuz"]
+__all__ = ["fnuz_mixups"]
 
 Array = np.ndarray[Any, Any]
 
 F8 = DTYPES["f8_e4m3"]
 
 
-def taken_for_fnuz(call: Call, failing: Checked, vendor: Vendor, by: Subject | None = None) -> Iterator[str]:
+def fnuz_mixups(call: Call, failing: CheckedCase, vendor: Vendor, by: Implementation | None = None) -> Iterator[str]:
     """A sentence that names the tensors, if the results are right for FNUZ's f8 in them in place of OCP's.
 
     Nothing is said of results that were not compared, and where FNUZ gives tensors values that OCP's f8 does not have,
@@ -45,7 +45,9 @@ def taken_for_fnuz(call: Call, failing: Checked, vendor: Vendor, by: Subject | N
             return
 
 
-def _right(call: Call, failing: Checked, vendor: Vendor, by: Subject | None, chosen: tuple[str, ...]) -> bool:
+def _right(
+    call: Call, failing: CheckedCase, vendor: Vendor, by: Implementation | None, chosen: tuple[str, ...]
+) -> bool:
     def passes(name: str, wanted: Expected) -> bool:
         got = failing.outputs[name]
         got = _as_large(_read(got), wanted.value) if name in chosen else got
@@ -58,7 +60,9 @@ def _right(call: Call, failing: Checked, vendor: Vendor, by: Subject | None, cho
         return False
 
 
-def _expected(call: Call, failing: Checked, by: Subject | None, chosen: tuple[str, ...]) -> Mapping[str, Expected]:
+def _expected(
+    call: Call, failing: CheckedCase, by: Implementation | None, chosen: tuple[str, ...]
+) -> Mapping[str, Expected]:
     """The expectation of each output where the chosen inputs are FNUZ's; nothing if that is not known.
 
     Raises:

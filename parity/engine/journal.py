@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
-from parity.errors import UsageError, some_of
-from parity.platform.files import writing
+from parity.errors import UsageError, first_names
+from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, plain, read_json
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 
-__all__ = ["Journal", "differing"]
+__all__ = ["Journal", "describe_differences"]
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Journal(Generic[T]):
         self.other = ""
         self._advice = advice
         wanted = plain({"format": f"parity journal of {what}, version 2", **plan})
-        with writing(path, advice):
+        with naming_write_errors(path, advice):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
         try:
@@ -63,7 +63,7 @@ class Journal(Generic[T]):
         Raises:
             UsageError, SystemLacks: it cannot be written.
         """
-        with held():  # what is in the file is counted
+        with delay_interrupts():  # what is in the file is counted
             self._write(entry)
             self.entries.append(entry)
 
@@ -108,13 +108,13 @@ class Journal(Generic[T]):
             self._file.truncate(end)
             return
         if found:
-            self.other = differing(found, wanted)
+            self.other = describe_differences(found, wanted)
         self._file.truncate(0)
         self._write(wanted)
 
     def _write(self, value: object) -> None:
         text = json_text(value)
-        with writing(self.path, self._advice):
+        with naming_write_errors(self.path, self._advice):
             self._file.write(_checksum(text) + text[1:] + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -136,12 +136,14 @@ def _checksum(text: bytes) -> bytes:
     return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
 
 
-def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here") -> str:
+def describe_differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here"
+) -> str:
     """The first differences between two JSON objects, by path, with the values where they are short.
 
     ``where`` and ``now`` say in words to what the two belong.
     """
-    return some_of(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
+    return first_names(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 
 
 def _differences(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from parity.build.loaded_modules import MissingKernel
-from parity.compare import Status, Verdict, compare, show, unchanged
-from parity.engine.cuda_oracle import CudaOracle, Side, ptx_of
-from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal
+from parity.compare import Status, Verdict, check_unmodified, compare, format_value
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, kernel_ptx
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
@@ -22,7 +22,16 @@ from parity.op import Call, Op
 from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
-__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "on_output", "unjudged", "verdict_of"]
+__all__ = [
+    "NO_REFERENCE",
+    "CheckedCase",
+    "Implementation",
+    "fault_verdict",
+    "judge",
+    "not_judged_verdict",
+    "run_and_judge",
+    "verdict_on_output",
+]
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """From outputs to what is expected of each."""
@@ -49,7 +58,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedCase:
     """A verdict with what a person needs to understand it.
 
     ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
@@ -75,7 +84,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Implementation:
     """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold.
 
     ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference; ``name`` is what it is
@@ -85,22 +94,24 @@ class Subject:
     session: Session | OpSession
     vendor: Vendor
     code: CodeObject | None = None
-    by: Subject | None = None
+    by: Implementation | None = None
     name: str = ""
 
 
-def check(op: Op, case: Case, subject: Subject) -> Checked:
+def run_and_judge(op: Op, case: Case, subject: Implementation) -> CheckedCase:
     """Run a case and compare."""
     call = op.call(case)
     if call.references or subject.by is None:
         return judge(case, call, subject)
     taken = judge(case, call, subject.by)
     if not taken.unreferenced:
-        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
+        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
     return judge(case, call, subject, taken=taken)
 
 
-def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, taken: Checked | None = None) -> Checked:
+def judge(
+    case: Case, call: Call, subject: Implementation, *, first: bool = False, taken: CheckedCase | None = None
+) -> CheckedCase:
     """Run a case that was made concrete, and compare.
 
     Where a session draws the results of approximate instructions, the ``first`` case of a kernel has to pass with the
@@ -114,11 +125,11 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     launch = call.on(code).launch
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
-        return Checked(case, verdict, str(call.launch), {})
+        return CheckedCase(case, verdict, str(call.launch), {})
     judging = _Judging(
         call,
         vendor,
-        _expectation(call, Side(session, code), subject.by, taken),
+        _expectation(call, ExecutableCode(session, code), subject.by, taken),
         subject.by.name if subject.by and taken else "",
     )
     outcome = session.execute(code, launch, call.buffers)
@@ -133,8 +144,8 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     if verdict.first and verdict.failed and subject.by and subject.by.code:
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(ptx_of(call, subject.by.code))))
-    return Checked(
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_ptx(call, subject.by.code))))
+    return CheckedCase(
         case,
         verdict,
         "" if verdict.passed else str(call.launch),
@@ -148,13 +159,15 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     )
 
 
-def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:
+def _expectation(
+    call: Call, mine: ExecutableCode, by: Implementation | None, taken: CheckedCase | None
+) -> Expectation | None:
     """The expected outputs; None if nothing is known of them."""
     if call.references:
         return lambda got: call.references()  # type: ignore[misc]
     if taken is None or by is None:
         return None
-    theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, OpSession) else None
+    theirs = ExecutableCode(by.session, by.code) if by.code and not isinstance(by.session, OpSession) else None
     return CudaOracle(call, taken.outputs, mine, theirs).expected
 
 
@@ -163,12 +176,12 @@ def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
     return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
 
 
-def unjudged(error: Exception) -> Verdict | None:
+def not_judged_verdict(error: Exception) -> Verdict | None:
     """The verdict on a case that something else than the kernel kept from being judged; None for any other error."""
     if isinstance(error, MemoryError):
         return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
     if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
-        return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
+        return Verdict(Status.NOT_JUDGED, "system", detail=describe_os_error(error))
     if isinstance(error, ResourceExhausted):
         return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
     if isinstance(error, Unreferenced):
@@ -176,39 +189,39 @@ def unjudged(error: Exception) -> Verdict | None:
     return None
 
 
-def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Checked:
+def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> CheckedCase:
     """Let a library compute a case, and compare."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"
-        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
+        return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
     if len(call.outputs) > 1:
         reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
-        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
     before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
     expected = call.expected()
     try:
         with np.errstate(all="ignore"):
             output = np.asarray(library.compute(call.computation))
     except Unsupported as reason:
-        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+        return CheckedCase(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
     except MemoryError:
         raise
     except Exception as error:
         own = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this function
         detail = "".join(traceback.format_exception(type(error), error, own))
-        return Checked(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
+        return CheckedCase(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
     finally:
         changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
-    return Checked(
+    return CheckedCase(
         case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
     )
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
-    modified = unchanged(name, before, after)
+    modified = check_unmodified(name, before, after)
     return modified and replace(modified, detail=f"the memory of {name} was written to, and has to stay as it is")
 
 
@@ -226,10 +239,10 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
-    return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+    return {name: format_value(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
-def verdict_of(fault: Fault) -> Verdict:
+def fault_verdict(fault: Fault) -> Verdict:
     """The verdict on a launch with a fault."""
     usual = Status.CRASH if fault.lost else Status.FAIL
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
@@ -246,7 +259,7 @@ class _Judging:
 
     def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
         """The verdict on one outcome, and what its outputs were compared with, if they were."""
-        if wrong := verdict_of(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+        if wrong := fault_verdict(outcome.fault) if outcome.fault else _memory(self.call, outcome):
             return wrong, None
         if self.expectation is None:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
@@ -259,14 +272,14 @@ class _Judging:
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
     """A failure if the kernel changed what it has to leave as it is, else None."""
     for name, buffer in call.buffers.items():
-        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+        if not buffer.writable and (modified := check_unmodified(name, buffer.data, outcome.buffers[name])):
             return modified
     for name, layout in call.outputs.items():
         storage = outcome.buffers[name]
         if layout.span > layout.numel:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
-            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
+            if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are no element of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
@@ -294,7 +307,7 @@ def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
     return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
 
 
-def on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
+def verdict_on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """The verdict, without its first wrong element if that is in another output."""
     is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
     return verdict if is_here else replace(verdict, first=None)

@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from parity.compare import Verdict, general
-from parity.engine.records import COMPILE_ERROR, CaseRecord, Column, Task, beside
-from parity.errors import UsageError, nearest, shown
-from parity.platform.files import text_of
+from parity.compare import Verdict, general_class
+from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column, Task, add_cases
+from parity.errors import UsageError, display_path, nearest
+from parity.platform.files import read_text
 from parity.platform.serialization import SchemaError, checked
 from parity.runners import device_description, replayed_recording, runner
 from parity.suite.loading import Suite
@@ -47,7 +47,7 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
+__all__ = ["Issue", "KnownIssues", "ReviewedIssue", "load_known_issues"]
 
 SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
 """The key that a signature needs beside a class that alone would also hide different failures."""
@@ -103,7 +103,7 @@ class Issue:
     def difference(self, verdict: Verdict) -> str:
         """The difference of a failure from the known one; empty if it is that."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
-        other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
+        other = [kind for kind in kinds if not {kind, general_class(kind)} & set(self.failure)]
         if other:
             return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
         if "value" in kinds and verdict.ulps > self.ulps:
@@ -114,7 +114,7 @@ class Issue:
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewedIssue:
     """The state of an issue after a run: the number of cases that it explains, their columns, and a complaint."""
 
     issue: Issue
@@ -133,7 +133,7 @@ class Reviewed:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownIssues:
     """The known issues of a suite on the columns of a run; ``mistakes`` of their file, each with its location."""
 
     issues: tuple[Issue, ...] = ()
@@ -149,9 +149,9 @@ class Known:
     def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
         """The tasks, with the cases that issues name beside drawn ones."""
         texts = (text for issue in self.issues for text in sorted(issue.cases))
-        return beside(tasks, ((suite.parse(text), "", text) for text in texts))
+        return add_cases(tasks, ((suite.parse(text), "", text) for text in texts))
 
-    def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
+    def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[ReviewedIssue, ...]:
         """The state of every issue whose cases were run.
 
         ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
@@ -162,7 +162,7 @@ class Known:
         return tuple(each for each in reviewed if each.cases or each.complaint)
 
 
-def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
+def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> ReviewedIssue:
     mine = [record for record in covered if record.known == issue.location]
     others = [record for record in covered if record.failed]
     columns = tuple(dict.fromkeys(record.column for record in mine))
@@ -177,7 +177,7 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
     elif not mine and _all_ran(issue, covered, drawn):
         where = ", ".join(dict.fromkeys(record.column for record in covered))
         complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
-    return Reviewed(issue, len(mine), columns, complaint)
+    return ReviewedIssue(issue, len(mine), columns, complaint)
 
 
 def _count(records: Sequence[CaseRecord]) -> str:
@@ -190,27 +190,27 @@ def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str])
     return all(kernel in drawn for _, kernel in issue.kernels)
 
 
-def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> Known:
+def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> KnownIssues:
     """The known issues of a suite on these columns.
 
-    A mistake in the file costs its entry, or, if it is no TOML, all of them; it is told in ``Known.mistakes``.
+    A mistake in the file costs its entry, or, if it is no TOML, all of them; it is told in ``KnownIssues.mistakes``.
     """
     if suite.known is None:
-        return Known()
-    file = shown(suite.known)
+        return KnownIssues()
+    file = display_path(suite.known)
     try:
-        text = text_of(suite.known)
+        text = read_text(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
         told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
-        return Known(mistakes=(told,))
+        return KnownIssues(mistakes=(told,))
     except RecursionError:
-        return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
+        return KnownIssues(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
     except ValueError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         location = f"{file}, line {at[1]}, column {at[2]}" if at else file
         reason = str(error).partition(" (at ")[0]
-        return Known(mistakes=(f"{location}: {reason}; no issue is known in this run",))
+        return KnownIssues(mistakes=(f"{location}: {reason}; no issue is known in this run",))
     lines = text.splitlines()
     mistakes = [
         f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
@@ -230,7 +230,7 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         except _Mistake as mistake:
             line = _line_of(lines[:end], mistake.key, start)
             mistakes.append(f"{file}, line {line}: {mistake}; the entry is left out")
-    return Known(tuple(issues), tuple(mistakes))
+    return KnownIssues(tuple(issues), tuple(mistakes))
 
 
 class _Mistake(Exception):
@@ -249,8 +249,8 @@ def _issue(
             raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
     try:
         entry = checked(table, _Entry, location)
-    except SchemaError as misfit:
-        raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
+    except SchemaError as mismatch:
+        raise _Mistake(str(mismatch.where[0]) if mismatch.where else "", mismatch.problem) from mismatch
     failure = _several(entry.failure)
     for kind in failure:
         if (needed := SIGNATURE.get(kind)) and needed not in table:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
-from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, fault_of, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.case_records import Column, Task
 from parity.engine.execution import task_limit
 from parity.engine.journal import Journal
-from parity.engine.judging import unjudged
+from parity.engine.judging import not_judged_verdict
 from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
-from parity.engine.records import Column, Task
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Entry
@@ -116,7 +116,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
                 yield from pool.schedule(record_task, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
             except (WorkerCrashed, CallTimeout) as error:
-                fault = fault_of(error, plan.seconds)
+                fault = call_fault(error, plan.seconds)
                 if fault.kind == "killed":
                     raise ResourceExhausted(f"{fault.message}; use fewer of them: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
@@ -139,7 +139,7 @@ def record_task(task: Task) -> list[RecordedCase]:
             except ParityError:
                 raise
             except Exception as error:  # a defect of the runner costs this launch only
-                if lacking := unjudged(error):
+                if lacking := not_judged_verdict(error):
                     raise ResourceExhausted(lacking.detail) from error
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
             cases.append(_recorded(entry, column, title, text, call, outcome))

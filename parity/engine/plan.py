@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers.compile_options import Sides
-from parity.engine.known_issues import Known
-from parity.engine.records import Column, Task
+from parity.engine.case_records import Column, Task
+from parity.engine.known_issues import KnownIssues
 from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, device_description
@@ -18,7 +18,7 @@ from parity.suite.options import EXAMPLES
 from parity.suite.sample_cache import drawn_cases
 from parity.suite.selection import Selection
 
-__all__ = ["Plan", "columns_of", "runnable", "tasks_of"]
+__all__ = ["Plan", "make_tasks", "runnable_tasks", "runner_columns"]
 
 SECONDS = 60.0
 """Limit for a case that gives no answer."""
@@ -45,7 +45,7 @@ class Plan:
     checked: bool
     code: Mapping[tuple[str, Column], CodeObject]
     seconds: float = SECONDS
-    known: Known = field(default_factory=Known)
+    known: KnownIssues = field(default_factory=KnownIssues)
     sides: Sides = field(default_factory=Sides)
     launches: str = "any"
     specs: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Plan:
         seed: int = 0,
         checked: bool = True,
         seconds: float = SECONDS,
-        known: Known | None = None,
+        known: KnownIssues | None = None,
     ) -> Plan:
         """A run of tasks of a suite, of which a worker process has all that it needs to load it again."""
         return cls(
@@ -74,7 +74,7 @@ class Plan:
             checked,
             code,
             seconds,
-            known or Known(),
+            known or KnownIssues(),
             suite.sides,
             suite.launches,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
@@ -131,7 +131,7 @@ class Plan:
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 
 
-def columns_of(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
+def runner_columns(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
     """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
     device = device_description(runner).get("gpu", "")
     return tuple(
@@ -140,7 +140,7 @@ def columns_of(runner: Runner | OpRunner, targets: Iterable[str], spec: str = ""
     )
 
 
-def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...]:
+def make_tasks(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...]:
     """One task per kernel entry; explicit cases are grouped by entry."""
     everywhere = tuple(columns)
     found = [Task(e.op.name, e.dtypes, everywhere) for e in selection.entries]
@@ -151,7 +151,7 @@ def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...
     return tuple(found)
 
 
-def runnable(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
+def runnable_tasks(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
     """The tasks, each on the columns that have code for it, or need none; tasks without a column are left out."""
     found = (
         replace(task, columns=tuple(c for c in task.columns if c.ready(suite.op(task.op).module, code)))

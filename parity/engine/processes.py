@@ -26,11 +26,11 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
-from parity.engine.calls import CallTimeout, T, WorkerCrashed, ended
-from parity.engine.records import Column
+from parity.engine.calls import CallTimeout, T, WorkerCrashed, describe_exit
+from parity.engine.case_records import Column
 from parity.errors import NotAvailable
-from parity.platform.fork_server import Forked, forked
-from parity.platform.signals import INTERRUPTS, held
+from parity.platform.fork_server import ForkedProcess, fork_process
+from parity.platform.signals import INTERRUPTS, delay_interrupts
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import receive_in_thread
 
@@ -43,19 +43,19 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True)
-class _Call:
+class _PendingCall:
     future: Future[Any]
     message: bytes
     seconds: float
 
 
 @dataclass
-class _Process:
+class _WorkerProcess:
     """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
 
-    process: Forked
+    process: ForkedProcess
     connection: Connection
-    call: _Call | None = None
+    call: _PendingCall | None = None
     deadline: float = 0.0
     asked: bool = False
     ready: bool = False
@@ -71,7 +71,7 @@ class Processes:
     count: int
     initializer: Callable[..., None]
     arguments: Sequence[Any] = ()
-    _calls: deque[_Call] = field(default_factory=deque, init=False)
+    _calls: deque[_PendingCall] = field(default_factory=deque, init=False)
     _problem: Exception | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
 
@@ -84,7 +84,7 @@ class Processes:
     def start(self) -> None:
         """Start the processes. ``stop`` has to follow, even where this was interrupted."""
         atexit.register(self.stop)
-        with held():
+        with delay_interrupts():
             self._thread.start()
 
     shared: ClassVar[bool] = True
@@ -99,7 +99,7 @@ class Processes:
             if self._problem:
                 future.set_exception(self._problem)
                 return future
-            self._calls.append(_Call(future, message, seconds))
+            self._calls.append(_PendingCall(future, message, seconds))
         self._wake()
         return future
 
@@ -117,7 +117,7 @@ class Processes:
 
     def _serve(self) -> None:
         """The thread: start processes, hand out calls, collect what comes back."""
-        mine: list[_Process] = []
+        mine: list[_WorkerProcess] = []
         attempts = 0
         try:
             while not self._stopping and not self._problem:
@@ -137,7 +137,7 @@ class Processes:
             for each in mine:
                 _end(each)
 
-    def _fill(self, processes: list[_Process]) -> None:
+    def _fill(self, processes: list[_WorkerProcess]) -> None:
         """Start the processes that lack; do with fewer if the system has no more."""
         while len(processes) < self.count and not self._problem:
             try:
@@ -147,7 +147,7 @@ class Processes:
                 if not processes:
                     self._give_up(NotAvailable(f"worker processes cannot be started: {error.strerror}"))
 
-    def _hand_out(self, processes: Sequence[_Process]) -> None:
+    def _hand_out(self, processes: Sequence[_WorkerProcess]) -> None:
         for each in processes:
             with self._lock:
                 if not each.ready or each.call or not self._calls:
@@ -159,7 +159,7 @@ class Processes:
             with contextlib.suppress(OSError):  # it has died, which is found when it is waited for
                 each.connection.send_bytes(call.message)
 
-    def _answered(self, processes: Sequence[_Process]) -> Iterator[_Process]:
+    def _answered(self, processes: Sequence[_WorkerProcess]) -> Iterator[_WorkerProcess]:
         """The processes that have sent a message, have died, or are late."""
         busy = [each.deadline for each in processes if each.call]
         seconds = max(0.0, min(busy) - time.monotonic()) if busy else None
@@ -173,7 +173,7 @@ class Processes:
             if late or each.connection in found:
                 yield each
 
-    def _receive(self, each: _Process) -> bool:
+    def _receive(self, each: _WorkerProcess) -> bool:
         """Receive the message of a process; false if it has died."""
         try:
             said = each.connection.recv_bytes() if each.connection.poll() else None
@@ -211,26 +211,26 @@ class Processes:
                 call.future.set_exception(problem)
 
 
-def _started() -> _Process:
+def _started() -> _WorkerProcess:
     ours, theirs = Pipe()
     try:
-        process = forked(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
+        process = fork_process(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
     except BaseException:
         ours.close()
         raise
     finally:
         theirs.close()
-    return _Process(process, ours)
+    return _WorkerProcess(process, ours)
 
 
-def _none_begins(last: _Process) -> NotAvailable:
+def _none_begins(last: _WorkerProcess) -> NotAvailable:
     return NotAvailable(
         f"{ATTEMPTS} worker processes died one after the other before they could begin (the last one "
-        f"{ended(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
+        f"{describe_exit(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
     )
 
 
-def _end(each: _Process, *, at_once: bool = True) -> None:
+def _end(each: _WorkerProcess, *, at_once: bool = True) -> None:
     """End a process; one that ends by itself is given the time to say with which exit code."""
     each.connection.close()
     if not at_once:

@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import BinaryIO
 
 from parity.compare import Status, Verdict
+from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.plan import Plan
-from parity.engine.records import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.shards import Share
 from parity.errors import UsageError
 from parity.op import Entry
-from parity.platform.files import below, content_of, writing
+from parity.platform.files import find_below, naming_write_errors, read_content
 from parity.platform.serialization import Malformed, json_text, read_json
 from parity.platform.version import __version__
 from parity.runners import device_description, runner
@@ -34,7 +34,7 @@ __all__ = [
     "package_versions",
     "parse_record",
     "read_record",
-    "without_code",
+    "records_without_code",
 ]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
@@ -50,14 +50,14 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Start:
+class RecordHead:
     """The first line of a record."""
 
     environment: Environment
 
 
 @dataclass(frozen=True)
-class End:
+class RecordEnd:
     """The last line of a record, unless the run was ended before."""
 
     complete: bool
@@ -93,7 +93,7 @@ def environment(
         "sources": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"), (plan.cases, f"*{SUFFIX}"))
-            for path in sorted(below(folder, ""))
+            for path in sorted(find_below(folder, ""))
             if path.match(pattern) and (folder == plan.kernels or path.parent == folder)
         },
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
@@ -113,7 +113,7 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def without_code(
+def records_without_code(
     entries: Iterable[Entry],
     columns: Sequence[Column],
     errors: Mapping[tuple[str, str], str],
@@ -148,9 +148,9 @@ class RecordWriter:
         """
         self.path = path
         start = path.with_name(f"{path.name}.start")
-        with writing(path, "choose another folder with --output"):
+        with naming_write_errors(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            start.write_bytes(b"".join(json_text(line) + b"\n" for line in (Start(environment), *kept)))
+            start.write_bytes(b"".join(json_text(line) + b"\n" for line in (RecordHead(environment), *kept)))
             start.replace(path)  # at once: what was kept is in one of the two, whenever this ends
             self._file: BinaryIO = path.open("ab")
 
@@ -164,10 +164,10 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._write(End(True))
+            self._write(RecordEnd(True))
         self._file.close()
 
-    def _write(self, line: CaseRecord | End) -> None:
+    def _write(self, line: CaseRecord | RecordEnd) -> None:
         self._file.write(json_text(line) + b"\n")
         self._file.flush()
 
@@ -188,7 +188,7 @@ def read_record(path: Path) -> Record:
     Raises:
         UsageError: the file is not a record, or a line of it is not what it should be.
     """
-    return parse_record(content_of(path), str(path))
+    return parse_record(read_content(path), str(path))
 
 
 def parse_record(text: bytes, source: str) -> Record:
@@ -199,7 +199,7 @@ def parse_record(text: bytes, source: str) -> Record:
     """
     first, *lines = text.splitlines() or [b""]
     try:
-        start = read_json(first, Start, "line 1")
+        start = read_json(first, RecordHead, "line 1")
     except UsageError as error:
         raise UsageError(f"{source} is not a record of parity: {error}") from error
     cases: list[CaseRecord] = []
@@ -207,7 +207,7 @@ def parse_record(text: bytes, source: str) -> Record:
         where = f"{source}, line {number}"
         try:
             if line.startswith(b'{"complete"'):
-                return Record(start.environment, tuple(cases), read_json(line, End, where).complete)
+                return Record(start.environment, tuple(cases), read_json(line, RecordEnd, where).complete)
             cases.append(read_json(line, CaseRecord, where))
         except Malformed:
             if number <= len(lines):

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from parity.compare import Status
 from parity.data import find_minimal
-from parity.engine.judging import Checked, Subject, check
+from parity.engine.judging import CheckedCase, Implementation, run_and_judge
 from parity.model.case import Case, Tensor
 from parity.model.layout import contiguous
 from parity.op import Op
 
-__all__ = ["Search", "minimize"]
+__all__ = ["ShrinkSettings", "minimize"]
 
 
 @dataclass(frozen=True)
-class Search:
+class ShrinkSettings:
     """The search for a simpler case: among as many ``examples``, drawn from ``seed``, as a run has.
 
     ``launches`` are drawn as in the run, and ``hints`` are tried first. A failure that ``is_known`` is another one than
@@ -29,11 +29,11 @@ class Search:
     examples: int
     launches: str = "any"
     hints: Iterable[Case] = ()
-    is_known: Callable[[Checked], bool] = lambda checked: False
+    is_known: Callable[[CheckedCase], bool] = lambda checked: False
     seconds: float = 20.0
 
 
-def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Checked:
+def minimize(op: Op, failing: CheckedCase, subject: Implementation, search: ShrinkSettings) -> CheckedCase:
     """The simplest case that fails in the same way.
 
     Hypothesis shrinks it, unless one of the hints fails in that way; then single elements and plainer calls are tried
@@ -44,10 +44,10 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
     def late() -> bool:
         return time.monotonic() >= end
 
-    def attempt(case: Case) -> Checked | None:
+    def attempt(case: Case) -> CheckedCase | None:
         try:
             op.check(case)
-            checked = check(op, case, subject)
+            checked = run_and_judge(op, case, subject)
         except Exception:  # simpler, but not a call of this op, or one that its reference cannot take
             return None
         same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
@@ -64,7 +64,9 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing.case)
     if best is None:  # the failure does not repeat
-        return Checked(failing.case, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
+        return CheckedCase(
+            failing.case, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {}
+        )
     progress = True
     while progress and not late():
         progress = False
@@ -80,7 +82,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
     return best
 
 
-def _simpler(checked: Checked) -> Iterator[Case]:
+def _simpler(checked: CheckedCase) -> Iterator[Case]:
     """Cases that are simpler in one respect, the largest simplifications first."""
     case = checked.case
     tensors = dict(case.tensors)
@@ -108,7 +110,7 @@ def _simpler(checked: Checked) -> Iterator[Case]:
             yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
 
 
-def _single_elements(checked: Checked) -> Iterator[Case]:
+def _single_elements(checked: CheckedCase) -> Iterator[Case]:
     """If all tensors have one shape: the first wrong element alone."""
     case, first = checked.case, checked.verdict.first
     shapes = {layout.shape for layout in case.layouts.values()}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from parity.build.modules import HelpfulPort, helpful_port
 from parity.compare import Conclusion, SideResult, Status, Verdict, accepts_zeros
-from parity.engine.cross_vendor import compared
+from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Task
+from parity.engine.cross_vendor import compare_vendors
 from parity.engine.diagnosis import diagnose
-from parity.engine.judging import Checked, Subject, judge, on_output, unjudged
+from parity.engine.judging import CheckedCase, Implementation, judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
-from parity.engine.records import Against, CaseRecord, Column, Task
-from parity.engine.shrinking import Search, minimize
+from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.errors import DeviceLost, ParityError
 from parity.model.case import Case
 from parity.op import Call, Entry
@@ -24,14 +24,23 @@ from parity.reference.expected import Expected
 from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
 from parity.suite.loading import Suite
 
-__all__ = ["LEFT_OUT", "Worker", "carry_out", "current", "endless", "perform", "prepare", "start"]
+__all__ = [
+    "SKIPPED",
+    "Worker",
+    "current",
+    "hangs_repeatedly",
+    "perform",
+    "perform_or_lose_device",
+    "prepare_kernels",
+    "start",
+]
 
 FAILURES_TO_SHRINK = 2
 
 ENDLESS = 3
 """Cases of a kernel that may have no end on a column; each takes seconds, so the others are left out then."""
 
-LEFT_OUT = Verdict(
+SKIPPED = Verdict(
     Status.NOT_JUDGED,
     "left out",
     detail=f"{ENDLESS} cases of this kernel before it had no end, so it was not executed; name it to run it alone",
@@ -109,7 +118,7 @@ class Worker:
             columns = [column for column in task.columns if self.has(column, text)]
             for column in [c for c in columns if c in stuck]:
                 columns.remove(column)
-                records[column].append(CaseRecord.of(entry, column, text, LEFT_OUT, title))
+                records[column].append(CaseRecord.of(entry, column, text, SKIPPED, title))
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
@@ -132,13 +141,13 @@ class Worker:
                 if task.shrink and record.failed and column.live and not each.lost:
                     record = self._with_minimal(entry, task, column, record, each, minimal)
                 records[column].append(record)
-                if record.failed and task.cases is None and endless(records[column]):
+                if record.failed and task.cases is None and hangs_repeatedly(records[column]):
                     stuck.add(column)
         every = [record for each in records.values() for record in each]
         return [replace(each, divergence=about[each.case]) if each.case in about else each for each in every]
 
     def _with_minimal(
-        self, entry: Entry, task: Task, column: Column, record: CaseRecord, failing: Checked, minimal: _Minimal
+        self, entry: Entry, task: Task, column: Column, record: CaseRecord, failing: CheckedCase, minimal: _Minimal
     ) -> CaseRecord:
         """The record of a failure with the simplest case of it, if it is among the first of its kind on a column."""
         failure, found = (failing.verdict.status, failing.verdict.kind), minimal[column]
@@ -158,7 +167,7 @@ class Worker:
 
     def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
-    ) -> dict[Column, Checked]:
+    ) -> dict[Column, CheckedCase]:
         """One case on all columns.
 
         Of an op without a reference CUDA's results are taken as right, if there are any; the others are judged by the
@@ -166,7 +175,7 @@ class Worker:
         """
         if call.references:
             return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
-        found: dict[Column, Checked] = {}
+        found: dict[Column, CheckedCase] = {}
         by: Column | None = None
         theirs = _witnesses(columns)
         for column in (*theirs, *(each for each in columns if each not in theirs)):
@@ -189,34 +198,36 @@ class Worker:
         call: Call,
         first: bool = False,
         by: Column | None = None,
-        taken: Checked | None = None,
-    ) -> Checked:
+        taken: CheckedCase | None = None,
+    ) -> CheckedCase:
         try:
             return judge(case, call, self._subject(entry, column, by), first=first, taken=taken)
         except Exception as error:  # a defect outside of the kernel costs this case only
             if isinstance(error, DeviceLost):
                 self.lost[column] = str(error)
-            return Checked(case, _defect(error), "", {})
+            return CheckedCase(case, _defect(error), "", {})
 
-    def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Subject:
+    def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Implementation:
         code = self.plan.code.get((entry.op.module, column))
         theirs = self._subject(entry, by) if by else None
-        return Subject(self.session(column), column.vendor, code, theirs, column.known_as)
+        return Implementation(self.session(column), column.vendor, code, theirs, column.known_as)
 
-    def _standard(self, entry: Entry, task: Task, failing: Checked) -> Column | None:
+    def _standard(self, entry: Entry, task: Task, failing: CheckedCase) -> Column | None:
         """The column by which smaller cases of a failure are judged, if they need one."""
         if entry.op.reference or failing.expected is None:
             return None
         theirs = _witnesses(task.columns)
         return next((column for column in theirs if column.live), theirs[0] if theirs else None)
 
-    def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
+    def _minimal(
+        self, entry: Entry, task: Task, column: Column, failing: CheckedCase, hints: list[Case]
+    ) -> CheckedCase:
         plan = self.plan
 
-        def is_known(checked: Checked) -> bool:
+        def is_known(checked: CheckedCase) -> bool:
             return bool(plan.known.mark(_record(entry, column, checked)).known)
 
-        search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
+        search = ShrinkSettings(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
         by = self._standard(entry, task, failing)
         if by and not by.live:
             return replace(failing, verdict=failing.verdict.noted(NOT_SMALLER))
@@ -235,7 +246,7 @@ class Worker:
             self.helpful[key] = helpful_port(self.suite, module, column.target)
         return self.helpful.get(key)
 
-    def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
+    def _beside(self, entry: Entry, task: Task, column: Column, small: CheckedCase) -> CrossVendorComparison | None:
         """The comparison with the other vendor in a case that was made small, if it can be launched there."""
         others = [each for each in task.columns if each.vendor != column.vendor and each.built]
         if not column.built or not others:
@@ -245,7 +256,7 @@ class Worker:
         return _against(call, {**checked, column: small}).get(column)
 
 
-def endless(records: Iterable[CaseRecord]) -> bool:
+def hangs_repeatedly(records: Iterable[CaseRecord]) -> bool:
     """True if so many cases of a kernel had no end that no more are executed."""
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
@@ -256,17 +267,17 @@ def _witnesses(columns: Sequence[Column]) -> list[Column]:
     return sorted(theirs, key=lambda column: column.emulated)
 
 
-def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
+def _against(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Column, CrossVendorComparison]:
     """The comparison of CUDA and AMD in a case, by column; of several outputs the one in which they agree least."""
-    worst: dict[Column, Against] = {}
+    worst: dict[Column, CrossVendorComparison] = {}
     order = list(Conclusion)
     for name in call.outputs:
         witnesses = {
-            column: SideResult(on_output(name, call, each.verdict), each.outputs.get(name))
+            column: SideResult(verdict_on_output(name, call, each.verdict), each.outputs.get(name))
             for column, each in checked.items()
         }
         expected = partial(_reference, call, name) if call.references else None
-        for column, found in compared(witnesses, expected).items():
+        for column, found in compare_vendors(witnesses, expected).items():
             if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):
                 worst[column] = found
     return worst
@@ -279,14 +290,14 @@ def _reference(call: Call, name: str) -> Expected:
 
 def _defect(error: Exception) -> Verdict:
     """The verdict for an error outside of the kernel: with its message if parity raised it, else with the traceback."""
-    if verdict := unjudged(error):
+    if verdict := not_judged_verdict(error):
         return verdict
     detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
     return Verdict(Status.ERROR, "error", detail=detail)
 
 
 def _record(
-    entry: Entry, column: Column, checked: Checked, title: str = "", against: Against | None = None
+    entry: Entry, column: Column, checked: CheckedCase, title: str = "", against: CrossVendorComparison | None = None
 ) -> CaseRecord:
     return CaseRecord.of(
         entry, column, str(checked.case), checked.verdict, title,
@@ -309,7 +320,7 @@ def current() -> Worker:
     return _worker
 
 
-def prepare(module: str, column: Column, kernels: tuple[str, ...]) -> None:
+def prepare_kernels(module: str, column: Column, kernels: tuple[str, ...]) -> None:
     """Make kernels ready to run, many at once."""
     _worker.kernels(column).prepare(_worker.plan.code[module, column], kernels)
 
@@ -319,7 +330,7 @@ def perform(task: Task) -> list[CaseRecord]:
     return _worker.perform(task)
 
 
-def carry_out(task: Task) -> list[CaseRecord]:
+def perform_or_lose_device(task: Task) -> list[CaseRecord]:
     """Run a task on a machine that others can stand in for.
 
     Raises:

@@ -18,8 +18,8 @@ from pathlib import Path, PurePath
 import tree_sitter
 
 from parity.inference.host_formulas import Formulas, HostValues
-from parity.platform.files import below, text_of
-from parity.porting.host_syntax import syntax_tree
+from parity.platform.files import find_below, read_text
+from parity.porting.source_tree import parse
 from parity.porting.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
@@ -91,7 +91,7 @@ class HostTexts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # Some formatters write << <grid, block>> >.
-        self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
+        self._texts = {path: _APART.sub(_joined, read_text(path)) for path in find_below(folder, *_SUFFIXES)}
         self._named: dict[str, list[Path]] = {}
         for path in self._texts:
             self._named.setdefault(path.name, []).append(path)
@@ -144,7 +144,7 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
     """
     known = _Definitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
-    for call in _calls(syntax_tree(text).root_node):
+    for call in _calls(parse(text).root):
         function = call.child_by_field_name("function")
         geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
         if function is None or geometry is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
+from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
 from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
@@ -143,7 +143,7 @@ class ProbeLaunches:
                 self._code, self._kernel, grid=config.grid, block=config.block, shared_bytes=config.shared,
                 args=arguments,
             )  # fmt: skip
-        except (UnknownInstruction, Refused) as error:
+        except (UnknownInstruction, UnsupportedFeature) as error:
             raise ProbeLimit(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
             self._instructions -= BUDGET

@@ -29,7 +29,7 @@ from parity.inference.launch_hints import LaunchHint, launch_hints
 from parity.inference.probe_launches import BUDGET, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import InferredSpec, KernelArgument, Triple
-from parity.model.code_object import CodeObject, name_of
+from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
 __all__ = ["Prober"]
@@ -79,7 +79,7 @@ class Prober:
         self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
     ) -> InferredSpec | None:
         """Return the specification for the grid of a launch in host code, if any of them explains all accesses."""
-        for hint in launch_hints(name_of(kernel), launches, args, flow):
+        for hint in launch_hints(source_name(kernel), launches, args, flow):
             experiment = self._experiment(code, kernel, args, flow, hint, share=_SHARE)
             try:
                 experiment = with_roles(with_strides(experiment, hint.block), hint.block)
@@ -98,7 +98,7 @@ class Prober:
         self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
     ) -> InferredSpec | str:
         """Return the specification for the first likely block that works, or the reason why none does."""
-        name = name_of(kernel)
+        name = source_name(kernel)
         # Instances of a template are similar: the next one is tried first with the same block and condition.
         similar = name.partition("<")[0], tuple(each.name for each in args)
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)

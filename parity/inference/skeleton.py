@@ -20,7 +20,7 @@ from parity.inference.ptx_dataflow import Flow
 from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, signature_of, type_variables
 from parity.inference.spec import GRID_EXTENTS, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
-from parity.model.code_object import Kernel, name_of, spelled, unqualified
+from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 
 __all__ = ["Skeleton", "skeletons"]
@@ -230,7 +230,7 @@ def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
     """Return the floating-point constants that the host fills, by name, and the names of all other constants."""
     found, unknown = dict[str, _Table](), list[str]()
     for symbol, table in (one.flow.tables if one.flow else {}).items():
-        source = name_of(symbol)
+        source = source_name(symbol)
         kinds = {ELEMENTS.get(each, "") for each in table.types}
         dtype = kinds.pop() if len(kinds) == 1 else ""
         if dtype in NUMBERS and NUMBERS[dtype].is_float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import tree_sitter
 
-from parity.porting.host_syntax import syntax_tree
+from parity.porting.source_tree import parse
 
 __all__ = ["Field", "Structures"]
 
@@ -74,7 +74,7 @@ class Structures:
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
         self._bodies: dict[str, tree_sitter.Node] = {}
         self._parameters: dict[str, list[str]] = {}
-        for node in _structures(syntax_tree(text).root_node):
+        for node in _structures(parse(text).root):
             for name in _names(node):
                 self._bodies.setdefault(name, node)
                 self._parameters.setdefault(name, _type_parameters(node))

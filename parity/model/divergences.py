@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["Divergence", "divergence", "divergences", "in_order", "met_by"]
 
@@ -40,7 +40,7 @@ class Divergence:
 @cache
 def divergences() -> Mapping[str, Divergence]:
     """The register, by id, in the order of the numbers."""
-    rows = rows_of(Path(__file__).with_name("divergences.csv"))
+    rows = read_table(Path(__file__).with_name("divergences.csv"))
     return MappingProxyType({row["id"]: Divergence(**row) for row in rows})
 
 

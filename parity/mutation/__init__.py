@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from parity.mutation.campaign import COUNT, LEVELS, SEARCH, Settings, mutate, shares
+    from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings, distribute_faults, mutate
     from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason, UnmutatedResult
     from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
-    from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
-    from parity.mutation.trial import Subject
+    from parity.mutation.recall import FILE, Recall, compute_recall, find_recall_file, read_recall
+    from parity.mutation.trial import MutatedKernel
 
 __all__ = [
     "COUNT",
@@ -20,21 +20,21 @@ __all__ = [
     "LEVELS",
     "SEARCH",
     "SOURCE",
+    "CampaignSettings",
     "Level",
     "Mutant",
     "MutantOutcome",
     "MutantResult",
+    "MutatedKernel",
     "Operator",
     "Reason",
     "Recall",
-    "Settings",
-    "Subject",
     "UnmutatedResult",
-    "committed",
+    "compute_recall",
+    "distribute_faults",
+    "find_recall_file",
     "mutate",
     "read_recall",
-    "recall_of",
-    "shares",
 ]
 
 __getattr__ = lazy_getattr(
@@ -42,8 +42,8 @@ __getattr__ = lazy_getattr(
     {
         "mutant": "Level Mutant MutantOutcome Reason MutantResult UnmutatedResult",
         "operators": "INSTRUCTIONS SOURCE Operator",
-        "recall": "FILE Recall committed read_recall recall_of",
-        "campaign": "COUNT LEVELS SEARCH Settings mutate shares",
-        "trial": "Subject",
+        "recall": "FILE Recall find_recall_file read_recall compute_recall",
+        "campaign": "COUNT LEVELS SEARCH CampaignSettings mutate distribute_faults",
+        "trial": "MutatedKernel",
     },
 )

@@ -15,10 +15,10 @@ from parity.engine.execution import prepare
 from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.errors import ResourceExhausted
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult
-from parity.mutation.trial import Subject, attempt, choose, usual
+from parity.mutation.trial import MutatedKernel, choose_faults, run_unmutated, try_mutant
 from parity.suite.loading import Suite
 
-__all__ = ["COUNT", "LEVELS", "SEARCH", "Settings", "mutate", "shares"]
+__all__ = ["COUNT", "LEVELS", "SEARCH", "CampaignSettings", "distribute_faults", "mutate"]
 
 COUNT = 100
 """Faults that are planted if no other number is asked for."""
@@ -39,7 +39,7 @@ LIMIT = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class CampaignSettings:
     """The faults to plant: ``count`` of them, the same for a ``seed``, in these ``levels`` and of these classes (all if
     none). ``search`` cases more are drawn for a survivor. ``jobs`` limits the processes (default: one per processor).
     """
@@ -52,7 +52,9 @@ class Settings:
     jobs: int | None = None
 
 
-def shares(subjects: Sequence[Subject], settings: Settings) -> list[tuple[Subject, Mapping[Level, int]]]:
+def distribute_faults(
+    subjects: Sequence[MutatedKernel], settings: CampaignSettings
+) -> list[tuple[MutatedKernel, Mapping[Level, int]]]:
     """The number of faults of each level in each kernel: kernels take turns in an order of the seed, and so do modules.
 
     There are no more kernels than there are faults for, because the first of a kernel costs as much as several others.
@@ -82,13 +84,13 @@ def shares(subjects: Sequence[Subject], settings: Settings) -> list[tuple[Subjec
 def mutate(
     plan: Plan,
     suite: Suite,
-    subjects: Sequence[Subject],
-    settings: Settings,
+    subjects: Sequence[MutatedKernel],
+    settings: CampaignSettings,
     *,
     known: Mapping[str, MutantResult] | None = None,
     progress: Progress = quiet,
-    problem: Callable[[Subject, Exception], None] | None = None,
-    measured: Callable[[Subject, UnmutatedResult], None] | None = None,
+    problem: Callable[[MutatedKernel, Exception], None] | None = None,
+    measured: Callable[[MutatedKernel, UnmutatedResult], None] | None = None,
     pools: PoolFactory = worker_pool,
 ) -> Iterator[MutantResult]:
     """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
@@ -101,12 +103,12 @@ def mutate(
     """
     known = known or {}
     limit = LIMIT * plan.seconds
-    shared = shares(subjects, settings)
+    shared = distribute_faults(subjects, settings)
     names = {(each.op, each.dtypes) for each, _ in shared}
     plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
     with pools(plan, settings.jobs) as pool:
 
-        def scheduled(function: Callable[..., T], subject: Subject, *more: object) -> Future[T]:
+        def scheduled(function: Callable[..., T], subject: MutatedKernel, *more: object) -> Future[T]:
             columns = (*subject.others, subject.column)
             return pool.schedule(function, [subject, *more], seconds=limit, columns=columns)
 
@@ -114,9 +116,10 @@ def mutate(
             prepare(plan, suite, pool, progress)
         progress("choosing", 0, len(shared))
         choosing = {
-            scheduled(choose, subject, dict(share), settings.seed, settings.kinds): subject for subject, share in shared
+            scheduled(choose_faults, subject, dict(share), settings.seed, settings.kinds): subject
+            for subject, share in shared
         }
-        chosen: list[tuple[Subject, Mutant]] = []
+        chosen: list[tuple[MutatedKernel, Mutant]] = []
         for done, (future, subject) in enumerate(choosing.items(), 1):
             try:
                 chosen += ((subject, mutant) for mutant in future.result())
@@ -129,12 +132,12 @@ def mutate(
         before = sum(mutant.key in known for _, mutant in chosen)
         progress("planting", before, total)
         trying: dict[Future[MutantResult], Mutant] = {}
-        as_is: dict[tuple[str, str], tuple[Subject, Future[UnmutatedResult]]] = {}
+        as_is: dict[tuple[str, str], tuple[MutatedKernel, Future[UnmutatedResult]]] = {}
         for subject, mutant in chosen:
             if (key := (mutant.kernel, mutant.target)) not in as_is:
-                as_is[key] = subject, scheduled(usual, subject)
+                as_is[key] = subject, scheduled(run_unmutated, subject)
             if mutant.key not in known:
-                trying[scheduled(attempt, subject, mutant, settings.search)] = mutant
+                trying[scheduled(try_mutant, subject, mutant, settings.search)] = mutant
         for done, tried in enumerate(completed(trying), before + 1):
             try:
                 yield _outcome(tried, trying[tried], limit)

@@ -9,18 +9,26 @@ from dataclasses import dataclass, replace
 
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.codegen import writer_of
+from parity.emulator.amdgpu.codegen import new_writer
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.instructions import emit
 from parity.emulator.amdgpu.isa import BRANCHES
-from parity.emulator.image import image_of
-from parity.emulator.parse import Instruction, KernelCode, bodies_of, instruction_of, kernel_code
-from parity.emulator.writer import Unknown
+from parity.emulator.amdgpu.listing import KernelCode, function_bodies, kernel_code, parse_instruction
+from parity.emulator.instruction import Instruction, Unknown
 from parity.model.code_object import CodeObject
 from parity.mutation.mutant import Mutant
-from parity.mutation.operators import INSTRUCTIONS, Operator, replaced
+from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
 from parity.platform.cache import digest
 
-__all__ = ["Alone", "alone", "edits", "instruction_mutants", "lines_of", "meaning", "with_instruction"]
+__all__ = [
+    "IsolatedCode",
+    "instruction_edits",
+    "instruction_mutants",
+    "isolate_kernels",
+    "program",
+    "source_lines",
+    "with_instruction",
+]
 
 _PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
 _PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
@@ -29,13 +37,13 @@ _PAIRED = " :: "
 _END = "\t.end_amdhsa_kernel"
 
 
-def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: Alone) -> Iterator[Mutant]:
+def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: IsolatedCode) -> Iterator[Mutant]:
     """Every fault that the table can plant in the instructions of a kernel and that the emulator can execute."""
     code = of.code
     about = kernel_code(code.listing, code.symbol(kernel))
     for item in about.instructions:
         place, _, line = (item.source or "").rpartition(":")
-        for operator, (old, new), text in edits(item.text):
+        for operator, (old, new), text in instruction_edits(item.text):
             if _runs(item.text, text, code.target):
                 yield Mutant(
                     op, dtypes, kernel, code.module, code.target, "instruction", operator.kind, operator.name, place,
@@ -43,7 +51,7 @@ def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: Alone
                 )  # fmt: skip
 
 
-def edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], str]]:
+def instruction_edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], str]]:
     """The operator, what is replaced by what, and the instruction with it, for all that fit one."""
     begin = 0
     for half in text.split(_PAIRED):
@@ -51,7 +59,7 @@ def edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], str]]:
             for match in pattern.finditer(half):
                 groups = {str(i): group or "" for i, group in enumerate((match[0], *match.groups()))}
                 try:
-                    new = replaced(operator.replacement, groups)
+                    new = fill_replacement(operator.replacement, groups)
                 except ValueError:
                     continue
                 if new != match[0]:
@@ -67,10 +75,10 @@ def _runs(old: str, new: str, name: str) -> bool:
 
 @functools.lru_cache(maxsize=100_000)
 def _translates(text: str, name: str) -> bool:
-    item = instruction_of(text, 1)
+    item = parse_instruction(text, 1)
     if item.mnemonic in BRANCHES:
         return True
-    w = writer_of(KernelCode("", (item,), {}), target(name), {})
+    w = new_writer(KernelCode("", (item,), {}), target(name), {})
     w.at = 0
     try:
         emit(w, item)
@@ -80,7 +88,7 @@ def _translates(text: str, name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Alone:
+class IsolatedCode:
     """The code object of a module without the code of other kernels.
 
     ``removed`` are lines of its listing from which on a number of lines of the module's are missing.
@@ -94,7 +102,7 @@ class Alone:
         return line + sum(count for first, count in self.removed if first <= line)
 
 
-def alone(code: CodeObject, kernels: Sequence[str]) -> Alone:
+def isolate_kernels(code: CodeObject, kernels: Sequence[str]) -> IsolatedCode:
     """The code object with the code of these kernels only."""
     symbols = {code.symbol(kernel) for kernel in kernels}
     listing, parts, position, line = code.listing, list[str](), 0, 1
@@ -108,7 +116,7 @@ def alone(code: CodeObject, kernels: Sequence[str]) -> Alone:
         position = end
     kept = {symbol: code.kernels[symbol] for symbol in symbols if symbol in code.kernels}
     cut = _of(code, "".join([*parts, listing[position:]]))
-    return Alone(replace(cut, kernels=kept), tuple(removed))
+    return IsolatedCode(replace(cut, kernels=kept), tuple(removed))
 
 
 def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObject:
@@ -118,14 +126,14 @@ def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObj
     return _of(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
 
 
-def meaning(listing: str, kernel: str) -> tuple[object, ...]:
+def program(listing: str, kernel: str) -> tuple[object, ...]:
     """The instructions of a kernel, for comparison: two kernels that agree in them are the same program."""
-    code, image = kernel_code(listing, kernel), image_of(listing)
+    code, image = kernel_code(listing, kernel), data_image(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
 
 
-def lines_of(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, str]]:
+def source_lines(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, str]]:
     """The lines of the user's files that a kernel was made of, and their instructions by line of the listing.
 
     A line is of an instruction if it was compiled from there, or if what it was compiled from was inlined there.
@@ -133,7 +141,7 @@ def lines_of(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, s
     found: dict[tuple[str, int], dict[int, str]] = {}
     symbol = code.symbol(kernel)
     instructions = {item.line: item.text for item in kernel_code(code.listing, symbol).instructions}
-    for body in bodies_of(code.listing, symbol):
+    for body in function_bodies(code.listing, symbol):
         places: list[tuple[str, int]] = []
         for number, text in enumerate(body.text.split("\n"), body.line):
             if text.startswith("\t.loc\t"):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["INSTRUCTIONS", "SOURCE", "Operator", "Text", "replaced"]
+__all__ = ["INSTRUCTIONS", "SOURCE", "CapturedText", "Operator", "fill_replacement"]
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ _REAL = re.compile(r"(?P<digits>-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)
 _NEXT = {"0.5": "1.0", "1.0": "2.0", "2.0": "4.0", "4.0": "2.0"}
 
 
-class Text(str):
+class CapturedText(str):
     """A text that was captured; with ``+N``, ``-N`` or ``next`` as its format another number.
 
     Raises:
@@ -350,10 +350,12 @@ class Text(str):
         raise ValueError(f"{self!r} is no number")
 
 
-def replaced(replacement: str, groups: dict[str, str]) -> str:
+def fill_replacement(replacement: str, groups: dict[str, str]) -> str:
     """A replacement with what was captured.
 
     Raises:
         ValueError: a number of it cannot be changed so.
     """
-    return re.sub(r"\{(\w+)(?::([^{}]*))?\}", lambda found: format(Text(groups[found[1]]), found[2] or ""), replacement)
+    return re.sub(
+        r"\{(\w+)(?::([^{}]*))?\}", lambda found: format(CapturedText(groups[found[1]]), found[2] or ""), replacement
+    )

@@ -9,10 +9,20 @@ from pathlib import Path
 
 from parity.errors import UsageError
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
-__all__ = ["FILE", "FORMAT", "ByClass", "ByKernel", "Recall", "Survivor", "committed", "read_recall", "recall_of"]
+__all__ = [
+    "FILE",
+    "FORMAT",
+    "ClassRecall",
+    "KernelRecall",
+    "Recall",
+    "Survivor",
+    "compute_recall",
+    "find_recall_file",
+    "read_recall",
+]
 
 FORMAT = "parity recall, version 1"
 FILE = "recall.json"
@@ -33,7 +43,7 @@ class _Counts:
 
 
 @dataclass(frozen=True)
-class ByKernel(_Counts):
+class KernelRecall(_Counts):
     """The faults of one kernel for one target.
 
     ``equivalent`` are those that survived and are executed without any effect, so far as is known, ``beyond`` those
@@ -55,7 +65,7 @@ class ByKernel(_Counts):
 
 
 @dataclass(frozen=True)
-class ByClass(_Counts):
+class ClassRecall(_Counts):
     """The faults of one class."""
 
     level: Level
@@ -99,8 +109,8 @@ class Recall:
 
     seed: int
     examples: int
-    kernels: tuple[ByKernel, ...]
-    classes: tuple[ByClass, ...]
+    kernels: tuple[KernelRecall, ...]
+    classes: tuple[ClassRecall, ...]
     survivors: tuple[Survivor, ...]
     complete: bool = True
     format: str = field(default=FORMAT)
@@ -148,7 +158,7 @@ class Recall:
         return Recall(self.seed, self.examples, kept, (), left, self.complete) if kept else None
 
 
-def recall_of(
+def compute_recall(
     tried: Sequence[MutantResult],
     order: Mapping[str, int],
     *,
@@ -176,12 +186,12 @@ def recall_of(
         seed,
         examples,
         tuple(
-            ByKernel(
+            KernelRecall(
                 module, kernel, target, **{name: counts[name] for name in _COUNTED}, budget=known.get((kernel, target))
             )
             for (module, kernel, target), counts in ordered
         ),
-        tuple(ByClass(*key, *(counts[name] for name in _COUNTED)) for key, counts in sorted(classes.items())),
+        tuple(ClassRecall(*key, *(counts[name] for name in _COUNTED)) for key, counts in sorted(classes.items())),
         tuple(
             _survivors(
                 sorted(tried, key=lambda each: (_rank(each), order.get(each.mutant.kernel, last), *_place(each.mutant)))
@@ -228,12 +238,12 @@ def read_recall(path: Path) -> Recall:
     Raises:
         UsageError: it is none.
     """
-    found = read_json(content_of(path), Recall, str(path), "make it anew with parity mutate --output")
+    found = read_json(read_content(path), Recall, str(path), "make it anew with parity mutate --output")
     if found.format != FORMAT:
         raise UsageError(f"{path} has the format {found.format!r}, not {FORMAT!r}; make it anew with parity mutate")
     return found
 
 
-def committed(project: Path) -> Path | None:
+def find_recall_file(project: Path) -> Path | None:
     """The file of recall that a project keeps: in its folder, or in ``reports/``."""
     return next((path for path in (project / FILE, project / "reports" / FILE) if path.is_file()), None)

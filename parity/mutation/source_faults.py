@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import tree_sitter
 import tree_sitter_cuda
 
-from parity.mutation.operators import SOURCE, Operator, replaced
-from parity.porting.host_syntax import syntax_tree
+from parity.mutation.operators import SOURCE, Operator, fill_replacement
+from parity.porting.source_tree import parse
 
-__all__ = ["Edit", "edited", "source_edits"]
+__all__ = ["Edit", "apply_edit", "source_edits"]
 
 _CODING = ("utf-8", "surrogateescape")
 
@@ -47,7 +47,7 @@ class Edit:
 
 def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
     """Every edit of these lines of a text that the table has."""
-    root, wanted, data = syntax_tree(text).root_node, frozenset(lines), text.encode(*_CODING)
+    root, wanted, data = parse(text).root, frozenset(lines), text.encode(*_CODING)
     statements = dict(_statements(root))
     for operator, captures in tree_sitter.QueryCursor(_query()).matches(root):
         nodes = {name: each[0] for name, each in captures.items()}
@@ -59,7 +59,7 @@ def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
             yield from _edit(SOURCE[operator], nodes, first.start_byte, last.end_byte, own, data)
 
 
-def edited(text: str, start: int, old: str, new: str) -> str:
+def apply_edit(text: str, start: int, old: str, new: str) -> str:
     """The text with ``new`` in place of ``old``, which is at byte ``start``."""
     data, gone, put = (each.encode(*_CODING) for each in (text, old, new))
     return (data[:start] + put + data[start + len(gone) :]).decode(*_CODING)
@@ -70,7 +70,9 @@ def _edit(
 ) -> Iterator[Edit]:
     old = data[start:end].decode(*_CODING)
     try:
-        new = replaced(operator.replacement, {k: (n.text or b"").decode("utf-8", "replace") for k, n in nodes.items()})
+        new = fill_replacement(
+            operator.replacement, {k: (n.text or b"").decode("utf-8", "replace") for k, n in nodes.items()}
+        )
     except ValueError:
         return
     if new != old:

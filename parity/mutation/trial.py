@@ -16,18 +16,25 @@ from parity.compare import Status
 from parity.compilers.errors import CompileError
 from parity.data import sample
 from parity.engine import Column, Task, worker
-from parity.engine.judging import Checked
+from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.footprint.unreached_code import Gap, gap_reason, unreached_lines
 from parity.model.case import Case
 from parity.model.code_object import CodeObject, parse
-from parity.mutation.instruction_faults import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
+from parity.mutation.instruction_faults import (
+    IsolatedCode,
+    instruction_mutants,
+    isolate_kernels,
+    program,
+    source_lines,
+    with_instruction,
+)
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason, UnmutatedResult
-from parity.mutation.source_faults import edited, source_edits
+from parity.mutation.source_faults import apply_edit, source_edits
 from parity.op import Call, Entry
 from parity.platform.cache import Cache, digest
 
-__all__ = ["NOT_SHOWN", "Subject", "attempt", "choose", "usual"]
+__all__ = ["NOT_SHOWN", "MutatedKernel", "choose_faults", "run_unmutated", "try_mutant"]
 
 NOT_SHOWN = "wait"
 """The class of faults that the emulator cannot show: planted only if it is asked for."""
@@ -42,7 +49,7 @@ SEARCH = 0x5EA2C4
 
 
 @dataclass(frozen=True)
-class Subject:
+class MutatedKernel:
     """The kernel of a task in which faults are planted: on ``column``, judged by what ``others`` compute if it has no
     reference. ``module`` has a source if ``sourced``.
     """
@@ -74,14 +81,14 @@ class _Concrete:
 
 
 @dataclass
-class _Ready:
+class _KernelState:
     """The state that a worker keeps of its present kernel: its own code, its cases, and what it gives in them."""
 
-    subject: Subject
+    subject: MutatedKernel
     entry: Entry
-    alone: Alone
+    alone: IsolatedCode
     cases: tuple[_Concrete, ...]
-    usual: dict[str, tuple[Checked, str]] = field(default_factory=dict)
+    usual: dict[str, tuple[CheckedCase, str]] = field(default_factory=dict)
     more: dict[int, tuple[_Concrete, ...]] = field(default_factory=dict)
     recompiled: str = ""
     unreached: Mapping[int, Gap] | None = None
@@ -92,12 +99,12 @@ class _Ready:
         return self.alone.code
 
 
-_ready: list[_Ready] = []
+_ready: list[_KernelState] = []
 _loaded = 0
 
 
-def choose(
-    subject: Subject, wanted: Mapping[Level, int], seed: int, kinds: frozenset[str] = frozenset()
+def choose_faults(
+    subject: MutatedKernel, wanted: Mapping[Level, int], seed: int, kinds: frozenset[str] = frozenset()
 ) -> list[Mutant]:
     """So many faults of a kernel as are wanted, the same for a seed.
 
@@ -131,7 +138,7 @@ def _staged(module: str, target: str) -> Stage | None:
     return replace(found, folder=folder / found.folder.name, scratch=here.scratch) if found else None
 
 
-def usual(subject: Subject) -> UnmutatedResult:
+def run_unmutated(subject: MutatedKernel) -> UnmutatedResult:
     """The results of the kernel as it is."""
     ready = _of(subject)
     verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
@@ -139,7 +146,7 @@ def usual(subject: Subject) -> UnmutatedResult:
     return UnmutatedResult(len(budgets), len(verdicts), max(budgets, default=0.0))
 
 
-def attempt(subject: Subject, mutant: Mutant, search: int) -> MutantResult:
+def try_mutant(subject: MutatedKernel, mutant: Mutant, search: int) -> MutantResult:
     """Plant a fault and run the kernel's cases up to the first that fails; ``search`` more if none does."""
     global _loaded
     if mutant.kind == NOT_SHOWN:
@@ -154,7 +161,7 @@ def attempt(subject: Subject, mutant: Mutant, search: int) -> MutantResult:
         return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=error.first)
     if code is None:
         return MutantResult(mutant, MutantOutcome.EQUAL)
-    results: list[tuple[_Concrete, Checked]] = []
+    results: list[tuple[_Concrete, CheckedCase]] = []
     for concrete, checked in _run(ready, code, ready.cases):
         if checked.verdict.status is Status.ERROR:
             return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=checked.verdict.detail.partition("\n")[0])
@@ -172,7 +179,11 @@ def attempt(subject: Subject, mutant: Mutant, search: int) -> MutantResult:
 
 
 def _explained(
-    ready: _Ready, code: CodeObject, tried: MutantResult, results: Sequence[tuple[_Concrete, Checked]], search: int
+    ready: _KernelState,
+    code: CodeObject,
+    tried: MutantResult,
+    results: Sequence[tuple[_Concrete, CheckedCase]],
+    search: int,
 ) -> MutantResult:
     """A survivor with the reason, and a case that catches it, if a longer search finds one."""
     own = max(_usual(ready, concrete)[0].verdict.budget for concrete, _ in results)
@@ -194,14 +205,16 @@ def _explained(
     return replace(tried, reason=reason, budget=budget, usual=own, searched=len(more), detail=detail)
 
 
-def _of(subject: Subject) -> _Ready:
+def _of(subject: MutatedKernel) -> _KernelState:
     """The state kept of a kernel; that of the one before is dropped."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
         entry = state.suite.entry(subject)
         module = state.plan.code[entry.op.module, subject.column]
         texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
-        _ready[:] = [_Ready(subject, entry, alone(module, entry.kernels), tuple(_concrete(entry, texts)))]
+        _ready[:] = [
+            _KernelState(subject, entry, isolate_kernels(module, entry.kernels), tuple(_concrete(entry, texts)))
+        ]
     return _ready[0]
 
 
@@ -216,7 +229,7 @@ def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
         yield _Concrete(text, case, call)
 
 
-def _run(ready: _Ready, code: CodeObject, cases: Sequence[_Concrete]) -> Iterator[tuple[_Concrete, Checked]]:
+def _run(ready: _KernelState, code: CodeObject, cases: Sequence[_Concrete]) -> Iterator[tuple[_Concrete, CheckedCase]]:
     """The cases on some code, without those that the kernel as it is does not pass."""
     for number, concrete in enumerate(cases):
         checked = _checked(ready, code, concrete, first=number == 0)
@@ -224,7 +237,7 @@ def _run(ready: _Ready, code: CodeObject, cases: Sequence[_Concrete]) -> Iterato
             yield concrete, checked
 
 
-def _checked(ready: _Ready, code: CodeObject, concrete: _Concrete, first: bool = False) -> Checked:
+def _checked(ready: _KernelState, code: CodeObject, concrete: _Concrete, first: bool = False) -> CheckedCase:
     subject, state = ready.subject, worker.current()
     key = (ready.entry.op.module, subject.column)
     planted: Worker = replace(state, plan=replace(state.plan, code=ChainMap({key: code}, state.plan.code)))  # type: ignore[arg-type]
@@ -232,7 +245,7 @@ def _checked(ready: _Ready, code: CodeObject, concrete: _Concrete, first: bool =
     return planted.on_all(ready.entry, columns, concrete.case, concrete.call, {subject.column: first})[subject.column]
 
 
-def _usual(ready: _Ready, concrete: _Concrete) -> tuple[Checked, str]:
+def _usual(ready: _KernelState, concrete: _Concrete) -> tuple[CheckedCase, str]:
     """The results of the kernel as it is, without its outputs, and a digest of those."""
     if concrete.text not in ready.usual:
         checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
@@ -240,7 +253,7 @@ def _usual(ready: _Ready, concrete: _Concrete) -> tuple[Checked, str]:
     return ready.usual[concrete.text]
 
 
-def _bits(checked: Checked) -> str:
+def _bits(checked: CheckedCase) -> str:
     sha = hashlib.sha256()
     for name, array in checked.outputs.items():
         sha.update(name.encode())
@@ -248,7 +261,7 @@ def _bits(checked: Checked) -> str:
     return sha.hexdigest()
 
 
-def _more(ready: _Ready, count: int) -> tuple[_Concrete, ...]:
+def _more(ready: _KernelState, count: int) -> tuple[_Concrete, ...]:
     """Cases of a longer search, which a usual run does not have."""
     if count not in ready.more:
         state = worker.current()
@@ -260,7 +273,7 @@ def _more(ready: _Ready, count: int) -> tuple[_Concrete, ...]:
     return ready.more[count]
 
 
-def _gap(ready: _Ready, mutant: Mutant) -> Gap | None:
+def _gap(ready: _KernelState, mutant: Mutant) -> Gap | None:
     """The reason why no usual case reaches the place of a fault; None if one does."""
     if ready.unreached is None:
         noted = [each.reached for each, _ in ready.usual.values() if each.verdict.passed and each.reached]
@@ -269,12 +282,12 @@ def _gap(ready: _Ready, mutant: Mutant) -> Gap | None:
         ready.unreached = unreached_lines(ready.code, symbols, every) if every else {}
     if mutant.level == "instruction":
         return ready.unreached.get(mutant.at)
-    lines = lines_of(ready.code, mutant.kernel).get((mutant.file, mutant.line), {})
+    lines = source_lines(ready.code, mutant.kernel).get((mutant.file, mutant.line), {})
     gaps = [ready.unreached.get(line) for line in lines]
     return gaps[0] if gaps and all(gaps) else None
 
 
-def _planted(ready: _Ready, mutant: Mutant) -> CodeObject | None:
+def _planted(ready: _KernelState, mutant: Mutant) -> CodeObject | None:
     """The code with a fault; None if it is the code without.
 
     Raises:
@@ -287,20 +300,20 @@ def _planted(ready: _Ready, mutant: Mutant) -> CodeObject | None:
     symbols = tuple(ready.code.kernels)
     if not ready.recompiled:
         ready.recompiled = recompiled(staged, symbols)
-    text = edited(staged.text(mutant.file), mutant.at, mutant.old, mutant.new)
+    text = apply_edit(staged.text(mutant.file), mutant.at, mutant.old, mutant.new)
     listing = recompiled(staged, symbols, (mutant.file, text))
-    if all(meaning(listing, symbol) == meaning(ready.recompiled, symbol) for symbol in symbols):
+    if all(program(listing, symbol) == program(ready.recompiled, symbol) for symbol in symbols):
         return None
     return parse(listing, ready.entry.op.module)
 
 
-def _instructions(ready: _Ready) -> Iterator[Mutant]:
+def _instructions(ready: _KernelState) -> Iterator[Mutant]:
     for kernel in ready.entry.kernels:
         if ready.code.symbol(kernel) in ready.code.kernels:
             yield from instruction_mutants(ready.subject.op, ready.subject.dtypes, kernel, ready.alone)
 
 
-def _source(ready: _Ready) -> Iterator[Mutant]:
+def _source(ready: _KernelState) -> Iterator[Mutant]:
     subject = ready.subject
     stage = _staged(subject.module, subject.column.target)
     if stage is None:
@@ -309,7 +322,7 @@ def _source(ready: _Ready) -> Iterator[Mutant]:
         if ready.code.symbol(kernel) not in ready.code.kernels:
             continue
         lines: dict[str, set[int]] = {}
-        for file, line in lines_of(ready.code, kernel):
+        for file, line in source_lines(ready.code, kernel):
             lines.setdefault(file, set()).add(line)
         for file in sorted(lines.keys() & stage.files.keys()):
             for edit in source_edits(stage.text(file), lines[file]):

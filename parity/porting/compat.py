@@ -16,7 +16,7 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.hipify import defined_macros
 from parity.porting.sources import INCLUDE
 
@@ -66,7 +66,7 @@ class Compat:
 def table() -> Mapping[str, tuple[Row, ...]]:
     """The rows by name."""
     rows: dict[str, tuple[Row, ...]] = {}
-    for each in rows_of(TABLE):
+    for each in read_table(TABLE):
         row = Row(
             each["name"], each["header"], frozenset(each["beside"].split()), of_version(each["until"]), each["reason"]
         )

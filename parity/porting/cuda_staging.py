@@ -24,12 +24,14 @@ from parity.compilers.unit import Unit
 from parity.model.finding import Finding
 from parity.porting.errors import PortError
 from parity.porting.hints import hints, remedies
-from parity.porting.host_code import HostCode, repaired
-from parity.porting.host_syntax import ANYTHING
+from parity.porting.host_code import HostCode
+from parity.porting.host_pieces import ANYTHING
+from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.removed_apis import missed
+from parity.porting.repair import repair
 from parity.porting.sources import Source
 from parity.porting.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER, appended, not_found
-from parity.porting.stubs import LIBRARY_NAMES, answered, cuda_library, cuda_stub, library_names
+from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
 
 __all__ = ["StagedCuda", "compiled"]
 
@@ -92,12 +94,12 @@ def _compiled(
     source: Source,
     target: Target,
     folder: Path,
-    stub_of: Callable[[str], str],
+    stub_for: Callable[[str], str],
     *,
     patient: bool = True,
 ) -> StagedCuda:
     """What compiled with these stubs; who is not ``patient`` ends where device code is in the way."""
-    staged = _prepared(source, HostCode(), folder, stub_of)
+    staged = _prepared(source, HostCode(), folder, stub_for)
     rounds = 0
     while True:
         try:
@@ -111,7 +113,7 @@ def _compiled(
                 errors += not_found(nvcc.headers_missed(staged.unit, target, folder.parent), texts)
             refused = [_named(each, names, texts) for each in warnings(error.log)]
             supplied = [each for each in missed((*errors, *refused)) if each[0] not in staged.former]
-            host = staged.host if supplied else repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
+            host = staged.host if supplied else repair(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
             if host is None or rounds == ROUNDS or (host.stuck and not patient):
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.
@@ -120,13 +122,13 @@ def _compiled(
             needs = {each.name: each for each in staged.needs}
             for _, each in supplied:
                 needs.setdefault(each.name, each)
-            staged = _with_former(_prepared(source, host, folder, stub_of), former, tuple(needs.values()))
+            staged = _with_former(_prepared(source, host, folder, stub_for), former, tuple(needs.values()))
 
 
-def _prepared(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
+def _prepared(source: Source, host: HostCode, folder: Path, stub_for: Callable[[str], str]) -> StagedCuda:
     """The source as it is, if nothing is left out and no other file is compiled with it."""
     if host != HostCode() or source.linked:
-        return _staged(source, host, folder, stub_of)
+        return _staged(source, host, folder, stub_for)
     unit = Unit(source.path, source.folders, tuple(map(_forced, source.side.forced)), source.side.flags)
     return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
@@ -138,7 +140,7 @@ def _with_former(staged: StagedCuda, former: tuple[str, ...], needs: tuple[Findi
     return replace(staged, unit=replace(staged.unit, forced=forced), former=former, needs=needs)
 
 
-def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
+def _staged(source: Source, host: HostCode, folder: Path, stub_for: Callable[[str], str]) -> StagedCuda:
     def place_of(path: Path) -> Path:
         return folder / os.path.relpath(path, source.root)
 
@@ -156,10 +158,10 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
     for header in host.empty_headers:
         if any((place / header).is_file() for place in ready):
             continue
-        stub = stub_of(header)
+        stub = stub_for(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
-        (folder / EMPTY / header).write_text(answered(stub) if stub else "")
-    stubs = tuple(each for each in host.empty_headers if stub_of(each) or (HIP_ON_CUDA / each).is_file())
+        (folder / EMPTY / header).write_text(forwarding_header(stub) if stub else "")
+    stubs = tuple(each for each in host.empty_headers if stub_for(each) or (HIP_ON_CUDA / each).is_file())
     if stubs:
         (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
         (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=cuda_toolkit.headers()))

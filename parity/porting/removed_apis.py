@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["missed"]
 
@@ -44,4 +44,4 @@ def missed(messages: Iterable[Diagnostic]) -> Iterator[tuple[str, Finding]]:
 
 @functools.cache
 def _table() -> Mapping[str, _Row]:
-    return {each["name"]: _Row(**each) for each in rows_of(TABLE)}
+    return {each["name"]: _Row(**each) for each in read_table(TABLE)}

@@ -17,12 +17,12 @@ from parity.compilers import zig
 from parity.compilers.compile_options import CompileOptions
 from parity.compilers.lexing import code
 from parity.errors import MissingTool, UsageError, nearest
-from parity.model.code_object import source_of, unqualified
-from parity.platform.files import CUDA_SUFFIXES, below, is_file
+from parity.model.code_object import replaced_source, unqualified
+from parity.platform.files import CUDA_SUFFIXES, find_below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.porting.hipify import LITERAL, table
-from parity.porting.host_code import Repairs
-from parity.porting.stubs import stub_of
+from parity.porting.host_code import RepairState
+from parity.porting.stubs import stub_for
 
 __all__ = [
     "INCLUDE",
@@ -127,7 +127,7 @@ class Source:
     parts: tuple[Path, ...] = ()
     guessed: bool = False
     without: bool = False
-    repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
+    repairs: RepairState = field(default_factory=RepairState, repr=False, compare=False)
 
     @property
     def part_of(self) -> Path | None:
@@ -249,7 +249,8 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
     around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
     paths = dict.fromkeys((*source.linked, *others))
     # What is left out of these files already compiled without.
-    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs(source.repairs.host))
+    state = RepairState(source.repairs.host)
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
@@ -266,10 +267,10 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for path in sorted(below(folder, *_MODULES), key=_rank):
+    for path in sorted(find_below(folder, *_MODULES), key=_rank):
         if apart and path.is_relative_to(apart):
             continue
-        source = source_of(path)
+        source = replaced_source(path)
         name = source.relative_to(folder).as_posix()
         for suffix in (".hip", *reversed(CUDA_SUFFIXES)):
             name = name.removesuffix(suffix)
@@ -300,7 +301,7 @@ def find_ported(path: Path, folder: Path, ported: Path) -> Path | None:
     ``hip`` in it, which is how torch's hipify names what it writes.
     """
     wanted = _ported_name(path.relative_to(folder), CUDA_SUFFIXES)
-    candidates = sorted(each for each in below(ported, *PORTED_SUFFIXES) if each != path)
+    candidates = sorted(each for each in find_below(ported, *PORTED_SUFFIXES) if each != path)
     for suffix in PORTED_SUFFIXES:
         for each in candidates:
             if each.name.endswith(suffix) and _ported_name(each.relative_to(ported), (suffix,)) == wanted:
@@ -392,7 +393,12 @@ def _found_around(
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
-        elif not here and (stub := stub_of(header)) and stub.what in _IN_PARTS and (own := _far(header, source.parent)):
+        elif (
+            not here
+            and (stub := stub_for(header))
+            and stub.library in _IN_PARTS
+            and (own := _far(header, source.parent))
+        ):
             folders += own[:1]
             here = own[0] / header
         elif (
@@ -461,7 +467,7 @@ def _is_known(header: str) -> bool:
     """True if a header is CUDA's or a library's, or of a name that no file of a project has."""
     name = Path(header)
     bad = name.is_absolute() or ".." in name.parts or not name.suffix
-    return bad or header in table()[1] or stub_of(header) is not None
+    return bad or header in table()[1] or stub_for(header) is not None
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:

@@ -5,11 +5,12 @@ Every file keeps its lines, and ``#line`` names the user's file, so that errors 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers import clang, rocm
@@ -26,12 +27,15 @@ from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
 from parity.porting.hints import hints, remedies
 from parity.porting.hipify import Hipified, counterpart, hipify
-from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
-from parity.porting.host_syntax import ANYTHING, Instantiation
+from parity.porting.host_code import HostCode, LeftOut
+from parity.porting.host_pieces import ANYTHING
 from parity.porting.implicit_includes import brought, pasted
+from parity.porting.kernel_templates import Instantiation, instantiations
+from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.redeclared_names import declared_again
+from parity.porting.repair import repair
 from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
-from parity.porting.stubs import LIBRARY_NAMES, answered, library_names, needed_for, stub_of, switches
+from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
@@ -48,7 +52,7 @@ EMPTY = "empty"
 BROUGHT = "brought.h"
 """The header with what headers that are not here would have brought."""
 
-_STUBS = "stubs"
+_STUBS, _LIBRARIES = "stubs", "libraries"
 FINE_ROUNDS, ROUNDS = 8, 16
 """Rounds in which parts of host functions are left out, and rounds of leaving out altogether; an error that is left
 after them is the user's."""
@@ -62,10 +66,11 @@ STANDARD_HEADER = STUBS / "parity" / "standard.h"
 
 @dataclass(frozen=True)
 class Staged:
-    """A module as it is compiled, and the changes to its source."""
+    """A module as it is compiled, the changes to its source, and the folders of real libraries by their names."""
 
     unit: Unit
     translation: Translation
+    real: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
 def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target, folder: Path) -> Staged:
@@ -90,6 +95,7 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
             left_out=begun.left_out if source.ported else (*begun.left_out, *twice),
             instantiated=(*begun.instantiated, *wanted),
         )
+        clean = repairs.host
     while True:
         host = repairs.host
         staged = _staged(source, hip, compat, host, folder, plain_coordinates=installed is not None)
@@ -99,6 +105,9 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
         except CompileError as error:
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
+                    continue
+                if stubbed := _not_compiling(staged, error, source):
+                    repairs.host = replace(clean, stubbed=(*host.stubbed, *stubbed))
                     continue
                 texts = {name: hip[path].text for name, path in source.originals.items()}
                 errors = _errors(error, source)
@@ -116,14 +125,33 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if new or names:
                     repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
                     continue
-                without = _lacked(hip) if source.without else None
+                lacks = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
-                more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
+                more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
                 if more is None or repairs.rounds == ROUNDS:
+                    if staged.real:  # a stub may have what the real library lacks
+                        rest = _not_compiling(staged, error, source, anywhere=True)
+                        repairs.host, repairs.rounds = replace(clean, stubbed=(*host.stubbed, *rest)), 0
+                        continue
                     raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def _not_compiling(
+    staged: Staged, error: CompileError, source: Source, *, anywhere: bool = False
+) -> tuple[Finding, ...]:
+    """Return the real libraries in whose headers there are errors; with ``anywhere``, all that were used."""
+    files: set[str] = set()
+    for each in diagnostics(error.log):
+        places = (*each.places, *((each.previous,) if each.previous else ()))
+        files |= {*each.host_only, *(file for file, _, _ in places)}
+    return tuple(
+        Finding(name, source.name(source.path), 1, 1, f"its headers do not compile for {error.target}: {error.first}")
+        for name, folders in staged.real.items()
+        if anywhere or any(file.startswith(f"{folder}/") for folder in folders for file in files)
+    )
 
 
 def hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
@@ -214,16 +242,19 @@ def _staged(
         place = folder / EMPTY / header
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
-    stubs = _stubs(source, hip)
+    choice = choose(_foreign_headers(source, hip), [each.name for each in host.stubbed])
+    stubs = choice.stubs
     for header, stub in stubs.items():
         place = folder / _STUBS / header
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(answered(stub))
+        place.write_text(forwarding_header(stub))
     if stubs:
         place = folder / _STUBS / LIBRARY_NAMES
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(library_names(each.text for each in hip.values()))
-    after = (STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
+    real = _real_folders(choice, folder)
+    searched_last = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if stubs else ()))
+    after = [part for place in searched_last for part in (STUBS_AFTER, str(place))]
     behind = folder / BROUGHT
     lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
     if lines:
@@ -237,12 +268,13 @@ def _staged(
             *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
             *((behind.resolve(),) if lines else ()),
             *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
+            *(library.first for library in choice.real if library.first),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
-        (*source.side.flags, *switches(stubs), *after),
+        (*source.side.flags, *choice.flags, *after),
         _paths(source),
     )
-    return Staged(unit, _translation(source, hip, compat, host, stubs))
+    return Staged(unit, _translation(source, hip, compat, host, choice), real)
 
 
 def appended(source: Source, host: HostCode) -> str:
@@ -251,15 +283,18 @@ def appended(source: Source, host: HostCode) -> str:
     return "".join(f'\n#include "{other}"' for other in others) + instantiations(host.instantiated)
 
 
-def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:
-    """The headers that no folder of the project has and a stub answers, and which."""
-    found: dict[str, str] = {}
+def _foreign_headers(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[str]:
+    """Generate the headers that the source includes and no folder of the project has."""
     for path, each in hip.items():
         for bracket, header in included(each.text):
-            stub = stub_of(header)
-            if stub and ".." not in header and not found_in(header, searched(bracket, path.parent, source.folders)):
-                found[header] = stub.stub
-    return found
+            if ".." not in header and not found_in(header, searched(bracket, path.parent, source.folders)):
+                yield header
+
+
+def _real_folders(choice: Choice, folder: Path) -> dict[str, tuple[Path, ...]]:
+    """Return the folders to search for the headers of each real library."""
+    place = (folder / _LIBRARIES).resolve()
+    return {library.name: library.link_into(place / str(number)) for number, library in enumerate(choice.real)}
 
 
 def _forced(name: str, source: Source, folder: Path) -> str | Path:
@@ -275,7 +310,7 @@ def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ..
 
 
 def _translation(
-    source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode, stubs: Iterable[str]
+    source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode, choice: Choice
 ) -> Translation:
     replaced: Counter[str] = Counter()
     for each in hip.values():
@@ -289,7 +324,7 @@ def _translation(
         tuple(finding for each in hip.values() for finding in each.spelled_out),
         host.left_out,
         host.empty_headers,
-        tuple(stubs),
+        tuple(choice.stubs),
         tuple(map(source.name, source.around)),
         tuple(
             Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
@@ -298,6 +333,8 @@ def _translation(
         compat.needs,
         compat.defects,
         host.brought,
+        tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),
+        host.stubbed,
     )
 
 

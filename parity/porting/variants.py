@@ -31,10 +31,10 @@ from parity.porting.conditionals import macros_of
 from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_asked, switches_of_kernels
 from parity.porting.hipify import defined_macros
-from parity.porting.host_code import HostCode, Repairs
-from parity.porting.host_syntax import guessed
+from parity.porting.host_code import HostCode, RepairState
+from parity.porting.kernel_templates import guess_instantiations
 from parity.porting.sources import INCLUDE, Source, closure, including, linked, others_define, project_of
-from parity.porting.stubs import stub_of
+from parity.porting.stubs import stub_for
 from parity.porting.vector_types import DERIVED, PLAIN
 
 __all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "of_version", "with_kernels"]
@@ -218,7 +218,8 @@ def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     elif "__global__" in source.files[source.path] and (cudas := tuple(filter(is_for_cuda, switches_asked(source)))):
         yield Variant("cuda", cudas)  # without, a header may make nothing of CUDA's words
     yield Variant(
-        "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
+        "templates",
+        tuple(dict.fromkeys(map(str, guess_instantiations(source.files[source.path], tuple(source.files.values()))))),
     )
 
 
@@ -275,7 +276,7 @@ def _read_anew(source: Source) -> Source:
     """The source with the files that its path and its side lead to, and without repairs."""
     every = closure(source.path, source.side, source.folder, {})
     found = replace(source, files=every.files, around=every.around, doubtful=every.doubtful, made=every.made)
-    return replace(found, repairs=Repairs())
+    return replace(found, repairs=RepairState())
 
 
 def _is_used(name: str, source: Source) -> bool:
@@ -322,7 +323,7 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
         return None
     for path, text in source.files.items():
         for match in INCLUDE.finditer(text):
-            if (stub := stub_of(match[2])) and stub.what == "PyTorch":
+            if (stub := stub_for(match[2])) and stub.library == "PyTorch":
                 line = text.count("\n", 0, match.start()) + 1
                 why, side = "as torch's builds of extensions are", "cuda" if "__CUDA_" in names[0] else "hip"
                 found = (Switch(flag, path, line, f'{side}-flags = ["{flag}"]', why=why) for flag in names)
@@ -350,11 +351,11 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=_afresh(source))
 
 
-def _afresh(source: Source) -> Repairs:
+def _afresh(source: Source) -> RepairState:
     """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
     host = source.repairs.host
     kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought, pasted=host.pasted)
-    return Repairs(kept)
+    return RepairState(kept)
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
@@ -423,7 +424,7 @@ def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without headers in folders of these names: host code that needs them is left out, too."""
     files = {path: text for path, text in source.files.items() if not set(names) & set(path.parent.parts)}
     own = source.path in files and len(files) < len(source.files)
-    return replace(source, files=files, repairs=Repairs()) if own else None
+    return replace(source, files=files, repairs=RepairState()) if own else None
 
 
 def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -436,7 +437,7 @@ def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
-    return replace(source, without=True, repairs=Repairs(source.repairs.host))
+    return replace(source, without=True, repairs=RepairState(source.repairs.host))
 
 
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
+from parity.engine.bench_baseline import FORMAT, VERSION, BenchChange, BenchVerdict
 from parity.platform.serialization import json_text
 from parity.platform.version import __version__
 from parity.report.frames import bench_frame
@@ -29,12 +29,17 @@ __all__ = [
     "si",
     "slowest",
     "speed_legend",
-    "speed_of",
+    "speed_text",
 ]
 
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
 GOOD, FAIR = 0.8, 0.5
-STYLES = {Changed.FASTER: "green", Changed.SAME: "green", Changed.FEWER: "green", Changed.SLOWER: "bold red"}
+STYLES = {
+    BenchVerdict.FASTER: "green",
+    BenchVerdict.SAME: "green",
+    BenchVerdict.FEWER: "green",
+    BenchVerdict.SLOWER: "bold red",
+}
 LEGEND = (
     "time: median of cold launches, caches flushed; share: the time that the device's copy rate or FLOP rate allows, "
     "by the time it took"
@@ -52,7 +57,7 @@ class BenchResults:
     measurements: Sequence[Measurement]
     devices: Mapping[str, str] = field(default_factory=dict)
     ceilings: Mapping[str, Ceilings] = field(default_factory=dict)
-    changes: Sequence[Change] = ()
+    changes: Sequence[BenchChange] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
 
@@ -153,7 +158,7 @@ def bench_json(results: BenchResults) -> str:
     return json_text(bench_dict(results), indent=1).decode() + "\n"
 
 
-def speed_of(m: Measurement | None) -> str:
+def speed_text(m: Measurement | None) -> str:
     """A measurement in a cell of the matrix."""
     if m is None or m.share is None:
         return "" if m is None or m.per_element is None else f"{m.per_element:.3g} instr."
@@ -188,7 +193,7 @@ def _title(m: Measurement) -> str:
     return f"{m.module} on {m.target} ({m.evidence})"
 
 
-def _line(m: Measurement, change: Change | None) -> list[str]:
+def _line(m: Measurement, change: BenchChange | None) -> list[str]:
     """Kernel, case, time, its error, rate, share, hot, instructions, change, notes."""
     title = m.title or (m.case.partition("(")[2].removesuffix(")") if m.timings or m.instructions else "")
     cells = [m.kernel, title, "", "", "", "", "", "", str(change) if change else "", "; ".join(_notes(m))]
@@ -213,7 +218,7 @@ def _notes(m: Measurement) -> list[str]:
     return [m.problem] * bool(m.problem) + list(m.notes)
 
 
-def _style(column: int, m: Measurement, change: Change | None) -> str:
+def _style(column: int, m: Measurement, change: BenchChange | None) -> str:
     if m.problem:
         return "bold red"
     if column == CHANGE and change:
@@ -229,8 +234,8 @@ def _ceilings(target: str, device: str, c: Ceilings) -> str:
     return f"{target}{f' ({device})' if device else ''}: {rates}; {launch}"
 
 
-def _with_changes(results: BenchResults) -> list[tuple[Measurement, Change | None]]:
-    changes: list[Change | None] = [*results.changes] or [None] * len(results.measurements)
+def _with_changes(results: BenchResults) -> list[tuple[Measurement, BenchChange | None]]:
+    changes: list[BenchChange | None] = [*results.changes] or [None] * len(results.measurements)
     return list(zip(results.measurements, changes, strict=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.bisect import BisectResult, Change, Effect, State, Turn, state_of
+from parity.bisect import BisectResult, CaseState, Effect, LineChange, Rebuild, case_state
 from parity.compare import Verdict
 from parity.engine import CaseRecord
 from parity.footprint.unreached_code import source_line
@@ -41,8 +41,8 @@ def sentence(answer: BisectResult, sources: Path) -> str:
         return "\n".join(_nothing(answer))
     assert found.knob is not None
     knob, gone = found.knob, answer.effect(found) is Effect.GONE
-    before = state_of(answer.as_built(found.column).records)
-    does = "the case passes" if before is State.FAILS else "both sides give the same bits"
+    before = case_state(answer.as_built(found.column).records)
+    does = "the case passes" if before is CaseState.FAILS else "both sides give the same bits"
     if not gone:
         does = f"the case, which passes as it is built, fails ({_failing(found)})"
     how, _, reads = found.how.partition("\n")[0].partition(", which ")
@@ -68,7 +68,8 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     lines += [
         f"As it is built it fails on {each.column.target} ({_failing(each)}), which no knob changes."
         for each in answer.before
-        if state_of(each.records) is State.FAILS and not any(t.column == each.column for t in answer.of(Effect.GONE))
+        if case_state(each.records) is CaseState.FAILS
+        and not any(t.column == each.column for t in answer.of(Effect.GONE))
     ]
     return "\n".join(lines)
 
@@ -137,9 +138,9 @@ def _nothing(answer: BisectResult) -> Iterator[str]:
     same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
     built = f"{tried} other {'builds were' if tried != 1 else 'build was'} tried"
     built += f", and {same} more are the same code" if same else ""
-    if answer.state is State.SAME:
+    if answer.state is CaseState.SAME:
         yield f"The case passes as it is built, and with every knob turned: {built}."
-    elif answer.state is State.DIFFERS:
+    elif answer.state is CaseState.DIFFERS:
         yield f"No knob makes the difference go away: {built}."
         yield (
             "Both sides are right, and differ by other functions or another order of operations; parity show tells "
@@ -153,7 +154,7 @@ def _nothing(answer: BisectResult) -> Iterator[str]:
         )
 
 
-def _row(answer: BisectResult, turned: Turn, built: Turn) -> list[tables.Cell]:
+def _row(answer: BisectResult, turned: Rebuild, built: Rebuild) -> list[tables.Cell]:
     effect = answer.effect(turned) if turned.knob else Effect.NONE
     style = _STYLES.get(effect, "")
     record = turned.record
@@ -166,7 +167,7 @@ def _row(answer: BisectResult, turned: Turn, built: Turn) -> list[tables.Cell]:
     return [Text(name, style), how, turned.column.target, Text(verdict, style), error, count, changed]
 
 
-def _verdict(turned: Turn) -> str:
+def _verdict(turned: Rebuild) -> str:
     """The outcome of the case on the side that is built again, and on the other one if that is what fails."""
     assert turned.record is not None
     own = turned.record
@@ -196,7 +197,7 @@ def _count(record: CaseRecord, built: CaseRecord | None) -> str:
     return f"{record.instructions:,} {100 * record.instructions / usual - 100:+.0f} %"
 
 
-def _cost(answer: BisectResult, turned: Turn) -> str:
+def _cost(answer: BisectResult, turned: Rebuild) -> str:
     usual, own = answer.as_built(turned.column).record, turned.record
     if not usual or not own or not usual.instructions or own.instructions is None:
         return ""
@@ -206,11 +207,11 @@ def _cost(answer: BisectResult, turned: Turn) -> str:
     return f"{abs(more):.2g} % {'more' if more > 0 else 'fewer'} instructions"
 
 
-def _changed(changes: tuple[Change, ...]) -> str:
+def _changed(changes: tuple[LineChange, ...]) -> str:
     return f"{changes[0].place}: {changes[0]}{_more(changes)}" if changes else ""
 
 
-def _more(changes: tuple[Change, ...]) -> str:
+def _more(changes: tuple[LineChange, ...]) -> str:
     """The lines behind the first."""
     _, *more = changes
     if len(more) == 1:
@@ -218,22 +219,22 @@ def _more(changes: tuple[Change, ...]) -> str:
     return f", and {len(more)} other lines" if more else ""
 
 
-def _failing(turned: Turn) -> str:
+def _failing(turned: Rebuild) -> str:
     verdict = next(each.verdict for each in turned.records if each.verdict.failed)
     return verdict.kind or str(verdict.status)
 
 
-def _detail(turned: Turn) -> list[str]:
+def _detail(turned: Rebuild) -> list[str]:
     """The details of the failures of a kernel with a knob turned."""
     return [line for each in turned.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
 
 
-def _named(turned: Turn) -> Mapping[str, str]:
+def _named(turned: Rebuild) -> Mapping[str, str]:
     assert turned.knob is not None
     return {"knob": turned.knob.name, "with": turned.how, "target": turned.column.target, "says": turned.knob.says}
 
 
-def _short(turned: Turn) -> str:
+def _short(turned: Rebuild) -> str:
     return f"{_with(turned.how.partition(', which ')[0])} on {turned.column.target}"
 
 

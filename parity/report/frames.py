@@ -21,8 +21,8 @@ from parity.report.model import KernelRow, Matrix
 if TYPE_CHECKING:
     import pandas
 
-    from parity.engine.baseline import Change
     from parity.engine.bench import Measurement
+    from parity.engine.bench_baseline import BenchChange
     from parity.footprint.measure import Footprint
     from parity.runners.timing import Timing
 
@@ -177,7 +177,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     return _frame(rows, MATRIX_TYPES)
 
 
-def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] = ()) -> pandas.DataFrame:
+def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChange] = ()) -> pandas.DataFrame:
     """One row per measurement, in the order in which they were made; ``changes`` belong to them, where there are any.
 
     What was stored with ``parity bench --save FILE.json`` is ``read_baseline(FILE).measurements.values()``.
@@ -209,7 +209,7 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] =
         ValueError: there are changes, and not one for each measurement.
     """
     found = list(measurements)
-    paired: Sequence[Change | None] = changes or [None] * len(found)
+    paired: Sequence[BenchChange | None] = changes or [None] * len(found)
     rows = [
         {
             **_named(each, each, each.dtypes),

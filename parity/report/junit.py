@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from parity.engine import CaseRecord, Column, Reviewed
+from parity.engine import CaseRecord, Column, ReviewedIssue
 from parity.report.failures import Reproduction, failure_text, not_judged, shown_failures
 from parity.report.matrix import by_cell, class_counts
 from parity.report.model import Cell, CellState, KernelRow, Matrix
@@ -78,7 +78,7 @@ def _kernel(
     return _test(row.op, f"{row.kernel} on {column}", result, message, text)
 
 
-def _issue(reviewed: Reviewed) -> Element:
+def _issue(reviewed: ReviewedIssue) -> Element:
     result = "failure" if reviewed.complaint else "skipped"
     return _test("known issues", reviewed.issue.location, result, str(reviewed))
 

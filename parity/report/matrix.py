@@ -9,7 +9,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from parity.compare import Conclusion, Status, Verdict
-from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
+from parity.engine import (
+    COMPILE_ERROR,
+    NOT_RECORDED,
+    CaseRecord,
+    Column,
+    CrossVendorComparison,
+    Provenance,
+    ReviewedIssue,
+)
 from parity.engine.judging import NO_REFERENCE
 from parity.model.case import split
 from parity.model.divergences import in_order
@@ -30,7 +38,7 @@ def make_matrix(
     columns: Sequence[Column],
     records: Sequence[CaseRecord],
     *,
-    issues: Sequence[Reviewed] = (),
+    issues: Sequence[ReviewedIssue] = (),
     provenance: Provenance | None = None,
 ) -> Matrix:
     """Return the matrix of these kernel entries.
@@ -159,7 +167,7 @@ def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:
     return tuple(name for name in first if all(name in verdict.vacuous for verdict in passing))
 
 
-def _agreement(against: Sequence[Against]) -> Agreement:
+def _agreement(against: Sequence[CrossVendorComparison]) -> Agreement:
     both_right = [each for each in against if each.conclusion in (Conclusion.RIGHT, Conclusion.CLOSE)]
     return Agreement(
         against[0].column,

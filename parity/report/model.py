@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from parity.compare import Conclusion
-from parity.engine import CaseRecord, Column, Provenance, Reviewed
+from parity.engine import CaseRecord, Column, Provenance, ReviewedIssue
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
 from parity.model.divergences import in_order
@@ -172,7 +172,7 @@ class Matrix:
     columns: tuple[Column, ...]
     rows: tuple[KernelRow, ...]
     provenance: Provenance = field(default_factory=Provenance)
-    issues: tuple[Reviewed, ...] = ()
+    issues: tuple[ReviewedIssue, ...] = ()
     uncompiled: tuple[CaseRecord, ...] = ()
     recall: Recall | None = None
 

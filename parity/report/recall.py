@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.mutation import MutantOutcome, MutantResult, Recall
 from parity.mutation.mutant import Reason
-from parity.mutation.recall import ByClass, ByKernel, Survivor
+from parity.mutation.recall import ClassRecall, KernelRecall, Survivor
 from parity.report import tables
 
 __all__ = ["markdown", "recall_line", "recall_summary", "survivor_text", "terminal"]
@@ -38,12 +38,12 @@ def percent(caught: int, planted: int) -> str:
     return "100 %" if caught == planted else f"{min(share, 99.9):.1f} %"
 
 
-def _budget(each: ByKernel) -> str:
+def _budget(each: KernelRecall) -> str:
     """The share of its budgets that a kernel uses as it is; the tighter they are, the less they hide."""
     return "" if each.budget is None else f"{100 * each.budget:.0f} %" if each.budget else "exact"
 
 
-def _cells(each: ByKernel | ByClass) -> list[str]:
+def _cells(each: KernelRecall | ClassRecall) -> list[str]:
     return [
         f"{each.caught}/{each.planted}" if each.planted else "",
         percent(each.caught, each.planted) if each.planted else "",
@@ -113,7 +113,7 @@ def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float
     counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in MutantOutcome}
     planted = recall.planted
     kernels = len(recall.kernels)
-    parts = [f"{count_of(len(tried), 'fault')} in {count_of(kernels, 'kernel')} on {' '.join(recall.targets)}"]
+    parts = [f"{pluralize(len(tried), 'fault')} in {pluralize(kernels, 'kernel')} on {' '.join(recall.targets)}"]
     for outcome, count in counts.items():
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from parity.engine import CaseRecord
-from parity.engine.record_file import End, Start
+from parity.engine.record_file import RecordEnd, RecordHead
 from parity.platform.serialization import json_schema, json_text
 from parity.report.document import MatrixFile
 from parity.report.folder import check_folder, write_texts
@@ -19,7 +19,7 @@ def schemas() -> dict[str, str]:
     found = {
         "matrix": json_schema([MatrixFile], "matrix.json of parity run", "What a run found, kernel by kernel."),
         "record": json_schema(
-            [Start, CaseRecord, End],
+            [RecordHead, CaseRecord, RecordEnd],
             "A line of record.jsonl of parity run",
             "The first line has the environment, the others have a case each; the last says that the run ended.",
         ),

@@ -18,8 +18,8 @@ from parity.emulator import (
     LaunchOptions,
     LaunchStats,
     MemoryFault,
+    merge_stats,
     pack,
-    together,
 )
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
@@ -120,7 +120,7 @@ class LaunchExecutor:
         ]
         after = device.variables(code)
         self.changed_variables = tuple(name for name, content in after.items() if content != before[name])
-        return stats[0] if len(stats) == 1 else together(stats)
+        return stats[0] if len(stats) == 1 else merge_stats(stats)
 
     def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool) -> None:
         for name, buffer in buffers.items():

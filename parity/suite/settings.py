@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 from parity.platform.serialization import checked
 
 __all__ = ["LAUNCHES", "SHIPPED", "Project", "Settings", "find_project", "read_settings"]
@@ -134,7 +134,7 @@ def read_settings(config: Path) -> dict[str, Any] | None:
     try:
         if not config.is_file():
             return None
-        document = tomllib.loads(text_of(config))
+        document = tomllib.loads(read_text(config))
     except OSError:
         return None
     except (ValueError, RecursionError) as error:

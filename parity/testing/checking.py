@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import Run, Settings, columns, default_runners
-from parity.engine import CaseRecord, Column, Plan, run, tasks_of
+from parity.application import Run, Settings, default_runners, select_columns
+from parity.engine import CaseRecord, Column, Plan, execute_plan, make_tasks
 from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
@@ -20,7 +20,7 @@ from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES
-from parity.testing.failure import ParityFailure, failure_of
+from parity.testing.failure import ParityFailure, failure_from_records
 
 __all__ = ["ParityCheck"]
 
@@ -74,7 +74,7 @@ class ParityCheck:
             selection = suite.select([*cases, *_entries(suite, op, dtype)])
             if function:
                 column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
-                plan = Plan.of(suite, tasks_of(selection, [column]), {}, examples=examples, seed=seed)
+                plan = Plan.of(suite, make_tasks(selection, [column]), {}, examples=examples, seed=seed)
                 made: OpRunner = PythonRunner(function, column.runner, suite)
                 worker = Worker(plan, suite, runners={column.spec: made})
                 records = [record for task in plan.tasks for record in worker.perform(task)]
@@ -82,7 +82,7 @@ class ParityCheck:
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
-                chosen = columns(runners or default_runners(suite.entries_in(selection), targets), targets)
+                chosen = select_columns(runners or default_runners(suite.entries_in(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
                 for each in prepared.built:
@@ -92,9 +92,9 @@ class ParityCheck:
                     raise UsageError(
                         "there is nothing to run: the op has no kernel with a source; give parity_check a function"
                     )
-                records = list(run(prepared.plan, suite, jobs=1))
+                records = list(execute_plan(prepared.plan, suite, jobs=1))
                 again = Reproduction()
-        if failure := failure_of(records, again, suite):
+        if failure := failure_from_records(records, again, suite):
             raise failure
         if unjudged := not_judged(records):
             raise ParityFailure("\n".join(unjudged))

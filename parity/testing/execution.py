@@ -12,7 +12,7 @@ from pathlib import Path
 
 from parity.application import Run
 from parity.engine import CaseRecord, Column, Progress, Task
-from parity.engine.execution import perform, prepare, scheduled
+from parity.engine.execution import collect_records, prepare, schedule_task
 from parity.engine.pool import completed, processors, worker_pool
 from parity.op import Entry
 
@@ -93,7 +93,7 @@ class Execution:
             self._schedule(key)
             future = self._futures.pop(key)
             next(iter(completed({future: key})))  # which Ctrl-C can interrupt
-            found = perform(self.plan, self.run.suite, self._pool, self._tasks[key], future)
+            found = collect_records(self.plan, self.run.suite, self._pool, self._tasks[key], future)
             self._found[key] = list(found)
         return list(filter(column.ran, self._found[key]))
 
@@ -103,7 +103,7 @@ class Execution:
         start = self._order.index(key)
         for each in self._order[start : start + ahead]:
             if each not in self._futures and each not in self._found:
-                self._futures[each] = scheduled(self.plan, self._pool, self._tasks[each])
+                self._futures[each] = schedule_task(self.plan, self._pool, self._tasks[each])
 
 
 def _key(entry: Entry) -> Key:

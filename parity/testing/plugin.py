@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import Run, Settings, columns, default_runners
+from parity.application import Run, Settings, default_runners, select_columns
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
@@ -27,7 +27,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting.translators import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
-from parity.report.html import Sources
+from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
 from parity.suite.loading import find_suite
 from parity.suite.settings import LAUNCHES
@@ -204,7 +204,7 @@ class SuitePlugin:
         for problem in self._problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
         if folder := self.config.option.parity_output:
-            write_reports(Path(folder), matrix, self._records, self.reproduction(), Sources.of(self.run.suite))
+            write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
 
     @functools.cached_property
@@ -268,7 +268,7 @@ def _run(config: pytest.Config) -> Run:
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
-    chosen = columns(
+    chosen = select_columns(
         option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target), option.parity_target
     )
     if chosen.compiled:

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from parity.application.loading import LoadedRun
+from parity.application.loaded_run import LoadedRun
 from parity.cli import main
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Provenance, RecordWriter, without_code
+from parity.engine import CaseRecord, Column, Provenance, RecordWriter, records_without_code
 from parity.errors import UsageError
 from parity.report import Reproduction, make_matrix, write_reports
-from parity.report.changes import compared
+from parity.report.changes import compare_runs
 
 GFX = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 HERE = {
@@ -49,7 +49,9 @@ def written(entries, tmp_path):
             for column in columns
             for n in range(2)
         ]
-        absent = without_code(entries, columns, {("unary", "gfx90a"): "unary.cu:1:1: error"}) if uncompiled else []
+        absent = (
+            records_without_code(entries, columns, {("unary", "gfx90a"): "unary.cu:1:1: error"}) if uncompiled else []
+        )
         folder = tmp_path / name
         with RecordWriter(folder / "record.jsonl", HERE) as writer:
             for record in records:
@@ -123,7 +125,7 @@ def test_of_two_runs_of_a_kernel_the_later_counts(written):
 
 
 def changes_of(one, other):
-    found = compared(LoadedRun.read(one), LoadedRun.read(other))
+    found = compare_runs(LoadedRun.read(one), LoadedRun.read(other))
     return {(each.kernel, each.column): each.kind for each in found.changed}, found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parity.application import reproducer as module
-from parity.compare.comparison import right_elements
+from parity.compare.comparison import accepted_elements
 from parity.compilers import rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS
 from parity.hip.hipcc import FLAGS
@@ -117,7 +117,7 @@ def test_the_program_and_parity_agree(judge, name):
         found += [-value, np.where(flags[0], kind.convert(np.nan), value), kind.convert(0.9 * centre)]
     for got in found:
         with np.errstate(all="ignore"):
-            right = right_elements(expected, got, "amd")
+            right = accepted_elements(expected, got, "amd")
         assert judged.wrong(got) == (~right).sum()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parity.bisect import KNOBS, changes
-from parity.bisect.compiler_options import knobs_for
+from parity.bisect import COMPILER_OPTIONS, changed_lines
+from parity.bisect.compiler_options import available_options
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
@@ -15,7 +15,7 @@ from parity.runners import probe_runner, runner
 
 def described(name: str, *flags: str) -> list[str]:
     """What is done to these flags of a project by the knobs that are left to be turned."""
-    return [knob.described(flags) for knob in knobs_for(target(name), flags) if not knob.variant]
+    return [knob.described(flags) for knob in available_options(target(name), flags) if not knob.variant]
 
 
 def test_a_knob_that_undoes_a_flag_is_there_where_a_project_has_the_flag():
@@ -31,9 +31,9 @@ def test_what_the_project_does_already_is_not_turned():
 
 def test_a_flag_and_its_value_may_be_two_words():
     assert "without --fmad false" in described("sm_90", "--fmad", "false")
-    (knob,) = (each for each in KNOBS if each.vendor == "cuda" and each.where.startswith("--?fmad"))
+    (knob,) = (each for each in COMPILER_OPTIONS if each.vendor == "cuda" and each.where.startswith("--?fmad"))
     assert knob.turned(("-DX", "--fmad", "false", "-DY")) == ("-DX", "-DY")
-    (kept,) = (each for each in KNOBS if each.flags == ("--ftz=false",))
+    (kept,) = (each for each in COMPILER_OPTIONS if each.flags == ("--ftz=false",))
     assert kept.turned(("--use_fast_math",)) == ("--use_fast_math", "--ftz=false")
 
 
@@ -43,8 +43,8 @@ def test_only_targets_with_wavefronts_of_32_can_have_wider_ones(name, has):
 
 
 def test_every_knob_says_what_it_means():
-    assert all(knob.says and knob.vendor in ("amd", "cuda") for knob in KNOBS)
-    assert all(knob.flags or knob.where or knob.variant for knob in KNOBS)
+    assert all(knob.says and knob.vendor in ("amd", "cuda") for knob in COMPILER_OPTIONS)
+    assert all(knob.flags or knob.where or knob.variant for knob in COMPILER_OPTIONS)
 
 
 SOURCE = """\
@@ -75,9 +75,9 @@ def test_the_lines_that_change_are_named_with_their_instructions(tmp_path, cache
     before, after = (
         build(tmp_path, ["m"], [name], cache=cache, settings=BuildSettings(each))[0].code_object for each in sides
     )
-    found = {each.place: str(each) for each in changes(before, after, ["first"])}
+    found = {each.place: str(each) for each in changed_lines(before, after, ["first"])}
     assert (
         next(iter(found)) == "m.cu:4" and found["m.cu:4"] == f"{lost} now {got}" and found["m.cu:3"] == f"{more} more"
     )
-    assert changes(before, after, ["first"], about="a race at m.cu:3, listing line 7")[0].place == "m.cu:3"
-    assert not changes(before, before, ["first"])
+    assert changed_lines(before, after, ["first"], about="a race at m.cu:3, listing line 7")[0].place == "m.cu:3"
+    assert not changed_lines(before, before, ["first"])

@@ -9,7 +9,7 @@ import pytest
 from parity.build.incremental import recompiled, stage
 from parity.build.modules import build_suite, source_as_built
 from parity.compilers.errors import CompileError
-from parity.emulator.parse import kernel_code
+from parity.emulator.amdgpu.listing import kernel_code
 from parity.op import Op
 from parity.suite.loading import Suite
 

@@ -9,8 +9,8 @@ import shlex
 import pytest
 
 from parity.application import default_runners
+from parity.engine import execute_plan as execute
 from parity.engine import read_record
-from parity.engine import run as execute
 from parity.runners.emulated import EmulatedRunner
 
 ONE = ("--target", "gfx1100")

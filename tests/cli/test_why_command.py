@@ -89,7 +89,7 @@ def only(monkeypatch):
     """Leaves the knobs of these names or flags, because each is a compilation."""
 
     def leave(*wanted: str) -> None:
-        left = tuple(each for each in compiler_options.KNOBS if {each.name, *each.flags} & {*wanted})
+        left = tuple(each for each in compiler_options.COMPILER_OPTIONS if {each.name, *each.flags} & {*wanted})
         monkeypatch.setattr(compiler_options, "KNOBS", left)
 
     return leave

@@ -17,12 +17,12 @@ import pytest
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
 from parity.cluster import bundle, connection, messages, pool, remote
-from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
-from parity.cluster.messages import Answer, Offer, Offered, Request
+from parity.cluster.connection import Cluster, Site, WorkerSpec, local_cluster, need_dask
+from parity.cluster.messages import Answer, Request, RunnerOffer, WorkerOffer
 from parity.cluster.worker_node import WorkerNode
-from parity.cluster.workers import starts
+from parity.cluster.workers import local_workers
 from parity.compare import Status
-from parity.engine import Column, Plan, outcome_journal, record_outcomes, run, worker
+from parity.engine import Column, Plan, execute_plan, outcome_journal, record_outcomes, worker
 from parity.engine.calls import NoWorker
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
@@ -88,13 +88,13 @@ def plugin(installed, tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("LOST", str(tmp_path / "lost"))
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
-    messages.offer.cache_clear()
+    messages.local_offer.cache_clear()
 
 
 @contextlib.contextmanager
-def cluster_of(*workers: Start):
+def cluster_of(*workers: WorkerSpec):
     need_dask()
-    found = Cluster(Site(), lambda where: inside(workers))
+    found = Cluster(Site(), lambda where: local_cluster(workers))
     try:
         found.open()
         yield found
@@ -103,7 +103,7 @@ def cluster_of(*workers: Start):
 
 
 def executed(cluster: Cluster, plan: Plan, suite) -> list:
-    return list(run(plan, suite, pools=lambda plan, jobs: cluster.pool(suite, plan)))
+    return list(execute_plan(plan, suite, pools=lambda plan, jobs: cluster.pool(suite, plan)))
 
 
 def by_case(records) -> list:
@@ -114,9 +114,11 @@ def by_case(records) -> list:
 def test_the_records_are_those_of_one_machine(suite):
     """Also of cases that end their process; and each content is fetched by a worker once."""
     plan = plan_for(suite, *SIZES)
-    here = by_case(run(plan, suite, jobs=1))
+    here = by_case(execute_plan(plan, suite, jobs=1))
     resources = {"fragile gfx1100": 1}
-    with cluster_of(Start("one", 1, resources), Start("two", 1, resources), Start("other", 1, {})) as cluster:
+    with cluster_of(
+        WorkerSpec("one", 1, resources), WorkerSpec("two", 1, resources), WorkerSpec("other", 1, {})
+    ) as cluster:
         there = by_case(executed(cluster, plan, suite))
         assert set(cluster.machines) <= {"one", "two"}
     assert there == here
@@ -128,8 +130,8 @@ def test_large_answers_are_fetched(suite, monkeypatch):
     """Those that are too large for an event."""
     plan = plan_for(suite, 1, 7)
     monkeypatch.setattr(remote, "SMALL", 0)
-    with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
-        assert by_case(executed(cluster, plan, suite)) == by_case(run(plan, suite, jobs=1))
+    with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
+        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, jobs=1))
 
 
 @pytest.mark.usefixtures("plugin")
@@ -137,15 +139,17 @@ def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkey
     """One that came after the scheduler was told that any may have it."""
     plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
     monkeypatch.setattr(pool.DaskPool, "_everybody_has", lambda self, resources: True)
-    with cluster_of(Start("one", 1, {"fragile gfx1100": 1}), Start("bare", 1, {})) as cluster:
-        assert by_case(executed(cluster, plan, suite)) == by_case(run(plan, suite, jobs=1))
+    with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1}), WorkerSpec("bare", 1, {})) as cluster:
+        assert by_case(executed(cluster, plan, suite)) == by_case(execute_plan(plan, suite, jobs=1))
         assert set(cluster.machines) == {"one", "bare"}
 
 
 @pytest.mark.usefixtures("plugin")
 def test_a_measurement_has_a_device_to_itself(suite):
     plan = plan_for(suite, 1)
-    with cluster_of(Start("one", 2, {"fragile gfx1100": 2}), Start("two", 1, {"fragile gfx1100": 1})) as cluster:
+    with cluster_of(
+        WorkerSpec("one", 2, {"fragile gfx1100": 2}), WorkerSpec("two", 1, {"fragile gfx1100": 1})
+    ) as cluster:
         with cluster.pool(suite, plan, alone=True) as found:
             assert found._share("fragile gfx1100") == 2
             assert run_of(found, plan.tasks[0])
@@ -160,7 +164,7 @@ def run_of(found: pool.DaskPool, task) -> list:
 
 def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
-    sent, digest, contents = bundle.bundled(plan_for(suite, 1))
+    sent, digest, contents = bundle.pack_plan(plan_for(suite, 1))
     host = WorkerNode(1, "one")
     request = Request(messages.versions(), "a run", digest, (sent.suite,), pickle.dumps((print, ())), 60.0)
     assert host.answer(request, contents.__getitem__).how == "returned"
@@ -176,7 +180,9 @@ def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_pa
 def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
     """One side crashes, and the other is judged all the same."""
     plan = plan_for(suite, 1, 3, columns=(STEADY, FRAGILE))
-    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"fragile gfx1100": 1})) as cluster:
+    with cluster_of(
+        WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"fragile gfx1100": 1})
+    ) as cluster:
         records = executed(cluster, plan, suite)
         assert set(cluster.machines) == {"cuda", "amd"}
     found = {(record.runner, record.case.partition("~")[0][-1]): record for record in records}
@@ -190,9 +196,9 @@ def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
 def test_what_meets_in_the_client_is_what_one_machine_finds(suite):
     """CUDA here, AMD there: who is wrong, also in a case that was made smaller on one side and tried on the other."""
     plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
-    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"idle gfx1100": 1})) as cluster:
+    with cluster_of(WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"idle gfx1100": 1})) as cluster:
         there = executed(cluster, plan, suite)
-    assert by_case(there) == by_case(run(plan, suite, jobs=1))
+    assert by_case(there) == by_case(execute_plan(plan, suite, jobs=1))
     (small,) = (record.minimal for record in there if record.minimal)
     assert (small.runner, small.against.conclusion) == ("idle", "AMD is wrong")
 
@@ -204,8 +210,10 @@ def test_columns_on_different_workers_without_reference_equal_local_records(tmp_
         (tmp_path / name).write_text(text)
     suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
     plan = plan_for(suite, 5, columns=(STEADY, ROUNDING))
-    here = by_case(run(plan, suite, jobs=1))
-    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"rounding gfx1100": 1})) as cluster:
+    here = by_case(execute_plan(plan, suite, jobs=1))
+    with cluster_of(
+        WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"rounding gfx1100": 1})
+    ) as cluster:
         there = by_case(executed(cluster, plan, suite))
     assert [record.verdict.status for record in here] == [Status.PASS, Status.TAKEN]
     assert here[0].verdict.budget > 0 and here[0].reached and here[0].printed
@@ -217,7 +225,7 @@ def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "PATIENCE", 0.0)
     monkeypatch.setattr(pool, "WATCH", 0.2)
     plan = plan_for(suite, 1, columns=(LEAVING,))
-    with cluster_of(Start("gpu", 1, {"leaving gfx1100": 1})) as cluster:
+    with cluster_of(WorkerSpec("gpu", 1, {"leaving gfx1100": 1})) as cluster:
         assert {record.verdict.status for record in executed(cluster, plan, suite)} == {Status.PASS}
         (tmp_path / "lost").touch()
         records = executed(cluster, plan, suite)
@@ -228,7 +236,7 @@ def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("plugin")
 def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_path):
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
-    with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
+    with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
         with outcome_journal(tmp_path / "partial", {}) as journal:
             cases = list(record_outcomes(plan, suite, journal, pools=pools))
@@ -240,7 +248,7 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
 
 
 def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
-    sent, _, contents = bundle.bundled(plan_for(suite, 1))
+    sent, _, contents = bundle.pack_plan(plan_for(suite, 1))
     names = unpacked(zlib.decompress(contents[sent.suite]), dict[str, bytes], "the suite")
     there = {path.relative_to(suite.cases.parent).as_posix() for path in suite.cases.iterdir() if path.is_file()}
     assert "cases/reduce.found" in there and there <= set(names)
@@ -249,7 +257,7 @@ def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
-    sent, digest, contents = bundle.bundled(plan)
+    sent, digest, contents = bundle.pack_plan(plan)
     asked: list[str] = []
 
     def fetch(digest: str) -> bytes:
@@ -258,13 +266,13 @@ def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monk
 
     needed = [digest, *sent.contents("unary", (FRAGILE,))]
     for each in needed * 2:
-        bundle.kept(each, fetch)
+        bundle.cached_bundle(each, fetch)
     assert asked == needed
-    there = bundle.plan_of(digest)
+    there = bundle.load_plan(digest)
     assert there.kernels != plan.kernels and there.suite().op("unary.neg").name == "unary.neg"
     assert there.code["unary", FRAGILE] == plan.code["unary", FRAGILE]
     with pytest.raises(NotAvailable, match="arrived: it is not used"):
-        bundle.kept("0" * 64, lambda digest: contents[needed[0]])
+        bundle.cached_bundle("0" * 64, lambda digest: contents[needed[0]])
     assert not Cache(tmp_path / "cache").folder("0" * 64).exists()
 
 
@@ -272,18 +280,18 @@ def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     data = zlib.compress(packed({"../../evil": b"x"}))
     with pytest.raises(NotAvailable, match="outside of its folder"):
-        bundle.kept(bundle.digest_of(data), lambda digest: data)
+        bundle.cached_bundle(bundle.bundle_digest(data), lambda digest: data)
 
 
 def test_what_returns_is_checked():
     with pytest.raises(UsageError, match="what gpu1 returned is not what it has to be"):
-        Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.carry_out)
+        Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.perform_or_lose_device)
     with pytest.raises(UsageError, match="is malformed"):
-        Answer("gpu1", "returned", b"\xc1").result(worker.carry_out)
+        Answer("gpu1", "returned", b"\xc1").result(worker.perform_or_lose_device)
     with pytest.raises(NoWorker, match="gpu1: lost"):
-        Answer("gpu1", "unable", text="lost").result(worker.carry_out)
+        Answer("gpu1", "unable", text="lost").result(worker.perform_or_lose_device)
     with pytest.raises(NotAvailable, match="gpu1: no"):
-        Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.carry_out)
+        Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.perform_or_lose_device)
 
 
 def test_other_versions_are_refused_with_both(monkeypatch):
@@ -291,9 +299,9 @@ def test_other_versions_are_refused_with_both(monkeypatch):
     request = Request(there, "run", "0" * 64, (), b"", 1.0)
     answer = WorkerNode(1, "gpu1").answer(request, lambda digest: b"")
     assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
-    found = Cluster(Site(), lambda where: inside([]))
+    found = Cluster(Site(), lambda where: local_cluster([]))
     monkeypatch.setattr(found, "_thread", threading.Thread())
-    offer = Offer("gpu1", there, 1, (), {})
+    offer = WorkerOffer("gpu1", there, 1, (), {})
     monkeypatch.setattr(found, "_open", lambda: None)
     monkeypatch.setattr(found, "_call", lambda coroutine, seconds=None: (offer,))
     with pytest.raises(NotAvailable, match=r"parity is 0\.1.* here and 9\.9 at gpu1"):
@@ -301,9 +309,9 @@ def test_other_versions_are_refused_with_both(monkeypatch):
 
 
 def test_the_runners_of_a_cluster_are_those_of_its_workers():
-    h200 = Offered("cuda", Evidence.HARDWARE, "cuda", ("sm_90",), ("sm_90",), {"gpu": "NVIDIA H200"})
-    cluster = Cluster(Site(), lambda where: inside([]))
-    cluster.offers = (Offer("gpu1", {}, 1, (h200,), {}), Offer("gpu2", {}, 1, (h200,), {}))
+    h200 = RunnerOffer("cuda", Evidence.HARDWARE, "cuda", ("sm_90",), ("sm_90",), {"gpu": "NVIDIA H200"})
+    cluster = Cluster(Site(), lambda where: local_cluster([]))
+    cluster.offers = (WorkerOffer("gpu1", {}, 1, (h200,), {}), WorkerOffer("gpu2", {}, 1, (h200,), {}))
     found = cluster.available("cuda")
     assert (found.targets(), cluster.describe("cuda")) == (("sm_90",), {"gpu": "NVIDIA H200"})
     with pytest.raises(NotAvailable, match=r"'rocm' is on no worker; they have cuda"):
@@ -320,32 +328,32 @@ def test_the_runners_of_a_cluster_are_those_of_its_workers():
     ],
 )
 def test_places(text, address, jobs):
-    found = connection.site(text)
+    found = connection.parse_site(text)
     assert (found.address, found.jobs) == (address, jobs)
-    connection.trusted(found, insecure=False)
+    connection.require_trusted(found, insecure=False)
 
 
 def test_a_file_of_dask_s_configuration_names_a_place(tmp_path):
     path = tmp_path / "dask.yaml"
     path.write_text("scheduler-address: tls://a:1\ndistributed:\n  comm:\n    require-encryption: true\n")
-    found = connection.site(str(path))
+    found = connection.parse_site(str(path))
     assert (found.address, found.settings["distributed"]["comm"]["require-encryption"]) == ("tls://a:1", True)
     path.write_text('{"type": "Scheduler", "address": "tcp://127.0.0.1:1"}')
-    assert connection.site(str(path)).address == "tcp://127.0.0.1:1"
+    assert connection.parse_site(str(path)).address == "tcp://127.0.0.1:1"
     path.write_text("a: b")
     with pytest.raises(UsageError, match="names no scheduler"):
-        connection.site(str(path))
+        connection.parse_site(str(path))
     with pytest.raises(UsageError, match="neither the address of a scheduler nor a file"):
-        connection.site("nowhere")
+        connection.parse_site("nowhere")
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "tcp://scheduler:8786", "ws://10.1.1.1:80"])
 def test_a_scheduler_elsewhere_without_tls_is_refused(address):
     where = Site(address)
     with pytest.raises(UsageError, match=r"can run any code.*--insecure-cluster"):
-        connection.trusted(where, insecure=False)
-    connection.trusted(where, insecure=True)
-    connection.trusted(dataclasses.replace(where, address="tls://10.0.0.5:8786"), insecure=False)
+        connection.require_trusted(where, insecure=False)
+    connection.require_trusted(where, insecure=True)
+    connection.require_trusted(dataclasses.replace(where, address="tls://10.0.0.5:8786"), insecure=False)
 
 
 def test_nobody_answers(monkeypatch):
@@ -385,7 +393,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
     try:
         while not file.exists() or not file.read_text().endswith("}"):
             time.sleep(0.05)
-        address = connection.site(str(file)).address
+        address = connection.parse_site(str(file)).address
         for name in ("one", "two"):
             command = [sys.executable, "-c", WORKER, address, name]
             workers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
@@ -395,7 +403,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
         with connection.connected(address) as cluster:
             threading.Timer(1.0, lambda: os.kill(workers[0].pid, signal.SIGKILL)).start()
             records = executed(cluster, plan, suite)
-        assert by_case(records) == by_case(run(plan, suite, jobs=1))
+        assert by_case(records) == by_case(execute_plan(plan, suite, jobs=1))
         assert workers[0].wait() == -signal.SIGKILL
     finally:
         for each in [*workers, scheduler]:
@@ -405,7 +413,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
 
 def test_each_gpu_has_a_worker_that_sees_no_other():
     gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
-    found = list(starts(6, gpus))
+    found = list(local_workers(6, gpus))
     assert [each.environment for each in found] == [
         {"CUDA_VISIBLE_DEVICES": "0"}, {"HIP_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"},
     ]  # fmt: skip

@@ -24,7 +24,7 @@ from parity.platform.serialization import packed, unpacked
 
 FUNCTIONS = [
     worker.perform,
-    worker.carry_out,
+    worker.perform_or_lose_device,
     outcomes.record_task,
     bench.measure_task,
     launches.capabilities,
@@ -36,12 +36,12 @@ FUNCTIONS = [
     launches.max_arithmetic,
     launches.shadows,
     search.search_task,
-    trial.attempt,
-    trial.choose,
-    trial.usual,
+    trial.try_mutant,
+    trial.choose_faults,
+    trial.run_unmutated,
 ]
 TYPES = {f"{each.__module__}.{each.__name__}": get_type_hints(each)["return"] for each in FUNCTIONS} | {
-    each.__name__: each for each in (messages.Answer, messages.Offer, messages.Request, Outcome, Shadows)
+    each.__name__: each for each in (messages.Answer, messages.WorkerOffer, messages.Request, Outcome, Shadows)
 }
 
 

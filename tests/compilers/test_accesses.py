@@ -56,7 +56,7 @@ def kernels(request, tmp_path_factory, cache):
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
-        device, code = emulator.Device(cache=cache), made.built.code_object
+        device, code = emulator.AmdgpuDevice(cache=cache), made.built.code_object
         buffers = [device.allocate(4096, each) for each in ("x", "out")]
         device.write(buffers[0], np.ones(1024, np.float32))
         args = emulator.pack(code.kernels[name], buffers)
@@ -125,7 +125,7 @@ def private(request, tmp_path_factory, cache):
 @pytest.mark.parametrize("private", PRIVATE_ON, indirect=True, scope="module")
 @pytest.mark.parametrize("name", NAMED)
 def test_access_outside_of_private_array_names_the_array(private, name):
-    device, code = emulator.Device(traced=True), private.built.code_object
+    device, code = emulator.AmdgpuDevice(traced=True), private.built.code_object
     at, out = device.allocate(12, "at"), device.allocate(8, "out")
     device.write(at, np.array([0, 2000, 1], np.int32))
     with pytest.raises(emulator.MemoryFault) as found:

@@ -27,7 +27,7 @@ def built(request, cache):
 @pytest.fixture
 def run(built, cache):
     """Runs a kernel (x, out) and returns what out became."""
-    device, code = emulator.Device(cache=cache), built.code_object
+    device, code = emulator.AmdgpuDevice(cache=cache), built.code_object
 
     def execute(kernel, x, out, grid=1):
         buffers = [device.allocate(array.nbytes, name) for name, array in (("x", x), ("out", out))]

@@ -9,6 +9,7 @@ from parity import emulator
 from parity.build.modules import build
 from parity.compilers import disassembler
 from parity.compilers.targets import DEFAULT_TARGETS
+from parity.emulator.amdgpu.listing import kernel_code
 from parity.errors import MissingTool, UsageError
 from parity.hip.images import code_object_from_image
 from parity.platform.cache import Cache
@@ -84,7 +85,7 @@ def binaries(compiled):
 
 
 def values(code, cache):
-    device = emulator.Device(cache=cache, traced=True)
+    device = emulator.AmdgpuDevice(cache=cache, traced=True)
     x, y = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
     args = emulator.pack(code.kernels["mixed"], [100, x, y])
@@ -117,9 +118,7 @@ def test_disassembled_code_object_computes_like_its_source(given, binaries, comp
 
 def test_disassembled_kernel_has_source_lines(given, binaries):
     (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
-    (look,) = [
-        i for i in emulator.parse.kernel_code(built.code_object.listing, "other").instructions if "store" in i.text
-    ]
+    (look,) = [i for i in kernel_code(built.code_object.listing, "other").instructions if "store" in i.text]
     assert look.source == f"module.cu:{1 + SOURCE[: SOURCE.index('other')].count(chr(10))}"
 
 

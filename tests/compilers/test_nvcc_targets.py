@@ -22,7 +22,7 @@ from parity.emulator.ptx import PtxDevice
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import Argument, first_difference
 from parity.platform.cache import Cache
-from parity.porting.stubs import library_names
+from parity.porting.library_names import library_names
 
 PTX = """
 .visible .entry mix(
@@ -389,7 +389,7 @@ def test_glm_and_sample_vectors_match_on_both_sides(compiler, tmp_path):
     values = []
     for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=Cache(tmp_path / "cache")):
         assert built.error is None, built.error
-        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.Device()
+        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.AmdgpuDevice()
         buffers = [device.allocate(x.nbytes, "x"), device.allocate(12, "y")]
         device.write(buffers[0], x)
         args = emulator.pack(built.code_object.kernels["k"], buffers)

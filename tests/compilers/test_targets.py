@@ -96,7 +96,7 @@ def test_read_new_row_is_a_target(planted, cache, tmp_path, monkeypatch):
         assert built.error is None, built.error
         code = built.code_object
         assert f"amdgcn-amd-amdhsa--{built.target}" in code.listing
-        device = emulator.Device(cache=cache, traced=True)
+        device = emulator.AmdgpuDevice(cache=cache, traced=True)
         x, out = device.allocate(1024, "x"), device.allocate(1024, "out")
         device.write(x, np.arange(256, dtype=np.int32))
         args = emulator.pack(code.kernels["sums"], [x, out])

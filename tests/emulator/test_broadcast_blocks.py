@@ -3,7 +3,7 @@
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite.loading import load_suite
@@ -52,9 +52,9 @@ def test_the_wrong_block(target, modifiers, wrong, tmp_path):
     suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
     (built,) = build(suite.kernels, ["blocks"], [target])
     assert built.code_object, built.error
-    (column,) = columns_of(runner("emulated"), [target])
+    (column,) = runner_columns(runner("emulated"), [target])
     case = "blocks.blocks[f16](a=16x4x4~small@0 b=16x4x4~small@7)"
-    (task,) = tasks_of(suite.select([case]), [column])
+    (task,) = make_tasks(suite.select([case]), [column])
     plan = Plan.of(suite, (task,), {("blocks", column): built.code_object}, examples=1)
     (record,) = Worker(plan, suite).perform(task)
     assert (record.verdict.first.coordinates[0] if record.verdict.failed else None) == wrong, record.verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Plan, columns_of, runnable, tasks_of
+from parity.engine import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
 from parity.model.launch import Fault
@@ -22,11 +22,11 @@ def measured(suite):
 
     def do(*selectors, spec="stopwatch", kernels=None, **options):
         selection = suite.select(selectors)
-        columns = columns_of(runner(spec), ["gfx1100"], spec)
+        columns = runner_columns(runner(spec), ["gfx1100"], spec)
         modules = sorted({e.op.module for e in selection.entries} | {c.op.partition(".")[0] for c in selection.cases})
         built = build(kernels or suite.kernels, modules, ["gfx1100"])
         code = {(b.module, columns[0]): b.code_object for b in built if b.code_object}
-        tasks = runnable(tasks_of(selection, columns), suite, code)
+        tasks = runnable_tasks(make_tasks(selection, columns), suite, code)
         return list(bench(Plan.of(suite, tasks, code, examples=2), suite, **options))
 
     return do

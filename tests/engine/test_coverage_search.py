@@ -1,6 +1,6 @@
 """Cases that are led by coverage: few of those that were found are kept. What is found, `tests/cli` has."""
 
-from parity.engine.coverage_search import Found, _needed
+from parity.engine.coverage_search import FoundCase, _needed
 
 
 def test_few_cases_are_kept_each_with_the_points_that_it_is_there_for(suite):
@@ -15,5 +15,5 @@ def test_few_cases_are_kept_each_with_the_points_that_it_is_there_for(suite):
 
 
 def test_a_case_says_what_it_is_there_for():
-    assert Found("m.op", ("f32",), "case", ("mine.cu:7", "mine.cu:9")).title == "reaches mine.cu:7"
-    assert Found("m.op", ("f32",), "case", ()).title == "reaches more"
+    assert FoundCase("m.op", ("f32",), "case", ("mine.cu:7", "mine.cu:9")).title == "reaches mine.cu:7"
+    assert FoundCase("m.op", ("f32",), "case", ()).title == "reaches more"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from parity.compare import Status
-from parity.engine.cuda_oracle import CudaOracle, Side
-from parity.engine.judging import Subject, check, unjudged
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
+from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Outcome
@@ -36,9 +36,9 @@ def op(suite):
 
 
 def judged(op, mine, theirs=None):
-    by = Subject(theirs, "cuda", code("sm_90"), name="sm_90") if theirs else None
+    by = Implementation(theirs, "cuda", code("sm_90"), name="sm_90") if theirs else None
     case = op.parse("unary.neg[f32](x=4~normal@0)")
-    return check(op, case, Subject(mine, "amd", code("gfx9999"), by)).verdict
+    return run_and_judge(op, case, Implementation(mine, "amd", code("gfx9999"), by)).verdict
 
 
 def test_equal_bits_pass_on_any_device(op):
@@ -56,8 +56,8 @@ def test_other_bits_are_not_judged_where_no_emulator_runs_the_code(op):
         judged(op, Device(1.0), Device())
     call = op.call(op.parse("unary.neg[f32](x=4~normal@0)"))
     right = {"out": -call.inputs["x"]}
-    standard = CudaOracle(call, right, Side(Device(), code("gfx9999")))
+    standard = CudaOracle(call, right, ExecutableCode(Device(), code("gfx9999")))
     assert standard.expected(right)["out"].bounds is None
     with pytest.raises(Unreferenced) as raised:
         standard.expected({"out": right["out"] + 1})
-    assert unjudged(raised.value).status is Status.NOT_JUDGED
+    assert not_judged_verdict(raised.value).status is Status.NOT_JUDGED

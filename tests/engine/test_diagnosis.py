@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Column, Plan, columns_of, tasks_of
-from parity.engine.diagnosis import passing_widths
+from parity.engine import Column, Plan, make_tasks, runner_columns
+from parity.engine.diagnosis import passing_wavefront_widths
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite.loading import load_suite
@@ -92,12 +92,12 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(textwrap.dedent(text))
     suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
-    columns = {column.target: column for column in columns_of(runner("emulated"), targets)}
+    columns = {column.target: column for column in runner_columns(runner("emulated"), targets)}
     code = {}
     for built in build(suite.kernels, ["waves"], targets):
         assert built.code_object, built.error
         code["waves", columns[built.target]] = built.code_object
-    (task,) = tasks_of(suite.select([case]), columns.values())
+    (task,) = make_tasks(suite.select([case]), columns.values())
     worker = Worker(Plan.of(suite, (task,), code, examples=20), suite)
     return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
 
@@ -118,13 +118,13 @@ def test_a_pass_on_a_device_of_the_other_vendor_concludes_nothing_of_the_width()
     gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
     sm_90 = Column("ptx", "sm_90", vendor="cuda")
     code = {each: code_of(width) for each, width in ((sm_90, 32), (gfx90a, 64), (gfx1100, 32))}
-    (alike,) = passing_widths("k", gfx90a, code, lambda other: True)
+    (alike,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
     assert alike == "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"
     assert not list(
-        passing_widths("k", gfx90a, code, lambda other: other is sm_90)
+        passing_wavefront_widths("k", gfx90a, code, lambda other: other is sm_90)
     )  # gfx1100 fails, so it is no matter of width
     del code[gfx1100]
-    (other,) = passing_widths("k", gfx90a, code, lambda other: True)
+    (other,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
     assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
 
 
@@ -160,5 +160,5 @@ def test_a_register_that_nothing_wrote(tmp_path, target):
 def test_where_there_is_inline_assembly_the_width_is_not_said_to_be_the_cause():
     gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
     code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
-    (said,) = passing_widths("k", gfx1100, code, lambda other: True)
+    (said,) = passing_wavefront_widths("k", gfx1100, code, lambda other: True)
     assert said == "passes on gfx90a with 64 lanes; a wavefront has 32 here"

@@ -11,12 +11,12 @@ from parity.engine import (
     Plan,
     RecordWriter,
     environment,
+    execute_plan,
+    make_tasks,
     outcome_journal,
     pool,
     read_record,
     record_outcomes,
-    run,
-    tasks_of,
 )
 from parity.runners import Evidence
 
@@ -52,7 +52,7 @@ def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
-    records = list(run(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, jobs=2))
+    records = list(execute_plan(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, jobs=2))
     status = {int(r.case.partition("x=")[2].partition("~")[0]): r.verdict.status for r in records}
     assert status == {
         1: Status.PASS,
@@ -85,7 +85,7 @@ def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, t
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wrong(suite):
-    records = list(run(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
+    records = list(execute_plan(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
     status = [(r.runner, str(r.verdict.status), r.against and str(r.against.conclusion)) for r in records]
     assert status == [
         ("steady", "pass", None),
@@ -100,7 +100,7 @@ def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wro
 
 @pytest.mark.usefixtures("plugin")
 def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
-    _, failing = run(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, jobs=1)
+    _, failing = execute_plan(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, jobs=1)
     small = failing.minimal
     assert "x=1~" in small.case
     assert (small.against.conclusion, small.against.total) == ("AMD is wrong", 1)
@@ -110,7 +110,7 @@ def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
 @pytest.mark.usefixtures("plugin")
 def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
     plan = plan_for(suite, 1, 7, columns=(STEADY, FRAGILE))
-    records = list(run(plan, suite, jobs=1))
+    records = list(execute_plan(plan, suite, jobs=1))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
         for record in records:
             writer.add(record)
@@ -122,7 +122,7 @@ def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_case_that_costs_the_device_is_a_crash_with_the_device_s_words_and_is_not_made_smaller(suite):
-    lost, after = run(plan_for(suite, 8, 9), suite, jobs=1)
+    lost, after = execute_plan(plan_for(suite, 8, 9), suite, jobs=1)
     assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
     assert "device-side assert triggered" in lost.verdict.detail
     assert after.verdict.passed
@@ -133,7 +133,7 @@ def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
     plan = plan_for(suite, 1, 2)
     path = tmp_path / "out" / "record.jsonl"
     with pytest.raises(KeyboardInterrupt), RecordWriter(path, environment(plan, ["run"])) as writer:
-        for record in run(plan, suite, jobs=1):
+        for record in execute_plan(plan, suite, jobs=1):
             writer.add(record)
             raise KeyboardInterrupt
     back = read_record(path)
@@ -144,7 +144,7 @@ def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
 @pytest.mark.usefixtures("plugin")
 def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
     plan = plan_for(suite, 1, 7)
-    records = list(run(plan, suite, jobs=1))
+    records = list(execute_plan(plan, suite, jobs=1))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
         for record in records:
             writer.add(record)
@@ -159,12 +159,14 @@ def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
 def test_a_record_names_the_hardware_it_is_from(suite, h200):
     columns = Column("emulated", "gfx1100"), Column("emulated", "gfx1030", Evidence.HARDWARE, spec="emulated")
     for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
-        plan = Plan.of(suite, tasks_of(suite.select(["uneg_f32"]), [column]), {}, examples=1)
+        plan = Plan.of(suite, make_tasks(suite.select(["uneg_f32"]), [column]), {}, examples=1)
         assert environment(plan)["devices"] == devices
 
 
 def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
-    alone, whole = (Plan.of(suite, tasks_of(suite.select(s), []), {}, examples=10, seed=4) for s in (["ugelu_f16"], []))
+    alone, whole = (
+        Plan.of(suite, make_tasks(suite.select(s), []), {}, examples=10, seed=4) for s in (["ugelu_f16"], [])
+    )
     (task,) = alone.tasks
     assert alone.draw(suite, task) == whole.draw(suite, next(t for t in whole.tasks if t == task))
 
@@ -172,7 +174,7 @@ def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
 def test_tasks_group_explicit_cases_by_entry_and_run_on_every_column(suite):
     selection = suite.select(["uneg_f32", "unary.neg[f16](x=1~normal@0)", "unary.neg[f16](x=2~normal@0)"])
     columns = Column("emulated", "gfx1030"), Column("emulated", "gfx1100")
-    tasks = tasks_of(selection, columns)
+    tasks = make_tasks(selection, columns)
     assert [(t.dtypes, t.columns, t.cases and len(t.cases)) for t in tasks] == [
         (("f32",), columns, None),
         (("f16",), columns, 2),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine.f8_formats import taken_for_fnuz
-from parity.engine.judging import Checked, Subject
+from parity.engine.f8_formats import fnuz_mixups
+from parity.engine.judging import CheckedCase, Implementation
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Outcome
 from parity.reference import Expected
@@ -21,8 +21,8 @@ def said(op, text, outputs, by=None):
     call = op.call(op.parse(text))
     got = outputs(**call.inputs)
     expected = {name: Expected(x) for name, x in got.items()}
-    failing = Checked(op.parse(text), Verdict(Status.FAIL, "value"), "", {}, outputs=got, expected=expected)
-    return list(taken_for_fnuz(call, failing, "amd", by))
+    failing = CheckedCase(op.parse(text), Verdict(Status.FAIL, "value"), "", {}, outputs=got, expected=expected)
+    return list(fnuz_mixups(call, failing, "amd", by))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_without_a_reference_cuda_says_what_is_right(suite):
     op = replace(suite.op("cast.convert"), reference=None)
     text, name = "cast.convert[f8_e4m3,f32](x=9~small@0)", "cast_f8_e4m3_f32"
     code = CodeObject("cast", "sm_90", "", {name: Kernel(name, (), 0, 0, 0, 0, 0, 32)}, "digest")
-    by = Subject(Device(), "cuda", code, name="sm_90")
+    by = Implementation(Device(), "cuda", code, name="sm_90")
     (line,) = said(op, text, lambda x: {"out": x.view(FNUZ).astype(np.float32)}, by)
     assert "FNUZ's in x, not OCP's" in line
     assert said(op, text, lambda x: {"out": x.astype(np.float32) * 3}, by) == []

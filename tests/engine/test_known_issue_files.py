@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, known_issues
+from parity.engine import CaseRecord, Column, load_known_issues
 
 CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"
 COLUMNS = tuple(Column(runner, target) for runner, target in product(("emulated", "cuda"), ("gfx1100", "gfx90a")))
@@ -37,7 +37,7 @@ def read(suite, tmp_path):
     def known(text):
         path = tmp_path / "known.toml"
         path.write_text(text)
-        return known_issues(replace(suite, known=path), COLUMNS, TODAY)
+        return load_known_issues(replace(suite, known=path), COLUMNS, TODAY)
 
     return known
 
@@ -56,8 +56,8 @@ def knows(known, *verdicts):
 
 
 def test_a_project_without_the_file_knows_of_nothing(suite):
-    assert not known_issues(suite, COLUMNS).issues
-    assert not known_issues(suite, COLUMNS).mistakes
+    assert not load_known_issues(suite, COLUMNS).issues
+    assert not load_known_issues(suite, COLUMNS).mistakes
 
 
 def test_values_that_are_further_off_are_not_known(read):

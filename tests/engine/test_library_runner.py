@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.compare import Conclusion, Status
-from parity.engine import Column, Plan, run, tasks_of
+from parity.engine import Column, Plan, execute_plan, make_tasks
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -38,14 +38,14 @@ def plugin(installed):
 
 
 def plan(suite, *selectors):
-    tasks = tasks_of(suite.select(selectors), [LIBRARY])
+    tasks = make_tasks(suite.select(selectors), [LIBRARY])
     return Plan.of(suite, tasks, {}, examples=5, seconds=20)
 
 
 @pytest.mark.usefixtures("plugin")
 def test_each_case_has_its_verdict_and_a_crash_costs_that_case_only(suite):
     sizes = [1, 3, 4, 5, 6, 7, "2x3:1,2+1"]
-    records = list(run(plan(suite, *(f"unary.neg[f32](x={size}~special@0)" for size in sizes)), suite, jobs=1))
+    records = list(execute_plan(plan(suite, *(f"unary.neg[f32](x={size}~special@0)" for size in sizes)), suite, jobs=1))
     verdicts = [record.verdict for record in records]
     assert [(v.status, v.kind) for v in verdicts] == [
         (Status.PASS, ""),
@@ -64,7 +64,7 @@ def test_each_case_has_its_verdict_and_a_crash_costs_that_case_only(suite):
 @pytest.mark.usefixtures("plugin")
 def test_a_wrong_value_is_made_small_and_what_it_lacks_is_unsupported(suite):
     texts = "unary.neg[f32](x=200~normal@0)", "unary.neg[f16](x=2~normal@0)"
-    wrong, lacking = run(plan(suite, *texts), suite, jobs=1)
+    wrong, lacking = execute_plan(plan(suite, *texts), suite, jobs=1)
     assert wrong.verdict.kind == "value"
     assert wrong.minimal.case == "unary.neg[f32](x=101~normal@0)"
     assert (lacking.verdict.status, lacking.verdict.detail) == (
@@ -76,10 +76,10 @@ def test_a_wrong_value_is_made_small_and_what_it_lacks_is_unsupported(suite):
 @pytest.mark.usefixtures("plugin")
 def test_a_library_is_no_witness_for_or_against_a_kernel(suite):
     from parity.compare import SideResult, Verdict
-    from parity.engine.cross_vendor import compared
+    from parity.engine.cross_vendor import compare_vendors
 
     cuda, amd = Column("cuda", "sm_90", vendor="cuda"), Column("emulated", "gfx1100")
     theirs = Column("numbers", "cuda:0", Evidence.LIBRARY, "cuda")
     witnesses = {column: SideResult(Verdict(Status.FAIL, "crash")) for column in (theirs, amd)}
-    assert compared(witnesses) == {}
-    assert compared({**witnesses, cuda: SideResult(Verdict(Status.PASS))})[amd].conclusion is Conclusion.AMD
+    assert compare_vendors(witnesses) == {}
+    assert compare_vendors({**witnesses, cuda: SideResult(Verdict(Status.PASS))})[amd].conclusion is Conclusion.AMD

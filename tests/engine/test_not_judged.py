@@ -13,9 +13,9 @@ from negating import NEGATING, plan_for
 
 from parity.cli import main
 from parity.compare import Status, Verdict
-from parity.engine import Column, Plan, outcome_journal, record_outcomes, run, tasks_of
-from parity.engine.judging import Checked, Subject
-from parity.engine.shrinking import Search, minimize
+from parity.engine import Column, Plan, execute_plan, make_tasks, outcome_journal, record_outcomes
+from parity.engine.judging import CheckedCase, Implementation
+from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject, Kernel
@@ -49,7 +49,7 @@ def lacking(suite, installed):
 
 
 def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lacking):
-    records = list(run(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
+    records = list(execute_plan(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
     found = [(record.verdict.status, record.verdict.kind) for record in records]
     assert found == [
         (Status.PASS, ""),
@@ -118,7 +118,7 @@ def test_beside_a_real_failure_the_exit_code_is_1(mine, capsys):
 
 
 def failed(case):
-    return Checked(case, Verdict(Status.FAIL, "value"), "", {})
+    return CheckedCase(case, Verdict(Status.FAIL, "value"), "", {})
 
 
 def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite):
@@ -132,7 +132,7 @@ def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite
             return Outcome({name: buffer.data.copy() for name, buffer in buffers.items()} | {"out": buffers["x"].data})
 
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
-    small = minimize(op, failed(case), Subject(Wrong(), "amd", code), Search(0, 5))
+    small = minimize(op, failed(case), Implementation(Wrong(), "amd", code), ShrinkSettings(0, 5))
     assert small.verdict.kind == "value"
     assert 20 <= np.prod(small.case.tensors[0][1].layout.shape) <= 40
 
@@ -150,10 +150,10 @@ def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
 
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
     wrong = Wrong()
-    small = minimize(op, failed(case), Subject(wrong, "amd", code), Search(0, 5, seconds=0.0))
+    small = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=0.0))
     assert (small.case, wrong.launches) == (case, 1)
     assert "made smaller for 0 s, which is the limit" in small.verdict.detail
-    in_time = minimize(op, failed(case), Subject(wrong, "amd", code), Search(0, 5, seconds=3600.0))
+    in_time = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=3600.0))
     assert "which is the limit" not in in_time.verdict.detail
 
 
@@ -168,7 +168,7 @@ def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys,
     def full(*_):
         raise ResourceExhausted("cannot write matrix.txt: No space left on device")
 
-    monkeypatch.setattr("parity.cli.results.write_reports", full)
+    monkeypatch.setattr("parity.cli.shared.outputs.write_reports", full)
     assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
     out, err = capsys.readouterr()
     assert "1 passed" in out
@@ -195,7 +195,7 @@ def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
             return Outcome({}, Fault("no progress", "it waits"))
 
     def worked(selector, examples=8):
-        tasks = tasks_of(suite.select([selector] if isinstance(selector, str) else selector), (COLUMN,))
+        tasks = make_tasks(suite.select([selector] if isinstance(selector, str) else selector), (COLUMN,))
         tasks = tuple(replace(task, shrink=False) for task in tasks)
         code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
         plan = Plan.of(suite, tasks, {("unary", COLUMN): code}, examples=examples)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import Against, CaseRecord, RecordWriter, read_record
+from parity.engine import CaseRecord, CrossVendorComparison, RecordWriter, read_record
 from parity.errors import UsageError
 
 
@@ -45,7 +45,7 @@ def test_a_record_keeps_every_text_and_number(tmp_path):
     first = Mismatch((0,), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 1, first, detail="a\u2028b\x85c\td", ulps=np.float64(2.5))
     written = CaseRecord("c", "o", "k", "m", "emulated", "gfx1100", "emulated", verdict, printed="\x1c\x0c\n")
-    against = Against(Conclusion.AMD, ulps=math.inf, budget=math.inf, column="gfx90a")
+    against = CrossVendorComparison(Conclusion.AMD, ulps=math.inf, budget=math.inf, column="gfx90a")
     written = replace(written, minimal=written, against=against)
     with RecordWriter(tmp_path / "record.jsonl", {"sources": {}}) as writer:
         writer.add(written)

@@ -7,35 +7,36 @@ from dataclasses import replace
 
 import pytest
 
-from parity.application import Run, measure
-from parity.application import Settings as Drawing
-from parity.application.coverage_search import found_by
-from parity.application.mutating import JOURNAL, plant
+from parity.application import Run, Settings, measure
+from parity.application.coverage_search import search_cases
+from parity.application.mutating import JOURNAL, plant_faults
 from parity.cli import main
-from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
-from parity.mutation import MutantOutcome, Reason, Settings, read_recall
+from parity.cluster.connection import Cluster, Site, WorkerSpec, local_cluster, need_dask
+from parity.mutation import CampaignSettings, MutantOutcome, Reason, read_recall
 from parity.suite.loading import find_suite
 
-SETTINGS = Settings(count=1000, search=0, jobs=1)
+SETTINGS = CampaignSettings(count=1000, search=0, jobs=1)
 
 
 @pytest.fixture(scope="module")
 def prepared(project):
-    return Run.of(suite=find_suite(project), targets=["gfx1100"], settings=Drawing(examples=6)).build()
+    return Run.of(suite=find_suite(project), targets=["gfx1100"], settings=Settings(examples=6)).build()
 
 
 @pytest.fixture(scope="module")
 def source(prepared, tmp_path_factory):
     """Faults of some classes of source."""
     kinds = frozenset(("barrier", "statement", "condition", "argument", "boundary"))
-    return plant(prepared, replace(SETTINGS, levels=("source",), kinds=kinds), tmp_path_factory.mktemp("source")).tried
+    return plant_faults(
+        prepared, replace(SETTINGS, levels=("source",), kinds=kinds), tmp_path_factory.mktemp("source")
+    ).tried
 
 
 @pytest.fixture(scope="module")
 def instructions(prepared, tmp_path_factory):
     """A sample of faults in instructions, with the folder of their journal."""
     folder = tmp_path_factory.mktemp("instructions")
-    return plant(prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder).tried, folder
+    return plant_faults(prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder).tried, folder
 
 
 def outcome(tried, before, operator):
@@ -69,7 +70,7 @@ def test_nothing_is_planted_in_host_code(source):
 
 def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_path):
     settings = replace(SETTINGS, levels=("instruction",), kinds=frozenset(("immediate", "offset")))
-    tried = plant(prepared, settings, tmp_path).tried
+    tried = plant_faults(prepared, settings, tmp_path).tried
     assert {each.reason for each in tried if each.mutant.before == "s_mul_i32 s0, s0, 7"} == {Reason.NEVER_EXECUTED}
     assert {each.detail for each in tried if each.reason is Reason.NEVER_EXECUTED} == {"behind fold.cu:8"}
     (read,) = [each for each in tried if each.mutant.old == "252" and each.mutant.new == "256"]
@@ -77,15 +78,15 @@ def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_pat
 
 
 def test_equal_code_is_no_fault(prepared, tmp_path):
-    tried = plant(prepared, replace(SETTINGS, levels=("source",), kinds=frozenset(("bits",))), tmp_path).tried
+    tried = plant_faults(prepared, replace(SETTINGS, levels=("source",), kinds=frozenset(("bits",))), tmp_path).tried
     assert [(each.mutant.operator, each.outcome) for each in tried] == [("| to &", MutantOutcome.EQUAL)]
 
 
 def test_a_seed_draws_the_same_faults(prepared, instructions, tmp_path):
     tried, _ = instructions
-    again = plant(prepared, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
+    again = plant_faults(prepared, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
     assert sorted(map(repr, again)) == sorted(map(repr, tried)) and len(tried) == 12
-    other = plant(prepared, replace(SETTINGS, count=12, seed=1, levels=("instruction",)), tmp_path).tried
+    other = plant_faults(prepared, replace(SETTINGS, count=12, seed=1, levels=("instruction",)), tmp_path).tried
     assert {each.mutant.key for each in other} != {each.mutant.key for each in tried}
 
 
@@ -95,7 +96,7 @@ def test_what_was_tried_is_not_tried_again(prepared, instructions):
     whole = journal.read_bytes()
     journal.write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"mutant": {"op"')
     met = []
-    again = plant(
+    again = plant_faults(
         prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder, each=lambda one: met.append(one)
     )
     assert again.resumed == 5 and sorted(map(repr, again.tried)) == sorted(map(repr, tried))
@@ -106,14 +107,14 @@ def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_pat
     """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
     pytest.importorskip("distributed")
     need_dask()
-    cluster = Cluster(Site("elsewhere"), lambda where: inside([Start("one", 1, {"emulated": 1})]))
+    cluster = Cluster(Site("elsewhere"), lambda where: local_cluster([WorkerSpec("one", 1, {"emulated": 1})]))
     there = replace(prepared, run=replace(prepared.run, cluster=cluster))
     try:
         cluster.open()
-        every = plant(there, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
+        every = plant_faults(there, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
         barriers = replace(SETTINGS, levels=("source",), kinds=frozenset(("barrier",)))
-        dropped = plant(there, barriers, tmp_path).tried
-        assert found_by(there, 5) == found_by(prepared, 5)
+        dropped = plant_faults(there, barriers, tmp_path).tried
+        assert search_cases(there, 5) == search_cases(prepared, 5)
         counted = measure(there).measurements
         assert counted == measure(prepared).measurements and all(each.instructions for each in counted)
     finally:
@@ -131,9 +132,9 @@ def test_an_interrupt_keeps_what_is_done(prepared, tmp_path):
         raise KeyboardInterrupt
 
     settings = replace(SETTINGS, count=8, levels=("instruction",))
-    found = plant(prepared, settings, tmp_path, each=interrupted)
+    found = plant_faults(prepared, settings, tmp_path, each=interrupted)
     assert isinstance(found.stopped, KeyboardInterrupt) and len(found.tried) == 1 and not found.recall.complete
-    assert plant(prepared, settings, tmp_path).resumed == 1
+    assert plant_faults(prepared, settings, tmp_path).resumed == 1
 
 
 def test_a_longer_search_finds_the_case(project, tmp_path, capfd):

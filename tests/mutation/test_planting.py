@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from parity.mutation.instruction_faults import edits
-from parity.mutation.operators import INSTRUCTIONS, SOURCE, Text
-from parity.mutation.source_faults import edited, source_edits
+from parity.mutation.instruction_faults import instruction_edits
+from parity.mutation.operators import INSTRUCTIONS, SOURCE, CapturedText
+from parity.mutation.source_faults import apply_edit, source_edits
 
 FUNCTION = "__device__ float f(const float* a, int n, int s, int i, bool c) {{\n{}\n}}\n"
 
@@ -51,7 +51,7 @@ OF_SOURCE = [
 def test_an_operator_of_source_makes_its_edit(line, operator, changed):
     text = FUNCTION.format(line)
     edits = (each for each in source_edits(text, {2}) if each.operator.name == operator)
-    found = [edited(text, each.start, each.old, each.new) for each in edits]
+    found = [apply_edit(text, each.start, each.old, each.new) for each in edits]
     assert FUNCTION.format(changed) in found
 
 
@@ -103,13 +103,15 @@ OF_INSTRUCTIONS = [
 
 @pytest.mark.parametrize(("before", "operator", "after"), OF_INSTRUCTIONS)
 def test_an_operator_of_instructions_makes_its_edit(before, operator, after):
-    assert after in [text for each, _, text in edits(before) if each.name == operator]
+    assert after in [text for each, _, text in instruction_edits(before) if each.name == operator]
 
 
 def test_every_immediate_of_an_instruction_has_its_turn():
-    found = [text for each, _, text in edits("v_bfe_u32 v1, v0, 4, 8") if each.name == "immediate + 1"]
+    found = [text for each, _, text in instruction_edits("v_bfe_u32 v1, v0, 4, 8") if each.name == "immediate + 1"]
     assert found == ["v_bfe_u32 v1, v0, 5, 8", "v_bfe_u32 v1, v0, 4, 9"]
-    assert not [each.name for each, _, _ in edits("s_load_b32 s4, s[0:1], 0x10") if each.kind == "immediate"]
+    assert not [
+        each.name for each, _, _ in instruction_edits("s_load_b32 s4, s[0:1], 0x10") if each.kind == "immediate"
+    ]
 
 
 def test_every_class_of_instructions_has_an_example():
@@ -135,10 +137,10 @@ def test_operators_can_be_told_apart(operators):
     ],
 )
 def test_numbers_keep_their_form(number, how, changed):
-    assert format(Text(number), how) == changed
+    assert format(CapturedText(number), how) == changed
 
 
 @pytest.mark.parametrize(("number", "how"), [("0u", "-1"), ("n", "+1"), ("0x1p-9f", "+1")])
 def test_what_is_no_number_or_does_not_fit_is_left_alone(number, how):
     with pytest.raises(ValueError):
-        format(Text(number), how)
+        format(CapturedText(number), how)

@@ -10,16 +10,16 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Status, Verdict
-from parity.engine import Against, CaseRecord, Column
+from parity.engine import CaseRecord, Column, CrossVendorComparison
 from parity.report import as_csv, as_json, make_matrix, markdown, plain
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
 AMD = tuple(Column("emulated", target, "emulated") for target in ("gfx1030", "gfx1100", "gfx90a"))
 COLUMNS = (CUDA, *AMD)
-SAME = Against(Conclusion.SAME, 0, 12, column=CUDA.known_as)
-CLOSE = Against(Conclusion.RIGHT, 3, 12, 2.0, column=CUDA.known_as)
-WRONG = Against(Conclusion.AMD, 1, 12, 9.0, column=CUDA.known_as)
-RULES = Against(Conclusion.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_as)
+SAME = CrossVendorComparison(Conclusion.SAME, 0, 12, column=CUDA.known_as)
+CLOSE = CrossVendorComparison(Conclusion.RIGHT, 3, 12, 2.0, column=CUDA.known_as)
+WRONG = CrossVendorComparison(Conclusion.AMD, 1, 12, 9.0, column=CUDA.known_as)
+RULES = CrossVendorComparison(Conclusion.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_as)
 
 
 def record(entry, column, against=None, verdict=None):

@@ -10,7 +10,7 @@ import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
 from parity.compilers.compile_options import Sides
-from parity.engine import Against, CaseRecord
+from parity.engine import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
 from parity.op import Op
 from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, kernel_file, shown_failures
@@ -57,7 +57,9 @@ def test_a_failure_tells_everything():
         assert part in text
 
 
-AGAINST = Against(Conclusion.AMD, 4, 12, 9.0, value="1.5", budget=0.113, column="sm_90 (recorded on NVIDIA H200)")
+AGAINST = CrossVendorComparison(
+    Conclusion.AMD, 4, 12, 9.0, value="1.5", budget=0.113, column="sm_90 (recorded on NVIDIA H200)"
+)
 FAULT = Verdict(Status.FAIL, "out-of-bounds read", detail="far out")
 SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
 

@@ -12,8 +12,8 @@ import pytest
 from parity.compare import Status, Verdict
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord, Column
-from parity.engine.baseline import Change, Changed
 from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import BenchChange, BenchVerdict
 from parity.footprint.measure import Footprint
 from parity.model.coverage import Reached
 from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
@@ -33,7 +33,11 @@ COUNTED = replace(
     instructions={"valu": 100, "vmem load": 7}, notes=(),
 )  # fmt: skip
 WRONG = replace(TIMED, title="", timings=None, notes=(), problem="it is wrong")
-CHANGES = [Change(Changed.SLOWER, 0.8, 0.01), Change(Changed.NEW), Change(Changed.UNMEASURED)]
+CHANGES = [
+    BenchChange(BenchVerdict.SLOWER, 0.8, 0.01),
+    BenchChange(BenchVerdict.NEW),
+    BenchChange(BenchVerdict.UNMEASURED),
+]
 AMD = Footprint(
     "unary", "uneg_f32", "gfx1100", 24, 36, 0, 16, 0, 1024, 0.75, 1916, {"valu": 123, "vmem store": 2, "wait": 66}
 )

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Issue, Known, without_code
+from parity.engine import CaseRecord, Column, Issue, KnownIssues, records_without_code
 from parity.report import Reproduction, junit, make_matrix
 
 COLUMNS = (Column("emulated", "gfx1100"), Column("recorded", "sm_90", "recorded", "cuda", "recorded=a.zip"))
@@ -30,7 +30,7 @@ def suites(suite):
             record(entry, *each) if isinstance(each, tuple) else each(entry)
             for entry, each in zip(entries, made, strict=False)
         ]
-        absent = without_code(entries, COLUMNS, errors or {}, missing)
+        absent = records_without_code(entries, COLUMNS, errors or {}, missing)
         issues = known.review(records, drawn) if known else ()
         matrix = make_matrix(entries, COLUMNS, [*records, *absent], issues=issues)
         root = ElementTree.fromstring(junit(matrix, records, AGAIN))
@@ -90,7 +90,7 @@ def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite
     found = suites(
         lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].location),
         (Verdict(Status.PASS),),
-        known=Known(issues),
+        known=KnownIssues(issues),
         drawn={mended.kernel},
     )
     first = found["gfx1100 emulated"].find("testcase")

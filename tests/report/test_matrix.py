@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Status, Verdict
-from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
+from parity.engine import NOT_RECORDED, CaseRecord, Column, CrossVendorComparison, Provenance, records_without_code
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
 from parity.report import CellState, PrintableMatrix, as_csv, as_json, document, make_matrix, markdown, plain, summary
@@ -144,7 +144,7 @@ def test_every_other_status_is_a_failure(entries, status):
 def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
-    broken = matrix_of(entries, without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
+    broken = matrix_of(entries, records_without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
     assert {cell.state for cell in broken.cells()} == {CellState.COMPILE_ERROR}
     assert broken.failed
     assert " 10 failed (10 compile error)," in summary(broken)
@@ -243,7 +243,7 @@ def test_json_has_every_kernel_and_no_infinity(entries):
 
 
 def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
-    against = Against(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
+    against = CrossVendorComparison(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
     verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
     for text in (plain, markdown):
         shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))

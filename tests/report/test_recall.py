@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.errors import UsageError
-from parity.mutation import Mutant, MutantOutcome, MutantResult, Reason, committed, read_recall, recall_of
+from parity.mutation import Mutant, MutantOutcome, MutantResult, Reason, compute_recall, find_recall_file, read_recall
 from parity.platform.serialization import json_text
 from parity.report.recall import markdown, recall_line, recall_summary, terminal
 
@@ -33,7 +33,7 @@ TRIED = [
 
 @pytest.fixture
 def recall():
-    return recall_of(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True)
+    return compute_recall(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True)
 
 
 def test_only_faults_count(recall):
@@ -62,7 +62,7 @@ def test_one_line_says_all(recall):
 
 def test_what_is_not_all_is_not_100_percent():
     caught = [MutantResult(replace(MUTANT, at=i), MutantOutcome.CAUGHT) for i in range(9999)]
-    recall = recall_of([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
+    recall = compute_recall([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
     assert "99.9 % of 10000 faults" in recall_line(recall)
 
 
@@ -84,9 +84,11 @@ def test_a_file_of_recall_is_read_back(recall, tmp_path):
     (tmp_path / "reports").mkdir()
     path = tmp_path / "reports" / "recall.json"
     path.write_bytes(json_text(recall, indent=1))
-    assert committed(tmp_path) == path and read_recall(path) == recall
+    assert find_recall_file(tmp_path) == path and read_recall(path) == recall
     assert "| mine     | `sum_f32`  | gfx1100  |" in markdown(recall)
-    assert committed(tmp_path / "reports" / "..") is not None and committed(tmp_path / "elsewhere") is None
+    assert (
+        find_recall_file(tmp_path / "reports" / "..") is not None and find_recall_file(tmp_path / "elsewhere") is None
+    )
 
 
 @pytest.mark.parametrize("text", ["{}", '{"format": "another"}', "nothing"])

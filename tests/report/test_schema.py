@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import Against, CaseRecord, Column, without_code
+from parity.engine import CaseRecord, Column, CrossVendorComparison, records_without_code
 from parity.engine.record_file import as_line
-from parity.platform.serialization import RULE
+from parity.platform.serialization import NULL_RULE
 from parity.report import as_json, make_matrix
 from parity.report.schema import schemas
 
@@ -23,7 +23,7 @@ COLUMNS = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 def test_the_committed_schemas_are_those_of_the_types():
     """``nox -s schema`` writes them."""
     assert {path.name: path.read_text() for path in FOLDER.iterdir()} == schemas()
-    assert all(RULE in text for text in schemas().values())
+    assert all(NULL_RULE in text for text in schemas().values())
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def failing():
     """A case with everything that a record may have, infinite distances too."""
     first = Mismatch((1, 2), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 6, first, "one element", kinds=("nan for a number",))
-    against = Against(Conclusion.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
+    against = CrossVendorComparison(Conclusion.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
     case = CaseRecord("case", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", verdict, "a title")
     return replace(case, inputs={"x": "nan"}, instructions=3, minimal=case, against=against, printed="text")
 
@@ -40,7 +40,7 @@ def failing():
 def matrix(suite, failing):
     """A matrix with a failing column and one that did not compile."""
     entries = suite.select(["unary.exp"]).entries
-    uncompiled = without_code(entries, COLUMNS, {("unary", "gfx90a"): "error: undeclared"})
+    uncompiled = records_without_code(entries, COLUMNS, {("unary", "gfx90a"): "error: undeclared"})
     return json.loads(as_json(make_matrix(entries, COLUMNS, [failing, *uncompiled])))
 
 

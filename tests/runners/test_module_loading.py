@@ -9,7 +9,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.emulator import jit
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.runners.cuda import CudaDevice
@@ -19,9 +19,9 @@ OPS = ("unary.neg", "unary.abs", "unary.recip")
 
 def worker_for(suite, name, target, session):
     """A worker whose session is ``session``, with the tasks of some ops of one module."""
-    (column,) = columns_of(runner(name), [target])
+    (column,) = runner_columns(runner(name), [target])
     (built,) = build(suite.kernels, ["unary"], [target])
-    tasks = tasks_of(suite.select(OPS, ["f32", "f64"]), [column])
+    tasks = make_tasks(suite.select(OPS, ["f32", "f64"]), [column])
     code = {("unary", column): built.code_object}
     return Worker(Plan.of(suite, tasks, code, examples=3), suite, sessions={column: session})
 
@@ -44,7 +44,7 @@ def check_that_it_is_loaded_once(worker, modules):
     assert (modules.loads, len(modules), modules.lookups) == (1, 1, 2 * once)
 
 
-def test_the_emulator_loads_a_module_once(suite, monkeypatch):
+def test_emulator_loads_module_once(suite, monkeypatch):
     loaded = Counter()
 
     class Library(ctypes.CDLL):
@@ -59,7 +59,7 @@ def test_the_emulator_loads_a_module_once(suite, monkeypatch):
     assert set(loaded.values()) == {1}, "a shared object was loaded again"
 
 
-def test_a_gpu_loads_a_module_once(suite):
+def test_gpu_loads_module_once(suite):
     probe = runner("cuda").probe()
     if not probe.available:
         pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.engine import Plan, tasks_of
+from parity.engine import Plan, make_tasks
 from parity.errors import UsageError
 from parity.suite.loading import find_suite, load_suite
 
@@ -90,7 +90,7 @@ def test_a_worker_reads_the_case_files_of_its_tasks_and_those_that_they_need(fol
     text = (folders / "cases" / "mine.py").read_text()
     (folders / "cases" / "other.py").write_text(text.replace("mine.neg", "mine.other"))
     suite = load_suite(folders / "kernels", folders / "cases")
-    plan = Plan.of(suite, tasks_of(suite.select(["mine.other"]), []), {}, examples=1)
+    plan = Plan.of(suite, make_tasks(suite.select(["mine.other"]), []), {}, examples=1)
     assert list(plan.suite().ops) == ["mine.other"]
     (folders / "cases" / "other.py").write_text("import parity_cases_mine\n" + text.replace("mine.neg", "mine.other"))
     sys.modules.pop("parity_cases_mine")

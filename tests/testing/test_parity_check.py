@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.engine import Plan, tasks_of
-from parity.engine.plan import columns_of
+from parity.engine import Plan, make_tasks
+from parity.engine.plan import runner_columns
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.runners import OpRunner, Unsupported
@@ -112,8 +112,8 @@ def test_the_backend_of_the_documentation_computes_what_it_says(suite):
     tiny = names["TinyRunner"]()
     assert isinstance(tiny, OpRunner) and tiny.probe().available
     selection = suite.select(["unary.exp", "unary.log", "binary.add"], ["f32"])
-    column = columns_of(tiny, tiny.targets())
-    plan = Plan.of(suite, tasks_of(selection, column), {}, examples=2)
+    column = runner_columns(tiny, tiny.targets())
+    plan = Plan.of(suite, make_tasks(selection, column), {}, examples=2)
     worker = Worker(plan, suite, runners={tiny.name: tiny})
     records = [record for task in plan.tasks for record in worker.perform(task)]
     states = {record.op: str(record.verdict.status) for record in records}

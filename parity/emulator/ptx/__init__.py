@@ -1,6 +1,7 @@
-"""Executes PTX on the CPU: the code of CUDA kernels, with the checks and the memory of ``parity.emulator``."""
+"""Executes PTX, the code of CUDA kernels, on the CPU with the memory and the checks of ``parity.emulator``."""
 
 from parity.emulator.ptx.basic_blocks import control_flow
-from parity.emulator.ptx.device import PtxDevice, optimized_functions
+from parity.emulator.ptx.device import PtxDevice
+from parity.emulator.ptx.pipeline import optimized_functions
 
 __all__ = ["PtxDevice", "control_flow", "optimized_functions"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
 __all__ = ["BlockRange", "block_ends", "branch_targets", "control_flow"]
@@ -14,14 +14,14 @@ __all__ = ["BlockRange", "block_ends", "branch_targets", "control_flow"]
 
 @dataclass(frozen=True)
 class BlockRange:
-    """A basic block: the number of its instructions, and that of the first one."""
+    """The instructions of a basic block: their count, and the number of the first one."""
 
     size: int
     first: int
 
 
 def branch_targets(function: PtxFunction) -> set[str]:
-    """The labels that are branched to."""
+    """Return the labels that are targets of branches."""
     found = {each for labels in function.tables.values() for each in labels}
     for item in function.items:
         if isinstance(item, Instruction) and item.mnemonic.startswith("bra"):
@@ -30,9 +30,10 @@ def branch_targets(function: PtxFunction) -> set[str]:
 
 
 def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
-    """The basic blocks by the index of the item that ends each: a branch, a call, or a label that is branched to.
+    """Map the index of each item that ends a basic block to that block.
 
-    ``number`` is that of the function's first instruction.
+    A block ends at a branch, a call, or a label that is a branch target. ``number`` is the number of the function's
+    first instruction.
     """
     targets = branch_targets(function)
     blocks: dict[int, BlockRange] = {}
@@ -45,7 +46,7 @@ def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
             ends = item in targets
         if ends and number > first:
             blocks[i], first = BlockRange(number - first, first), number
-        if isinstance(item, Instruction) and item.mnemonic == "ways":  # these are blocks of their own: control.py
+        if isinstance(item, Instruction) and item.mnemonic == "ways":  # control.py counts the blocks of the ways
             first += sum(map(int, item.operands[3:]))
     return blocks
 
@@ -53,8 +54,9 @@ def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
 def control_flow(
     functions: Sequence[PtxFunction],
 ) -> Iterator[tuple[BlockRange, tuple[Instruction, ...], tuple[int, ...]]]:
-    """Each block of a kernel and of the functions that it calls, with its instructions and the blocks that may follow,
-    by their numbers in this order. What follows a return is not known.
+    """Yield each block of a kernel and its callees with its instructions and the numbers of its successors.
+
+    Blocks are numbered in the order of this iterator. The successors of a return are unknown.
     """
     counts = (sum(isinstance(item, Instruction) for item in function.items) for function in functions)
     each = [

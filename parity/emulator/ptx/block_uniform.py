@@ -1,7 +1,8 @@
-"""Registers of a PTX function that are the same in all threads of a block, or of a launch, wherever these are.
+"""Finds registers of a PTX function that have the same value in all threads of a block, or of a launch.
 
-They are written by one instruction, which computes from parameters, sizes, indices of blocks, addresses of variables,
-literals and such registers alone. So it does not matter when that is done, and it is done once, not by each warp.
+Such a register is written by a single instruction, whose operands are parameters, launch dimensions, block indices,
+addresses of variables, literals and other such registers. Its value does not depend on when it is computed, so it is
+computed once instead of once per warp.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
-from parity.emulator.ptx.operation import PtxMemoryLayout, split_address
+from parity.emulator.instruction import Instruction
+from parity.emulator.ptx.operands import split_address
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses
+from parity.emulator.ptx.translation import PtxMemoryLayout
 
 __all__ = ["PURE", "UniformRegister", "are_uniform", "block_uniform_registers"]
 
@@ -25,20 +27,23 @@ PURE = frozenset((
     "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "abs", "neg", "min", "max", "and", "or", "xor", "not",
     "shl", "shr", "shf", "prmt", "bfe", "bfi", "popc", "clz", "lop3", "cvt", "cvta",
 ))  # fmt: skip
-"""Instructions that compute the same from the same numbers."""
+"""Instructions whose result depends on their operands alone."""
 
 
 @dataclass(frozen=True)
 class UniformRegister:
-    """``register`` of a function is written by the item of number ``item``; ``of_block`` if each block has its own."""
+    """A register that item number ``item`` of its function writes.
+
+    With ``per_block`` each block has its own value, otherwise all blocks of a launch share one.
+    """
 
     register: str
     item: int
-    of_block: bool
+    per_block: bool
 
 
 def block_uniform_registers(function: PtxFunction, layout: PtxMemoryLayout) -> tuple[UniformRegister, ...]:
-    """The constants of a function, each behind those that it is computed from."""
+    """Return the block-uniform registers of a function, each after the registers that it is computed from."""
     written = Counter(name for item in function.items for name in _written(function, item))
     found: dict[str, UniformRegister] = {}
     left = [(i, item) for i, item in enumerate(function.items) if isinstance(item, Instruction) and not item.modifiers]
@@ -48,8 +53,8 @@ def block_uniform_registers(function: PtxFunction, layout: PtxMemoryLayout) -> t
         before = len(found)
         for i, item in left:
             name = item.operands[0]
-            if name not in found and (of_block := _of_block(function, item, layout, found)) is not None:
-                found[name] = UniformRegister(name, i, of_block)
+            if name not in found and (per_block := _is_per_block(function, item, layout, found)) is not None:
+                found[name] = UniformRegister(name, i, per_block)
     return tuple(found.values())
 
 
@@ -58,10 +63,10 @@ def _written(function: PtxFunction, item: Instruction | str) -> Iterator[str]:
         yield from register_accesses(function, item)[0]
 
 
-def _of_block(
+def _is_per_block(
     function: PtxFunction, item: Instruction, layout: PtxMemoryLayout, found: dict[str, UniformRegister]
 ) -> bool | None:
-    """True if a constant of the block is computed, false if one of the launch; None if none is."""
+    """Whether a uniform result differs between blocks; None if the result is not uniform."""
     base, *words = item.mnemonic.split(".")
     if function.registers[item.operands[0]] in ("pred", "b128"):
         return None
@@ -72,11 +77,11 @@ def _of_block(
     if not are_uniform(item.operands[1:], found, layout):
         return None
     words = [word for operand in item.operands[1:] for word in _WORD.findall(operand)]
-    return any(found[word].of_block if word in found else bool(_OF_BLOCK.match(word)) for word in words)
+    return any(found[word].per_block if word in found else bool(_OF_BLOCK.match(word)) for word in words)
 
 
 def are_uniform(operands: Sequence[str], registers: Collection[str], layout: PtxMemoryLayout) -> bool:
-    """Whether operands are the same for all threads of a block, if these ``registers`` are."""
+    """True if operands are the same in all threads of a block, provided that ``registers`` are."""
     return all(
         word in registers or word[0].isdigit() or _OF_LAUNCH.match(word) or _OF_BLOCK.match(word)
         or word in layout.shared or word in layout.symbols

@@ -1,12 +1,12 @@
-"""The choices that PTX leaves to the assembler: products and sums that become one instruction, the order of operands.
+"""Makes the choices that PTX leaves to the assembler: contraction to ``fma``, and the order of operands.
 
-PTX ISA, "add": without a rounding modifier an ``add`` may be contracted with a ``mul`` to an ``fma``. ptxas does so
-wherever it can, which the cases recorded on an H200 show (benchmarks/through_ptx.py). It cannot across a division or a
-root that is rounded, which becomes branches and a call, nor across a fence: so the machine code that ptxas 13.0 makes
-for sm_90 has it, for each of these instructions.
+PTX ISA, "add": an ``add`` without a rounding modifier may be contracted with a ``mul`` to an ``fma``. ptxas does so
+wherever it can, as the cases recorded on an H200 show (benchmarks/through_ptx.py). It does not contract across a fence,
+nor across a rounded division or root, which becomes branches and a call. This was checked for each of these
+instructions in the machine code of ptxas 13.0 for sm_90.
 
-Of two NaNs of f64, the one that the machine's second source has is the result. Of operands that may be exchanged ptxas
-makes that the one which is computed later, measured on an H200.
+If both sources of an f64 instruction are NaN, the result is the NaN of the machine's second source. ptxas exchanges
+commutative operands so that the second source is the value computed later, as measured on an H200.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, names_in
 
 __all__ = ["fuse_products", "order_operands"]
@@ -24,12 +24,12 @@ __all__ = ["fuse_products", "order_operands"]
 _PARTS = re.compile(
     r"(?:div|rcp|sqrt)\.r[nzmp]\.|rsqrt\.approx\.(?:ftz\.)?f64|(?:div|rem)\.(?:s32|[su]64)|membar\.|fence\."
 )
-"""Matches the mnemonics of instructions that part a basic block for ptxas."""
+"""Instructions across which ptxas does not contract, although they do not end a basic block of PTX."""
 _TYPES = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
 
 def fuse_products(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
-    """The items, with products fused into the sums of the same basic block that alone use them."""
+    """Fuse each product into the sum that uses it, if the sum is the only use and in the same basic block."""
     uses = Counter(name for item in items if isinstance(item, Instruction) for name in _read(item))
     writes = Counter(name for item in items if isinstance(item, Instruction) for name in _written(item))
     found: list[Instruction | str] = list(items)
@@ -59,9 +59,9 @@ def fuse_products(items: Sequence[Instruction | str]) -> tuple[Instruction | str
 
 
 def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
-    """The items, where the second source of an f64 instruction is the one that is computed later.
+    """Order the sources of f64 instructions so that the second source is the value computed later.
 
-    A literal or a parameter of the kernel is the second source wherever it stands: machine code has a constant there.
+    A literal or a kernel parameter is always the second source, because it is a constant operand in machine code.
     """
     found: list[Instruction | str] = []
     computed: dict[str, int] = {}
@@ -77,9 +77,9 @@ def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | st
                         b = _negated(b)
                         item = replace(item, mnemonic=".".join(("add", *words)))
                     item = replace(item, operands=(item.operands[0], b, a, *item.operands[3:]))
-            # A sign is part of the instruction that uses it.
-            alone = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
-            when = computed.get(item.operands[1], i) if alone else i
+            # A change of sign is part of the instruction that uses the result.
+            is_sign = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
+            when = computed.get(item.operands[1], i) if is_sign else i
             when = constant if item.mnemonic.startswith("ld.param") else when
             computed.update(dict.fromkeys(_written(item), when))
         found.append(item)
@@ -94,7 +94,7 @@ _EXCHANGED = ("add", "sub", "mul", "fma", "mad", "min", "max")
 
 
 def _kind(item: Instruction) -> tuple[str, ...] | None:
-    """The modifiers and the type of a sum or a product that may be fused."""
+    """Return the modifiers and type of a sum or product that may be fused, otherwise None."""
     base, *words = item.mnemonic.split(".")
     if base not in ("add", "sub", "mul") or not words or words[-1] not in _TYPES or item.modifiers:
         return None

@@ -1,12 +1,14 @@
-"""Branches, calls, barriers, and what the threads of a warp do together."""
+"""Branches, calls, barriers, and operations of all threads of a warp."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unknown, Unsupported
 from parity.emulator.ptx.basic_blocks import BlockRange
-from parity.emulator.ptx.operation import END, Operation, call_slots, integer_literal, label_name, split_results
-from parity.emulator.writer import Missing, Unknown
+from parity.emulator.ptx.operands import integer_literal, split_results
+from parity.emulator.ptx.operation import Operation
+from parity.emulator.ptx.translation import END, call_slots, label_name
 
 __all__ = ["CONTROL", "synchronized_step"]
 
@@ -43,7 +45,7 @@ def _bra(o: Operation, words: list[str]) -> None:
 
 
 def _ways(o: Operation, words: list[str]) -> None:
-    """The choice of ways that have guards (``predicating``): their blocks are counted and noted here."""
+    """Evaluate the condition of converted branches (``if_conversion``); count and note the blocks of their ways."""
     target, among, condition, *sizes = o.item.operands
     there = o.predicate(target)
     lines = [
@@ -62,7 +64,7 @@ def _ways(o: Operation, words: list[str]) -> None:
 
 
 def _brx(o: Operation, words: list[str]) -> None:
-    """An indexed branch: threads park at the label of their index."""
+    """An indexed branch: each thread parks at the label of its index."""
     index, table = o.item.operands
     here = o.n(o.whole.number)
     labels = o.function.tables.get(table)
@@ -109,7 +111,7 @@ def _return(o: Operation) -> None:
 def _call(o: Operation, words: list[str]) -> None:
     name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
-        raise Missing("calls under a guard")
+        raise Unsupported("calls under a guard")
     if name == "vprintf":
         form, given = list(arguments.values())[:2]
         value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
@@ -124,11 +126,11 @@ def _call(o: Operation, words: list[str]) -> None:
         )
         return
     if name in _EXTERN:
-        raise Missing(_EXTERN[name])
+        raise Unsupported(_EXTERN[name])
     if name in o.function.registers:
-        raise Missing("calls through pointers to functions")
+        raise Unsupported("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise Missing(f"the function {name}, which the module declares and does not have")
+        raise Unsupported(f"the function {name}, which the module declares but does not define")
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -139,17 +141,17 @@ def _call(o: Operation, words: list[str]) -> None:
 
 
 def _bar(o: Operation, words: list[str]) -> None:
-    """Barriers of the block, and of threads of a warp."""
+    """Barriers of a block or of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
         synchronized_step(o, members, "ordered(c);")
         return
     if "cluster" in words:
-        raise Missing("clusters of blocks")
+        raise Unsupported("clusters of blocks")
     operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
-        raise Missing("barriers that not all threads wait at (bar.arrive)")
+        raise Unsupported("barriers at which some threads do not wait (bar.arrive)")
     if votes:
         target, number, *rest = operands
         predicate = rest[-1]
@@ -158,9 +160,9 @@ def _bar(o: Operation, words: list[str]) -> None:
         number, *rest = operands or ["0"]
         count = rest[0] if rest else None
     if count is not None:
-        raise Missing("barriers of a number of threads")
+        raise Unsupported("barriers of a number of threads")
     if integer_literal(number) != 0:
-        raise Missing("named barriers other than barrier 0")
+        raise Unsupported("named barriers other than barrier 0")
     _guard_before(o)
     here = o.n(o.whole.number)
     lines = [
@@ -180,7 +182,7 @@ def _bar(o: Operation, words: list[str]) -> None:
 
 
 def synchronized_step(o: Operation, members: str, *lines: str) -> None:
-    """The operation that the threads named by a mask do together, when all of them are here."""
+    """Emit a step that runs once all threads in the mask ``members`` have arrived at it."""
     here = o.here
     begin = [
         f"if (scattered(t, {members})) {{ gathered(t, SELF, {members}, {here}); if (c->fault) return 1; }}",
@@ -190,12 +192,12 @@ def synchronized_step(o: Operation, members: str, *lines: str) -> None:
 
 
 def _members(o: Operation, operand: str) -> str:
-    """The threads that are named by the last operand of an exchange; mostly these are all, and that is known here."""
+    """Return the threads in the last operand of an exchange, as C++. A literal for all threads gives a constant."""
     return "all(ALL)" if o.bits(operand, "b32") == 0xFFFFFFFF else o.source(operand, "b32")
 
 
 def _guard_before(o: Operation) -> None:
-    """Let the threads of the guard come to the operation, and the others go on behind it."""
+    """Let only threads for which the guard holds execute the operation; other threads skip it."""
     if not o.item.modifiers:
         return
     o.step(f"ONLY({o.guard});")
@@ -203,7 +205,7 @@ def _guard_before(o: Operation) -> None:
 
 def _shfl(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Missing("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
+        raise Unsupported("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
@@ -228,7 +230,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
 
 def _vote(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Missing("votes of threads without a mask (vote), which GPUs since Volta do not have")
+        raise Unsupported("votes of threads without a mask (vote), which GPUs since Volta do not have")
     _guard_before(o)
     target, p, members = o.item.operands
     named = _members(o, members)

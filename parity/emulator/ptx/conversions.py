@@ -1,9 +1,12 @@
-"""Conversions between types: ``cvt``."""
+"""Conversions between types (``cvt``)."""
 
 from __future__ import annotations
 
-from parity.emulator.ptx.operation import ROUNDINGS, Operation, cpp_type, split_types
-from parity.emulator.writer import Unknown
+from dataclasses import dataclass
+
+from parity.emulator.instruction import Unknown
+from parity.emulator.ptx.operands import ROUNDINGS, cpp_type, split_types
+from parity.emulator.ptx.operation import Operation
 
 __all__ = ["convert"]
 
@@ -34,13 +37,13 @@ def convert(o: Operation, words: list[str]) -> None:
     if of in floats:
         x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
         x = f"of_bf16({x})" if of == "bf16" else x
-        if flush and own == "f32" and to != "f16":  # a subnormal operand rounds up to an f16 all the same, as measured
+        if flush and own == "f32" and to != "f16":  # for f16, a subnormal operand is not flushed, as measured
             x = f"ftz({x})"
         if to not in floats:
             value = f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
             o.guarded(o.result(target, to, value))
             return
-        o.guarded(*_to_float(o, target, to, own, x, mode, whole, flush, sat, relu, limit, of))
+        o.guarded(*_to_float(o, target, _FloatConversion(of, to, mode, whole, flush, sat, relu, limit), x))
         return
     x = o.source(operand, of)
     if to in floats:
@@ -63,7 +66,7 @@ def convert(o: Operation, words: list[str]) -> None:
 
 
 def _cvt_pack(o: Operation, to: str) -> None:
-    """Two integers limited to the range of a type of few bits, behind as many bits of a third operand."""
+    """Emit ``cvt.pack``: two integers limited to a narrow type, above which bits of a third operand are placed."""
     target, *operands = o.item.operands
     bits = int(to[1:])
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if to[0] == "s" else (0, (1 << bits) - 1)
@@ -78,27 +81,35 @@ def _cvt_pack(o: Operation, to: str) -> None:
 
 
 def _limited(to: str, of: str, x: str) -> str:
-    """An integer, limited to the range of another type."""
+    """Limit an integer to the range of another type."""
     if of == "u64":
         return f"at_most<{to}>({x})"
     return f"not_negative(to<i64>({x}))" if to == "u64" else f"limited<{to}>(to<i64>({x}))"
 
 
-def _to_float(
-    o: Operation,
-    target: str,
-    to: str,
-    own: str,
-    x: str,
-    mode: str,
-    whole: bool,
-    flush: bool,
-    sat: bool,
-    relu: bool,
-    limit: bool,
-    of: str,
-) -> list[str]:
-    """From a float, ``x`` of the C++ type ``own``, to another one."""
+@dataclass(frozen=True)
+class _FloatConversion:
+    """A conversion from the floating-point type ``of`` to the floating-point type ``to``.
+
+    ``mode`` is the rounding mode, ``whole`` requests an integral result, ``flush`` is ``.ftz``, ``limit`` is
+    ``.satfinite``.
+    """
+
+    of: str
+    to: str
+    mode: str
+    whole: bool
+    flush: bool
+    sat: bool
+    relu: bool
+    limit: bool
+
+
+def _to_float(o: Operation, target: str, conversion: _FloatConversion, x: str) -> list[str]:
+    """Convert ``x``, of the C++ type that computes in place of ``conversion.of``."""
+    of, to, mode = conversion.of, conversion.to, conversion.mode
+    whole, flush, sat, relu = conversion.whole, conversion.flush, conversion.sat, conversion.relu
+    own = {"bf16": "f32"}.get(of, of)
     lines = [f"const V<{own}> x = {x};"]
     value, kind = "x", own
     if whole:
@@ -108,7 +119,7 @@ def _to_float(
             value, kind = f"widen_f64({f'nan1({value})' if flush else value})", "f64"
         elif to == "f32":
             value = f"narrow_f32<{mode or 'RN'}>({value})" if own == "f64" else f"to<f32>({value})"
-            if of == "f16" or flush:  # of bf16 without .ftz, a NaN is as it was
+            if of == "f16" or flush:  # a NaN in bf16 without .ftz is unchanged
                 value = f"nan1({value})" if own != "f64" else value
             kind = "f32"
         elif to == "f16":
@@ -117,7 +128,7 @@ def _to_float(
             value, kind = f"narrow_bf16<{mode or 'RN'}>(to<f64>({value}))", "u16"
     elif of == "bf16":
         value, kind = f"bf16_of({value})", "u16"
-    elif not whole and not sat and (own == "f16" or flush):  # else the bits are those of the operand
+    elif not whole and not sat and (own == "f16" or flush):  # otherwise the bits stay the same
         value = f"nan1({value})"
     if flush and kind == "f32":
         value = f"ftz({value})"
@@ -129,13 +140,13 @@ def _to_float(
         value = f"relu<{kind}>({value})"
     if of == "f64" and to in ("f16", "bf16") and not sat:
         value, kind = f"with_nan_of<{10 if to == 'f16' else 7}>(x, as<u16>({value}))", "u16"
-    if limit:
+    if conversion.limit:
         value, kind = _finite(value, to), "u16"
     return [*lines, o.result(target, "b16" if kind == "u16" else kind, value)]
 
 
 def _finite(value: str, to: str) -> str:
-    """``.satfinite``: the largest number for what is infinite."""
+    """Apply ``.satfinite``, which replaces infinity by the largest finite number."""
     return f"finite_bits(as<u16>({value}), {'0x7c00' if to.startswith('f') else '0x7f80'})"
 
 
@@ -144,7 +155,7 @@ def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, limit: bool
     positive = "true" if relu else "false"
     if to in ("f16x2", "bf16x2") and of == "f32":
         pieces = []
-        for operand in operands:  # the first is the upper half
+        for operand in operands:  # the first operand is the upper half
             wide = f"to<f64>({o.source(operand, 'f32')})"
             piece = f"narrow_{to.removesuffix('x2')}<{mode}>({wide})"
             if relu and to == "f16x2":

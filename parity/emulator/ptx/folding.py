@@ -1,9 +1,10 @@
-"""Instructions that are computed where their result is used: integers (also as floats) and predicates that one
-instruction alone uses.
+"""Folds an instruction into the only instruction that uses its result.
 
-Threaded code takes a step for each instruction, which loads registers and stores one. Of ``shl`` and ``add`` that make
-an address, and of a comparison and the branch behind it, the second is one step with the first inside: its operand is
-``(shl.b64 %rd1, 3)``. The result is what it was, as the registers that the first one reads have not changed since.
+Threaded code executes one step per instruction, which loads registers and stores one. Folding turns two instructions,
+such as the ``shl`` and ``add`` of an address or a comparison and its branch, into one step: the operand of the second
+becomes ``(shl.b64 %rd1, 3)``. Integer operations, conversions of integers to floats, comparisons and logical operations
+on predicates are folded. The result stays the same because the registers read by the first instruction do not change in
+between.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses
 
@@ -29,10 +30,10 @@ _LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
 _ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
 
 
-def fold_instructions(function: PtxFunction, constants: Collection[str]) -> tuple[Instruction | str, ...]:
-    """The items of a function; those that are computed where they are used are gone.
+def fold_instructions(function: PtxFunction, uniform: Collection[str]) -> tuple[Instruction | str, ...]:
+    """Return the items of a function with folded instructions.
 
-    ``constants`` are the registers that each block has the same number in: they are computed once.
+    ``uniform`` are the block-uniform registers, which are computed once per block and therefore not folded.
     """
     accessed = [
         register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in function.items
@@ -40,7 +41,7 @@ def fold_instructions(function: PtxFunction, constants: Collection[str]) -> tupl
     writes = Counter(name for written, _ in accessed for name in written)
     uses = Counter(name for _, read in accessed for name in read)
     found: list[Instruction | str | None] = []
-    waiting: dict[str, int] = {}  # registers that can be folded, and where in `found` they are written
+    waiting: dict[str, int] = {}  # foldable registers, with the index in `found` of their writer
     for item, (written, read) in zip(function.items, accessed, strict=True):
         if isinstance(item, str):
             waiting.clear()
@@ -56,7 +57,7 @@ def fold_instructions(function: PtxFunction, constants: Collection[str]) -> tupl
         is_value = any(kind.match(item.mnemonic) for kind in (_NUMBERS, _AS_FLOAT, _COMPARES, _LOGIC))
         if is_value and not item.modifiers and len(written) == 1:
             (name,) = written
-            if name not in constants and writes[name] == uses[name] == 1:
+            if name not in uniform and writes[name] == uses[name] == 1:
                 waiting[name] = len(found)
         found.append(item)
         if item.mnemonic.partition(".")[0] in (*BRANCHES, "call"):
@@ -70,7 +71,7 @@ def _read(function: PtxFunction, producer: Instruction | str | None) -> list[str
 
 
 def _with(item: Instruction, name: str, producer: Instruction | str | None) -> Instruction | None:
-    """An instruction with the one that computes ``name`` inside; None if that cannot stand where the name does."""
+    """Fold ``producer``, which computes ``name``, into an instruction; None if that is not possible."""
     assert isinstance(producer, Instruction)
     inside = f"({producer.mnemonic} {', '.join(producer.operands[1:])})"
     if _NUMBERS.match(producer.mnemonic):

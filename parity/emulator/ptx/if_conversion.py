@@ -1,8 +1,9 @@
-"""Short branches that become guards, as ptxas makes them: both ways are instructions of one basic block then.
+"""Converts short branches into guarded instructions, as ptxas does.
 
-Threads that take different ways at a branch are executed apart, which takes longer than a few instructions do. In the
-place of the branch stands ``ways %w, among, condition, first, second``: of the threads ``among`` those of which the
-condition holds are ``%w``, and the ways have so many instructions; 0 is none. It notes what the branch would note.
+Threads that take different ways at a branch are executed separately, which takes longer than a few guarded
+instructions. The pseudo-instruction ``ways %w, among, condition, first, second`` replaces the branch. It sets ``%w``
+for the threads of ``among`` for which the condition holds. ``first`` and ``second`` are the numbers of instructions in
+the ways; 0 means that there is only one way. ``ways`` notes the same coverage as the branch.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.peephole import is_branch
 from parity.emulator.ptx.register_slots import register_accesses
@@ -21,21 +22,21 @@ from parity.emulator.ptx.register_slots import register_accesses
 __all__ = ["add_guards"]
 
 _MOST = 4
-"""The most instructions of one way."""
+"""Maximum number of instructions in one way."""
 _COMPUTES = re.compile(
     r"(?:mov|cvt|selp|setp|add|sub|mul|mad|fma|min|max|abs|neg|and|or|xor|not|shl|shr)\.(?!(?:.*\.)?cc\.)"
 )
-"""Instructions that compute and do nothing else: threads that do not need a result may compute it."""
+"""Instructions without side effects: threads that do not need the result may execute them."""
 _ACCESSES = re.compile(r"(?:ld|st)\.(?:global|shared)\.(?!volatile|relaxed|acquire|release|mmio)|joined$")
 
 
 def add_guards(function: PtxFunction) -> PtxFunction:
-    """The function, where short ways have the condition of their branch as a guard."""
+    """Replace branches over one or two short ways by guards."""
     return _Guards(function).found()
 
 
 class _Guards:
-    """``items`` so far; how often each label is branched to (``entries``) and each register is accessed (``uses``)."""
+    """Converts one function. ``_entries`` counts branches per label, ``_uses`` accesses per register."""
 
     def __init__(self, function: PtxFunction) -> None:
         self._function = function
@@ -55,12 +56,12 @@ class _Guards:
         return replace(self._function, items=tuple(self._items), registers=self._registers)
 
     def _guarded(self, i: int, branch: Instruction) -> int:
-        """Put guards in the place of a branch over one or two ways; the number of the item to go on with."""
+        """Convert the branch at item ``i`` if possible. Returns the index of the item to continue with."""
         ends, at, among = branch.operands[0], i + 1, "1"
         found: list[Instruction | str] = []
         way = self._way(at, memory=False)
         second = self._at(at + len(way))
-        if way and is_branch(second, guarded=True):  # a || b: to the way that the second one leads over
+        if way and is_branch(second, guarded=True):  # a || b: the first branch jumps to the way that the second skips
             within = self._at(at + len(way) + 1) == ends and self._entries[ends] == 1
             if not within or not all(self._own(each, [*way, second]) for each in way):
                 return i + 1
@@ -92,7 +93,7 @@ class _Guards:
         return replace(branch, mnemonic="ways", operands=operands, modifiers=())
 
     def _way(self, begin: int, *, memory: bool = True) -> list[Instruction]:
-        """The instructions from an item on that may be a way, at most so many as one has."""
+        """Return the instructions from item ``begin`` on that can form a way."""
         found: list[Instruction] = []
         for item in self._items[begin : begin + _MOST]:
             if not isinstance(item, Instruction) or item.modifiers:
@@ -103,7 +104,7 @@ class _Guards:
         return found
 
     def _own(self, item: Instruction, way: Sequence[Instruction]) -> bool:
-        """Whether nothing but a way uses what its instruction writes, and behind it: all threads may execute that."""
+        """True if only later instructions of the way use the result: all threads may then execute the instruction."""
         if not _COMPUTES.match(item.mnemonic):
             return False
         within = Counter(chain.from_iterable(map(self._accessed, way)))

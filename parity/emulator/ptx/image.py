@@ -1,4 +1,4 @@
-"""The data of a PTX module: variables in global and constant memory as they lie in memory."""
+"""The initial memory image of the global and constant variables of a PTX module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from parity.emulator.image import Image, Reference
+from parity.emulator.image import Image, Relocation
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 __all__ = ["ptx_image"]
@@ -18,11 +18,11 @@ _SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
 
 @functools.lru_cache(maxsize=64)
 def ptx_image(ptx: str) -> Image:
-    """The image of all variables in global and constant memory; those without a value are 0."""
+    """Return the image of all global and constant variables. Variables without an initializer are zero."""
     content, writable = bytearray(), bytearray()
     symbols: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    references: list[Reference] = []
+    references: list[Relocation] = []
     referred: dict[str, tuple[str, ...]] = {}
     for variable in module_variables(ptx).values():
         if variable.space not in ("global", "const"):
@@ -33,7 +33,7 @@ def ptx_image(ptx: str) -> Image:
         symbols[variable.name], sizes[variable.name] = len(content), variable.size
         data, places = _data(variable)
         for at, symbol, addend in places:
-            references.append(Reference(len(content) + at, symbol, addend))
+            references.append(Relocation(len(content) + at, symbol, addend))
         referred[variable.name] = tuple(dict.fromkeys(symbol for _, symbol, _ in places))
         content += data
         writable += bytes([variable.space == "global"]) * len(data)
@@ -42,7 +42,7 @@ def ptx_image(ptx: str) -> Image:
 
 
 def _data(variable: PtxVariable) -> tuple[bytes, list[tuple[int, str, int]]]:
-    """The bytes of a variable, and the addresses in it: their place, their symbol and what is added."""
+    """Return the bytes of a variable, and its references as (offset, symbol, addend)."""
     element = size_of(variable.type)
     data = bytearray()
     places: list[tuple[int, str, int]] = []
@@ -58,7 +58,7 @@ def _data(variable: PtxVariable) -> tuple[bytes, list[tuple[int, str, int]]]:
 
 
 def _elements(value: str) -> Iterator[str]:
-    """The values of an initialiser, from nested braces too."""
+    """Yield the values of an initializer, including values in nested braces."""
     value = value.strip()
     if value.startswith("{"):
         for part in split_operands(value[1:-1]):
@@ -68,7 +68,7 @@ def _elements(value: str) -> Iterator[str]:
 
 
 def _number(text: str, type_: str) -> int | None:
-    """The bits of a constant; None if it is a symbol."""
+    """Return the bits of a constant; None for a symbol."""
     bits = 8 * size_of(type_)
     if re.fullmatch(r"0[fFdD][0-9a-fA-F]+", text):
         return int(text[2:], 16)

@@ -1,11 +1,16 @@
-"""Instructions of PTX that compute: one line each.
+"""The table of PTX instructions that compute, with one line per instruction.
 
-``name : types : modifiers : sources : expression``. ``T`` is the type of the instruction (any of ``types``), ``W`` the
-one of twice its width; a source may also be of a type by name. ``a b c`` are the sources as vectors with a lane for
-each thread. ``$`` is the rounding mode (``RN RZ RM RP``), ``$!`` that and, with ``.ftz``, ``true``: a product's result
-is not flushed by what it is rounded to alone. Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
-``ftz``, ``sat``, ``relu``, others by name. The result has type ``T``, or that before ``=`` in the sources.
-Operations on f16x2 and bf16x2 are those of f16 and bf16 on both halves. Source: PTX ISA, "Instruction Set".
+A line has the form ``name : types : modifiers : sources : expression``:
+
+* ``types``: the types that the instruction exists for. ``T`` is the type of an instruction, ``W`` the type of twice its
+  width.
+* ``modifiers``: ``rnd`` (rn, rz, rm, rp; f16 and bf16 only have rn), ``ftz``, ``sat``, ``relu``, others by name.
+* ``sources``: the types of the sources. The result has type ``T``, or the type before ``=``.
+* ``expression``: C++ for the sources ``a b c``, which are vectors with one lane per thread. ``$`` is the rounding mode
+  (``RN RZ RM RP``). ``$!`` adds ``true`` if the instruction has ``.ftz``: the exact result, not only the rounded
+  one, then decides whether a product is flushed.
+
+Operations on f16x2 and bf16x2 apply to both halves. Source: PTX ISA, "Instruction Set".
 """
 
 from __future__ import annotations
@@ -140,15 +145,15 @@ COMPARES = {
     "eq": "a == b", "ne": "a != b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b",
     "lo": "a < b", "ls": "a <= b", "hi": "a > b", "hs": "a >= b",
 }  # fmt: skip
-"""The comparisons of numbers; those of floats are false for a NaN, but for ``ne``, see ``UNORDERED``."""
+"""Comparisons. On floats they are false for a NaN; comparisons.py handles ``ne``."""
 
 UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
-"""Those of floats that are true for a NaN, beside ``equ`` and ``neu``: where the comparison named is false."""
+"""Float comparisons that are true for a NaN (besides ``equ`` and ``neu``): each is the negation of the named one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PtxInstructionRow:
-    """The semantics of one instruction; ``sources`` and ``result`` are types, ``T`` and ``W`` not filled in."""
+    """The semantics of one instruction. ``sources`` and ``result`` are types, possibly ``T`` or ``W``."""
 
     modifiers: frozenset[str]
     result: str
@@ -173,10 +178,10 @@ def _rows() -> dict[tuple[str, str], PtxInstructionRow]:
 
 
 def instruction_row(name: str, type_: str) -> PtxInstructionRow | None:
-    """The row of an instruction by its name, without modifiers that change a number only, and its type."""
+    """Look up an instruction by its name, without generic modifiers, and its type; None if it is not in the table."""
     return _rows().get((name, type_))
 
 
 def table_entries() -> list[tuple[str, str]]:
-    """The names and types of all rows."""
+    """Return the names and types of all rows."""
     return list(_rows())

@@ -1,8 +1,8 @@
-"""Products of matrices by a warp: ``wmma.load``, ``wmma.mma`` and ``wmma.store``; ``mma`` and ``ldmatrix``.
+"""Matrix instructions of a warp: ``wmma.load``, ``wmma.mma``, ``wmma.store``, ``mma`` and ``ldmatrix``.
 
-Of ``wmma`` PTX ISA does not say which thread has which element. Here element number n of a matrix, counted by rows, is
-in thread n % 32; a fragment with more room has elements again. Of ``mma`` it does (runtime/matrix.cpp). Sums of floats
-are made as it was measured on Hopper, see docs/matrix-cores.md.
+PTX ISA does not define which thread holds which element of a ``wmma`` fragment. Here thread n % 32 holds element n of a
+matrix, counted by rows; a fragment with more room repeats elements. PTX ISA defines the fragments of ``mma``
+(runtime/matrix.cpp). Sums of floats are computed as measured on Hopper; see docs/matrix-cores.md.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unsupported
 from parity.emulator.ptx.control import synchronized_step
 from parity.emulator.ptx.memory import address_statement
-from parity.emulator.ptx.operation import SPACES, Operation
+from parity.emulator.ptx.operands import SPACES
+from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
-from parity.emulator.writer import Missing
 
 __all__ = ["MATRIX"]
 
@@ -22,17 +23,17 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _TYPES = {
     "f16": "F16", "bf16": "BF16", "tf32": "XF32", "f64": "F64", "s8": "IU8", "u8": "IU8", "e4m3": "FP8", "e5m2": "BF8",
 }  # fmt: skip
-"""Types of factors, with their names in runtime/matrix.h."""
+"""Types of factors, and their names in runtime/matrix.h."""
 _SUMS = {"f16": "F16", "f32": "F32", "f64": "F64", "s32": "I32"}
 _ALL = "all(0xffffffffu)"
 
 
 def _wmma(o: Operation, words: list[str]) -> None:
     if o.item.modifiers:
-        raise Missing("matrix instructions with a guard")
+        raise Unsupported("matrix instructions with a guard")
     shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
     if not shapes:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     if words[0] == "mma":
         _multiply(o, words, "LINEAR", *shapes[0])
     else:
@@ -40,10 +41,10 @@ def _wmma(o: Operation, words: list[str]) -> None:
 
 
 def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
-    """Elements between memory and the fragment of a, b, c or d."""
+    """Move elements between memory and a fragment of a, b, c or d."""
     loads, which, type_ = words[0] == "load", words[1], words[-1]
     if type_ not in (_TYPES if which in "ab" else _SUMS):
-        raise Missing(f"matrix instructions of {type_}")
+        raise Unsupported(f"matrix instructions of {type_}")
     operands = list(o.item.operands)
     registers = split_operands(operands.pop(0 if loads else 1).strip("{}"))
     memory, *stride = operands
@@ -85,9 +86,9 @@ def _mma(o: Operation, words: list[str]) -> None:
     shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
     factors = [word for word in words if word in _TYPES]
     odd = {"sp", "block_scale", "kind", "xor", "and"} & set(words) or "sp::ordered_metadata" in words
-    # That of Volta's f16 (m8n8k4) is another layout.
+    # The f16 shape m8n8k4 of Volta has a different layout.
     if o.item.modifiers or not shapes or odd or (shapes[0] == (8, 8, 4) and "f64" not in factors):
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     _multiply(o, words, "MMA", *shapes[0])
 
 
@@ -95,10 +96,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
     types = [word for word in words if word in _TYPES or word in _SUMS]
     d, a, b, c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
     if a not in _TYPES or b not in _TYPES or c not in _SUMS or d not in _SUMS or {c, d} == {"f16", "f32"}:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     rounding = {"rz", "rm", "rp"} & set(words)
     if rounding:
-        raise Missing(f"matrix instructions that round otherwise than to nearest (.{rounding.pop()})")
+        raise Unsupported(f"matrix instructions that do not round to nearest (.{rounding.pop()})")
     into, *sources = (split_operands(each.strip("{}")) for each in o.item.operands)
     lines = []
     for name, registers in zip("abc", sources, strict=True):
@@ -111,7 +112,7 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
                 found.append(o.source(each, "b32"))
         lines.append(f"const V<u32> {name}[] = {{{', '.join(found)}}};")
     sums = "CHAIN" if d == "f64" else "EXACT" if d == "s32" else "TENSOR"
-    group = k // 2 if a in ("e4m3", "e5m2") else k  # runtime/matrix.cpp says why
+    group = k // 2 if a in ("e4m3", "e5m2") else k  # see runtime/matrix.cpp
     signs = (a == "s8") | (b == "s8") << 1
     fields = {
         "layout": layout, "sums": f"SUM_{sums}", "m": m, "n": n, "k": k, "blocks": 1, "group": group,
@@ -132,10 +133,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
 
 
 def _ldmatrix(o: Operation, words: list[str]) -> None:
-    """Matrices of 8 rows of 16 bytes: 8 threads have the addresses of rows; each gets a part of a row, or column."""
+    """Load matrices of 8 rows of 16 bytes. Eight threads provide the row addresses of a matrix."""
     count = next((int(word[1]) for word in words if word in ("x1", "x2", "x4")), 0)
     if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
-        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
     into, memory = o.item.operands
     place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here

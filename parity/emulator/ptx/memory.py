@@ -1,18 +1,19 @@
-"""Instructions that access memory: all of it is one range of addresses, see runtime/memory.h."""
+"""Instructions that access memory, which is a single range of addresses (runtime/memory.h)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.ptx.operation import SPACES, Operation, cpp_type, integer_literal, split_address
+from parity.emulator.instruction import Unknown, Unsupported
+from parity.emulator.ptx.operands import SPACES, cpp_type, integer_literal, split_address
+from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
-from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["MEMORY", "address_statement", "copy_async"]
 
 
 def address_statement(o: Operation, operand: str, space: str) -> str:
-    """A statement that makes ``at`` the address of each thread."""
+    """Return a C++ statement that defines ``at`` as the address of each thread."""
     name, offset = split_address(operand)
     if name.startswith("("):
         value, of = o.inside(name)
@@ -33,7 +34,7 @@ def address_statement(o: Operation, operand: str, space: str) -> str:
 
 
 def _memory_words(words: list[str]) -> tuple[str, int, str, bool]:
-    """The space, the number of elements, their type, and whether the access is atomic or volatile."""
+    """Return the space, the number of elements, their type, and whether the access is coherent."""
     space = next((word for word in words if word in SPACES), "")
     count = next((int(word[1]) for word in words if word in ("v2", "v4", "v8")), 1)
     coherent = any(word in words for word in ("volatile", "relaxed", "acquire", "release", "mmio"))
@@ -62,7 +63,7 @@ def _ld(o: Operation, words: list[str]) -> None:
         load = f"u64 x; if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;"
         o.guarded(place, load, _loaded(o, target, type_, f"all((u{8 * size})x)"))
         return
-    apart = "apart" in words  # several loads, see `merging`
+    apart = "apart" in words  # several loads, see peephole.py
     lines = [place, _misaligned(o, size if apart else size * count)]
     if apart:
         lines.append(
@@ -80,7 +81,7 @@ def _ld(o: Operation, words: list[str]) -> None:
                 lines.append(_loaded(o, each, type_, f"to<u{8 * size}>(x >> (u{8 * bytes_}){8 * size * i})"))
     else:
         if bytes_ > 16:
-            raise Missing("accesses of 32 bytes")
+            raise Unsupported("accesses of 32 bytes")
         lines += [
             f"V<u32> x[{bytes_ // 4}];",
             f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;",
@@ -92,7 +93,7 @@ def _ld(o: Operation, words: list[str]) -> None:
 
 
 def _element(name: str, i: int, size: int) -> str:
-    """Element ``i`` of what words hold, as an unsigned number."""
+    """Return element ``i`` of an array of words as an unsigned number, in C++."""
     if size == 8:
         return f"join({name}[{2 * i}], {name}[{2 * i + 1}])"
     if size == 4:
@@ -119,7 +120,7 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
         o.guarded(*lines)
         return
     if name in o.function.registers:  # the address of a parameter
-        raise Missing("addresses of parameters")
+        raise Unsupported("addresses of parameters")
     if name not in o.whole.layout.parameters:
         raise Unknown(f"parameter {name}")
     at = o.whole.layout.parameters[name] + offset
@@ -134,9 +135,9 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
 
 
 def _param(o: Operation, slot: int, offset: int, size: int) -> str:
-    """Bytes of a parameter of a call, which lies in slots of 32 bits."""
+    """Return bytes of a call parameter, which is stored in slots of 32 bits, as C++."""
     if offset % min(size, 4):
-        raise Missing("parameters that are not aligned")
+        raise Unsupported("parameters that are not aligned")
 
     def word(k: int) -> str:
         return f"R(u32, {o.n(slot + k)})"
@@ -164,7 +165,7 @@ def _st(o: Operation, words: list[str]) -> None:
         return
     place = address_statement(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    apart = "apart" in words  # several stores, see `merging`
+    apart = "apart" in words  # several stores, see peephole.py
     lines = [place, _misaligned(o, size if apart else size * count)]
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
     if apart:
@@ -178,7 +179,7 @@ def _st(o: Operation, words: list[str]) -> None:
         lines.append(f"const V<{u}> x = {whole}; if (store_at_{u}(c, on, at, {number}, x)) return 1;")
     else:
         if bytes_ > 16:
-            raise Missing("accesses of 32 bytes")
+            raise Unsupported("accesses of 32 bytes")
         lines.append(f"V<u32> x[{bytes_ // 4}] = {{}};")
         for i, value in enumerate(values):
             if size == 8:
@@ -194,7 +195,7 @@ def _st(o: Operation, words: list[str]) -> None:
 
 def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
     if offset % min(size, 4):
-        raise Missing("parameters that are not aligned")
+        raise Unsupported("parameters that are not aligned")
 
     def put(k: int, text: str) -> str:
         there = f"R(u32, {o.n(slot + k)})"
@@ -237,7 +238,7 @@ def _atom(o: Operation, words: list[str]) -> None:
         raise Unknown(f"instruction {o.item.mnemonic}")
     size = size_of(type_)
     if size > 8:
-        raise Missing("atomics of 128 bits")
+        raise Unsupported("atomics of 128 bits")
     u = f"u{8 * size}"
     place = address_statement(o, address, space)
     compares = kind == "cas"
@@ -262,13 +263,13 @@ def _atom(o: Operation, words: list[str]) -> None:
     ]
     if target != "_":
         lines.append(o.result(target, f"b{8 * size}", "old"))
-        if o.is_used(target):  # what a thread does with it may come after what another one did before
+        if o.is_used(target):  # what a thread does with the old value comes after other threads' earlier accesses
             lines.append("ordered(c);")
     o.guarded(*lines)
 
 
 def copy_async(o: Operation, words: list[str]) -> None:
-    """``cp.async``: from global to shared memory, at once; bytes beyond the source's size are 0."""
+    """Emit ``cp.async`` as an immediate copy from global to shared memory. Bytes beyond the source size are zero."""
     to, of, size, *more = o.item.operands
     bytes_ = integer_literal(size)
     if bytes_ not in (4, 8, 16):

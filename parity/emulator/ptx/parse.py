@@ -1,4 +1,4 @@
-"""From a PTX text to its functions, their instructions, and the variables of the module.
+"""Parses PTX into functions, their instructions, and the variables of the module.
 
 Source of the syntax: PTX ISA, chapters "Syntax" and "State Spaces, Types, and Variables".
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from parity.compilers.include import CUDA_ALIAS
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
 __all__ = [
@@ -61,14 +61,14 @@ _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
 BRANCHES = ("bra", "brx", "ret", "exit")
-"""The instructions behind which a basic block ends, beside calls."""
+"""The instructions that end a basic block, apart from calls."""
 
 
 @dataclass(frozen=True)
 class PtxVariable:
-    """A variable, or a parameter, of ``size`` bytes; ``value`` is its initial value as the text has it.
+    """A variable or parameter of ``size`` bytes. ``value`` is the text of its initializer.
 
-    ``space`` is global, const, shared, local or param. A size of 0 is that of an ``extern`` array.
+    ``space`` is global, const, shared, local or param. An ``extern`` array has size 0.
     """
 
     name: str
@@ -81,7 +81,7 @@ class PtxVariable:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """The lines of one function, from the first of its head to its last brace; ``line`` is its line in the listing."""
+    """The text of a function with its head, which starts at ``line`` of the listing."""
 
     name: str
     entry: bool
@@ -93,11 +93,11 @@ class FunctionText:
 
 @dataclass(frozen=True)
 class PtxFunction:
-    """A function with its code.
+    """A parsed function.
 
-    ``items`` in order, a ``str`` is a label. ``registers`` are the types of the virtual registers, by name; one that is
-    declared in an inner scope has a number in its name. ``variables`` are those declared inside, ``tables`` the lists
-    of labels for indexed branches.
+    ``items`` are instructions and, as ``str``, labels. ``registers`` maps virtual registers to their types; the name of
+    a register in an inner scope gets a number. ``variables`` are declared in the function, ``tables`` are lists of
+    labels for indexed branches.
     """
 
     name: str
@@ -117,7 +117,7 @@ class PtxFunction:
 
 @functools.cache
 def size_of(type_: str) -> int:
-    """The bytes of a value of a type such as ``u32``, ``f16x2``, ``pred``."""
+    """Return the size in bytes of a type such as ``u32``, ``f16x2`` or ``pred``."""
     if type_ == "pred":
         return 1
     digits = re.sub(r"\D", " ", type_.replace("x2", "")).split()
@@ -127,10 +127,10 @@ def size_of(type_: str) -> int:
 
 @functools.lru_cache(maxsize=8)
 def function_texts(ptx: str) -> dict[str, FunctionText]:
-    """The texts of all functions that have a body, by name.
+    """Return the texts of all functions with a body, by name.
 
     Raises:
-        UsageError: the text is cut off inside a function.
+        UsageError: The PTX is truncated inside a function.
     """
     found: dict[str, FunctionText] = {}
     line, counted = 1, 0
@@ -155,19 +155,19 @@ def _closing(ptx: str, begin: int, name: str) -> int:
         depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if not depth and brace[0] == "}":
             return brace.end()
-    raise UsageError(f"the PTX is cut off in function {name!r}: compile again")
+    raise UsageError(f"the PTX is truncated in function {name!r}: compile again")
 
 
 @functools.lru_cache(maxsize=64)
 def kernel_functions(ptx: str, name: str) -> tuple[FunctionText, ...]:
-    """The text of kernel ``name``, and those of all functions it can call.
+    """Return the text of a kernel and the texts of all functions that it can call.
 
     Raises:
-        UsageError: there is no such kernel.
+        UsageError: The kernel does not exist.
     """
     texts = function_texts(ptx)
     if name not in texts or not texts[name].entry:
-        raise UsageError(f"the PTX has no code for kernel {name!r}: it was cut off or belongs to another module")
+        raise UsageError(f"the PTX has no code for kernel {name!r}: it is truncated or belongs to another module")
     found: dict[str, FunctionText] = {}
     waiting = [name]
     while waiting:
@@ -182,19 +182,19 @@ _CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?({_NAME})")
 
 
 def called_names(text: str) -> list[str]:
-    """The names that a function calls, in the order of the text."""
+    """Return the names of the functions that a text calls, in order."""
     return list(dict.fromkeys(_CALL.findall(text)))
 
 
 @functools.lru_cache(maxsize=8)
 def file_names(ptx: str) -> dict[int, str]:
-    """The source files by their numbers in ``.loc``."""
+    """Return the source files by their numbers in ``.loc``."""
     return {int(number): name for number, name in _FILE.findall(ptx)}
 
 
 @functools.lru_cache(maxsize=8)
 def module_variables(ptx: str) -> dict[str, PtxVariable]:
-    """The variables that are declared outside of functions, in the order of the text."""
+    """Return the variables declared outside of functions, in order."""
     found: dict[str, PtxVariable] = {}
     at = 0
     for text in (*function_texts(ptx).values(), None):
@@ -207,7 +207,7 @@ def module_variables(ptx: str) -> dict[str, PtxVariable]:
 
 
 def function_names(ptx: str) -> list[str]:
-    """The names of the functions that are no kernels."""
+    """Return the names of the functions that are not kernels."""
     return [name for name, text in function_texts(ptx).items() if not text.entry]
 
 
@@ -225,7 +225,7 @@ def _variables(text: str) -> Iterator[PtxVariable]:
 
 
 def parse_parameters(text: str) -> tuple[PtxVariable, ...]:
-    """The variables of a list in parentheses."""
+    """Parse a parameter list in parentheses."""
     inner = _COMMENT.sub(" ", text).strip().removeprefix("(").removesuffix(")")
     found: list[PtxVariable] = []
     for part in inner.split(",") if inner.strip() else ():
@@ -237,7 +237,7 @@ def parse_parameters(text: str) -> tuple[PtxVariable, ...]:
 
 
 def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
-    """The code of one function."""
+    """Parse the code of one function."""
     reader = _Reader(text, files)
     reader.read()
     return PtxFunction(
@@ -253,7 +253,7 @@ def parse_function(text: FunctionText, files: dict[int, str]) -> PtxFunction:
 
 
 class _Reader:
-    """Reads the statements of a body one after the other."""
+    """Reads the statements of a function body in order."""
 
     def __init__(self, text: FunctionText, files: dict[int, str]) -> None:
         self._text, self._files = text, files
@@ -356,7 +356,7 @@ class _Reader:
         )
 
     def _renamed(self, operand: str) -> str:
-        """The operand with the names that registers of inner scopes have."""
+        """Replace the registers of inner scopes in an operand by their unique names."""
         if len(self._scopes) < 2:
             return operand
         return _WORD.sub(lambda match: self._found(match[0]), operand)
@@ -377,7 +377,7 @@ def _is_header(place: str) -> bool:
 
 
 def split_operands(text: str) -> list[str]:
-    """The operands of a list, split at the commas outside of brackets and without spaces around them."""
+    """Split an operand list at commas outside of brackets."""
     parts: list[str] = []
     depth, begin = 0, 0
     for i, letter in enumerate(text):
@@ -393,5 +393,5 @@ def split_operands(text: str) -> list[str]:
 
 
 def names_in(operands: Sequence[str]) -> list[str]:
-    """The words of operands: registers and symbols."""
+    """Return the registers and symbols in operands."""
     return [name for operand in operands for name in _WORD.findall(operand)]

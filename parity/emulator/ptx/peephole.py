@@ -1,4 +1,4 @@
-"""Instructions that become fewer: copies of registers, branches over branches, and accesses of neighbouring places."""
+"""Reduces the number of instructions: removes copies, merges branches over branches, joins adjacent accesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeGuard
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction, size_of
 from parity.emulator.ptx.register_slots import maybe_unwritten, register_accesses
 
@@ -24,18 +24,18 @@ _CHANGES = re.compile(
     r"(?:st|red|atom|bar|barrier|membar|fence|call|shfl|vote|match|redux|elect|activemask|cp|wmma|mma|ldmatrix|trap|brkpt)"
     r"(?:\.|$)|ld\.(?:volatile|relaxed|acquire|mmio)"
 )
-"""Instructions that write memory, or at which a thread waits for others."""
+"""Instructions that write memory or synchronize threads."""
 
 
 def is_branch(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
-    """True for a branch that has a guard, or has none."""
+    """True for a branch with a guard or, if not ``guarded``, without one."""
     return isinstance(item, Instruction) and item.mnemonic.startswith("bra") and bool(item.modifiers) == guarded
 
 
 def invert_branches(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
-    """The items, where a branch that leads over another one, without a guard, is that one with the other condition.
+    """Replace a guarded branch over an unguarded branch by one branch with the inverse condition.
 
-    So threads of both ways wait for each other once less.
+    Threads of both ways then wait for each other once less.
     """
     left: list[Instruction | str] = []
     for i, item in enumerate(items):
@@ -54,10 +54,10 @@ def invert_branches(items: Sequence[Instruction | str]) -> tuple[Instruction | s
 
 
 def remove_copies(function: PtxFunction) -> PtxFunction:
-    """The function without copies of registers, and without loads of what a register has: these have one name then.
+    """Remove copies of registers, and repeated loads of the same value, by renaming registers.
 
-    Each is written once. What is written before each of its uses has in all of them the value of the last time, and so
-    has what it is the same as: whatever leads from there to a use leads to the copy first.
+    Only pairs of registers that are written once, and always before their uses, are merged. Every path from the write
+    of the original to a use of the copy then passes the copy, so both registers hold the same value at the use.
     """
     same = [(item.operands[0], of) for item, of in _copies(function)]
     if not same:
@@ -85,7 +85,7 @@ def remove_copies(function: PtxFunction) -> PtxFunction:
 
 
 def _copies(function: PtxFunction) -> Iterator[tuple[Instruction, str]]:
-    """Instructions of which the result is what a register has already, and that register."""
+    """Yield instructions whose result is already in a register, with that register."""
     known = function.registers
     loaded: dict[tuple[str, str], str] = {}
     for item in function.items:
@@ -109,9 +109,9 @@ def _copies(function: PtxFunction) -> Iterator[tuple[Instruction, str]]:
 
 @dataclass
 class _Near:
-    """Loads of one kind from one address and what is behind it: each with its offset, and its place in the code.
+    """Loads of one kind relative to one address register: (offset, item, instruction).
 
-    ``met`` are the registers that were accessed since the first of them.
+    ``met`` are the registers that were accessed since the first of these loads.
     """
 
     loads: list[tuple[int, int, Instruction]] = field(default_factory=list)
@@ -119,16 +119,16 @@ class _Near:
 
 
 _Key = tuple[str, str, str | None]
-"""The mnemonic, the register of the address, and the line."""
+"""The mnemonic, the address register, and the source line."""
 
 
 def join_accesses(function: PtxFunction) -> PtxFunction:
-    """The function with accesses of neighbouring places as one, ``ld.global.apart.v4.u32``, where the first of them is.
+    """Join accesses to adjacent addresses into one pseudo-instruction such as ``ld.global.apart.v4.u32``.
 
-    They are of global or of shared memory, of one basic block and one line. Nothing between loads writes memory or
-    waits for others, and nothing is between stores. To a GPU that is no vector, as the address need not be a multiple
-    of its size, and a fault is that of one of the accesses. Stores stay behind the one that makes them all, as
-    ``join_accesses``, which does nothing: what threads of a warp store by several instructions to one place is a race.
+    The accesses are in global or shared memory, in one basic block and on one source line. Between loads, no
+    instruction writes memory or synchronizes; between stores there is no instruction. In contrast to a vector access,
+    the address need not be aligned to the total size, and a fault names a single access. The other stores remain as
+    ``joined``, which does nothing, because stores of a warp by several instructions to one address are a race.
     """
     items: list[Instruction | str | None] = list(function.items)
     for _, run in groupby(enumerate(function.items), lambda each: _stored(each[1])):
@@ -162,7 +162,7 @@ def join_accesses(function: PtxFunction) -> PtxFunction:
 
 
 def _stored(item: Instruction | str) -> tuple[str, str, str | None, tuple[str, ...]] | None:
-    """What stores that may be one have in common; None for another instruction."""
+    """Return the key that joinable stores share; None for other instructions."""
     if isinstance(item, str) or not _STORES.match(item.mnemonic) or not (place := _PLACE.match(item.operands[0])):
         return None
     return item.mnemonic, place[1], item.source, tuple(item.modifiers)
@@ -174,7 +174,7 @@ def _offset(store: Instruction) -> int:
 
 
 def _join(items: list[Instruction | str | None], accessed: list[tuple[int, int, Instruction]]) -> None:
-    """Put one instruction for each run of 16, 8 or 4 bytes in the place of the first of them."""
+    """Replace each run of 16, 8 or 4 adjacent bytes by one instruction at the place of the first access."""
     accessed = sorted(accessed, key=lambda each: each[0])
     while accessed:
         offset, _, first = accessed[0]

@@ -1,7 +1,7 @@
-"""Slots for the virtual registers of a PTX function: registers of which no thread needs both at once share one.
+"""Allocates slots for the virtual registers of a PTX function. Registers that are never live together share a slot.
 
-A thread's registers are its own wherever the other threads of its warp are, so what holds for one thread's path through
-the code holds for all of them, and results are written for the threads alone that execute.
+Liveness is computed for a single thread. It holds for diverged threads as well, because results are only written for
+the threads that execute an instruction.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
 __all__ = ["RegisterSlots", "allocate_slots", "control_flow_graph", "maybe_unwritten", "register_accesses"]
 
 _WORD = re.compile(r"[%$\w]+")
-# Instructions whose first operand is no result.
+# Instructions whose first operand is not a result.
 _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
 
 
 @dataclass(frozen=True)
 class RegisterSlots:
-    """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
+    """The place of every register: a slot of 32 bits per lane, the first of two slots, or the number of a predicate.
 
-    ``widths`` are the slots that each takes, 0 for a predicate. ``vectors`` is the number of slots, ``predicates`` that
-    of predicates. ``floats`` are the slots of f64 and of f32. ``unwritten`` are the registers that may be read before
-    they are written.
+    ``widths`` are the numbers of slots per register, 0 for a predicate. ``vectors`` and ``predicates`` are the total
+    numbers of slots and predicates. ``floats`` are the slots that hold f64 and f32 values. ``unwritten`` are the
+    registers that may be read before they are written.
     """
 
     places: Mapping[str, int]
@@ -38,17 +38,18 @@ class RegisterSlots:
     unwritten: frozenset[str]
 
     def moved(self, vectors: int, predicates: int) -> RegisterSlots:
-        """The same, behind slots (an even number) and predicates of others."""
+        """Shift all places by a number of slots (even) and predicates."""
         places = {name: place + (vectors if self.widths[name] else predicates) for name, place in self.places.items()}
         floats = tuple(range(each.start + vectors, each.stop + vectors) for each in self.floats)
         return replace(self, places=places, floats=floats)
 
 
 def allocate_slots(function: PtxFunction, size_of: Callable[[str], int]) -> RegisterSlots:
-    """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
+    """Allocate slots for the registers of a function by linear scan (Poletto and Sarkar, 1999)."""
     spans, maybe_unwritten = _spans(function)
-    # A slot is of one size: else what is one thread's in one type would be another thread's in another. And integers
-    # that threads left there would be subnormal numbers to others, which take some processors a hundred times as long.
+    # A slot has one size, because diverged threads may use it for different registers at the same time. Integers and
+    # floats have separate slots: integers read as floats by inactive threads may be subnormal numbers, which take some
+    # processors a hundred times as long.
     files: dict[tuple[int, bool], list[int]] = defaultdict(list)
     numbers: dict[str, tuple[tuple[int, bool], int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
@@ -74,17 +75,17 @@ _PREDICATES = 0, False
 
 
 def _width(size: int) -> int:
-    """The slots of 32 bits that a register of so many bytes takes; 0 for a predicate."""
+    """Return the number of slots for a register of ``size`` bytes; 0 for a predicate."""
     return {0: 0, 8: 2}.get(size, 1)
 
 
 def maybe_unwritten(function: PtxFunction) -> frozenset[str]:
-    """The registers that may be read before they are written."""
+    """Return the registers that may be read before they are written."""
     return _spans(function)[1]
 
 
 def register_accesses(function: PtxFunction, item: Instruction) -> tuple[list[str], list[str]]:
-    """The registers that an instruction writes whatever happens, and those that it reads (or may leave as they are)."""
+    """Return the registers that an instruction writes unconditionally, and the registers that it reads or may keep."""
     known = function.registers
     base = item.mnemonic.partition(".")[0]
     words = [[name for name in _WORD.findall(operand) if name in known] for operand in item.operands]
@@ -98,7 +99,7 @@ def register_accesses(function: PtxFunction, item: Instruction) -> tuple[list[st
 
 
 def _spans(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
-    """The first and the last item at which each register is live, and those that are live at the beginning."""
+    """Return the first and last item at which each register is live, and the registers live at the start."""
     items = function.items
     bit = {name: 1 << i for i, name in enumerate(function.registers)}
     accessed = [register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
@@ -147,7 +148,7 @@ def _spans(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], frozenset
 
 
 def control_flow_graph(function: PtxFunction) -> tuple[list[int], list[list[int]]]:
-    """The first item of each basic block, here without calls, and the blocks that may follow it."""
+    """Return the first item of each basic block, and its possible successors. Calls do not end a block here."""
     starts, position = _blocks(function)
     ends = [*starts[1:], len(function.items)]
     block_of = {start: b for b, start in enumerate(starts)}

@@ -1,7 +1,7 @@
-"""From the functions of one PTX kernel to threaded code: an array of operations, each a step and its numbers.
+"""Translates a PTX kernel into threaded code: an array of operations, each with a step and its numbers.
 
-Each operation is that of all threads of a warp that are at it. Virtual registers share slots where no thread needs both
-(``slots``). What a step is written in stands in runtime/ptx.h.
+An operation executes an instruction for all threads of a warp that have arrived at it. Virtual registers that are never
+live at the same time share slots (register_slots.py). Steps are written in the C++ vocabulary of runtime/ptx.h.
 """
 
 from __future__ import annotations
@@ -10,33 +10,32 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from parity.emulator.amdgpu.threaded import CONSTANT, VECTOR, Threaded, in_order
-from parity.emulator.faults import Refused, UnknownInstruction
-from parity.emulator.parse import Instruction
+from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
+from parity.emulator.instruction import Instruction, Unknown, Unsupported
 from parity.emulator.ptx.basic_blocks import BlockRange, block_ends, branch_targets
 from parity.emulator.ptx.block_uniform import block_uniform_registers
+from parity.emulator.ptx.comparisons import COMPARISONS
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
-from parity.emulator.ptx.operation import (
+from parity.emulator.ptx.operation import Operation
+from parity.emulator.ptx.parse import PtxFunction
+from parity.emulator.ptx.translation import (
     END,
     KernelTranslation,
-    Operation,
     PtxMemoryLayout,
     ThreadedStep,
     call_slots,
     label_name,
 )
-from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.video import VIDEO
 from parity.emulator.ptx.warp_uniform import warp_uniform_registers
-from parity.emulator.writer import Missing, Unknown
+from parity.emulator.threaded_code import CONSTANT, VECTOR, ThreadedCode, sorted_points
 
-__all__ = ["HEADER", "translate"]
+__all__ = ["translate"]
 
-HEADER = '#include "ptx.h"\n'
 _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
@@ -51,7 +50,7 @@ _REFUSED = {
     "getctarank": "clusters of blocks", "mapa": "clusters of blocks", "multimem": "multicast memory",
     "movmatrix": "matrix instructions (movmatrix)", "istypep": "textures",
 }  # fmt: skip
-# The first warp of a block, and of a launch, computes the constants.
+# The first warp of a launch computes the constants of the launch, and the first warp of each block its constants.
 _CONSTANTS = (
     "const u32 block = c->running->wave[0].ordinal;\n"
     "if (t->constants[0] == block) GO_ON(t->code + N(0));\n"
@@ -63,42 +62,42 @@ _BEGIN = (
     "for (u32 k = 0; k <= GROUPS; k++) t->scalar[k] = 0;\n"
     "c->turns = 0, c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
 )
-# Threads that take no part compute with what earlier launches left: subnormal numbers take some processors ten times as
-# long. So the first block begins with ones.
+# Inactive threads compute with values of earlier launches. Subnormal numbers take some processors ten times as long, so
+# the first block sets all floats to 1.
 _FLOATS = "if (is_first(c, wave)) for (u64 k = N({0}); k < N({1}); k++) t->vector[k] = all(0x3f800000u);"
 
 
-def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Threaded:
-    """Threaded code of a kernel, the first of ``functions``, and of those that it calls.
+def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> ThreadedCode:
+    """Translate a kernel, the first of ``functions``, and the functions that it calls.
 
     Raises:
-        UnknownInstruction: an instruction, an operand or a modifier is not in the tables.
-        Refused: something that the emulator does not have.
+        UnknownInstruction: An instruction, an operand or a modifier is not in the tables.
+        UnsupportedFeature: The kernel uses a feature that is not emulated.
     """
-    constants = [(each, constant) for each in functions for constant in block_uniform_registers(each, layout)]
-    of_blocks = [(each.name, constant.register) for each, constant in constants]
     kernel = functions[0]
-    shared = warp_uniform_registers(kernel, [name for of, name in of_blocks if of == kernel.name], layout)
-    whole = KernelTranslation(functions, layout, of_blocks, [(kernel.name, name) for name in sorted(shared)])
+    uniform = [(each, register) for each in functions for register in block_uniform_registers(each, layout)]
+    constants = [(each.name, register.register) for each, register in uniform]
+    shared = warp_uniform_registers(kernel, [name for of, name in constants if of == kernel.name], layout)
+    whole = KernelTranslation(functions, layout, constants, [(kernel.name, name) for name in sorted(shared)])
     floats = [each for each in whole.floats if each]
     begin = [_BEGIN, *(_FLOATS.format(2 * i, 2 * i + 1) for i in range(len(floats)))]
     whole.steps.append(ThreadedStep("\n".join(begin), [end for each in floats for end in (each.start, each.stop)]))
-    if constants:
+    if uniform:
         whole.steps.append(ThreadedStep(_CONSTANTS, ["constants end", "constants of blocks"]))
-    for of_block in (False, True):
-        if of_block:
+    for per_block in (False, True):
+        if per_block:
             whole.places["constants of blocks"] = len(whole.steps)
-        for each, constant in constants:
-            if constant.of_block == of_block:
-                _instruction(whole, each, constant.item, {}, None, functions[0].name)
+        for each, register in uniform:
+            if register.per_block == per_block:
+                _instruction(whole, each, register.item, {}, None, kernel.name)
     whole.places["constants end"] = len(whole.steps)
     for each in functions:
         whole.places[each.name] = len(whole.steps)
-        _function(whole, each, functions[0].name, {constant.item for of, constant in constants if of is each})
+        _function(whole, each, kernel.name, {register.item for of, register in uniform if of is each})
     return replace(_linked(whole), shared=len(shared))
 
 
-def _linked(whole: KernelTranslation) -> Threaded:
+def _linked(whole: KernelTranslation) -> ThreadedCode:
     steps: dict[str, int] = {}
     code, numbers, starts = [], [], [0]
     for each in whole.steps:
@@ -106,20 +105,20 @@ def _linked(whole: KernelTranslation) -> Threaded:
         code.append(steps.setdefault(each.text, len(steps)))
         numbers.append(tuple(whole.places[n] if isinstance(n, str) else n for n in each.numbers))
     registers = (*(VECTOR | i for i in whole.unwritten), *(CONSTANT | i for i in whole.unwritten_shared))
-    points, notes = in_order((point, starts[step] + at) for point, step, at in whole.notes)
-    return Threaded(
-        tuple(steps), tuple(code), tuple(numbers), registers, "", points, notes, whole.vectors, tuple(whole.constants)
+    points, notes = sorted_points((point, starts[step] + at) for point, step, at in whole.notes)
+    return ThreadedCode(
+        tuple(steps), tuple(code), tuple(numbers), registers, points, notes, whole.vectors, tuple(whole.constants)
     )
 
 
 def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done: Collection[int]) -> None:
-    """Append the steps of a function, but for those of the items that are ``done``."""
+    """Append the steps of a function, except for the items in ``done``."""
     targets = branch_targets(function)
     params = _call_parameters(whole, function)
     blocks = block_ends(function, whole.number)
     for i, item in enumerate(function.items):
         if isinstance(item, str) and item in targets:
-            # Threads that come here from before meet those that wait at this label.
+            # Threads that fall through to this label join the threads that wait at it.
             numbers: list[int | str] = []
             end = whole.ended(blocks[i], numbers) if i in blocks else ""
             whole.steps.append(ThreadedStep(f"{end} GO_TOGETHER(NEXT);", numbers))
@@ -143,14 +142,14 @@ def _instruction(
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
-    except Missing as missing:
-        raise Refused(kernel, str(missing), item) from None
+    except Unsupported as missing:
+        raise UnsupportedFeature(kernel, str(missing), item) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel, item) from None
 
 
 def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Mapping[str, int]]:
-    """For each item the slots of the parameters of its call: before the call those of arguments, else of results."""
+    """Return the slots of call parameters by name, for each item: of arguments before the call, of results after it."""
     maps: list[dict[str, int]] = [{} for _ in function.items]
     current: dict[str, int] = {}
     for i in reversed(range(len(function.items))):
@@ -168,18 +167,22 @@ def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Ma
     return [{**own, **each} for each in maps]
 
 
+_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL}
+"""The instructions that are not rows of the instruction table, or not always."""
+
+
 def _emit(o: Operation) -> None:
     base, *words = o.item.mnemonic.split(".")
     words = [word.partition("::")[0] for word in words]
     if _IGNORED.match(o.item.mnemonic):
         return
-    if special := CONTROL.get(base) or COMPUTE.get(base) or MEMORY.get(base) or VIDEO.get(base) or MATRIX.get(base):
-        special(o, words)
+    if emit := _SPECIAL.get(base):
+        emit(o, words)
     elif base == "cvt":
         convert(o, words)
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
     elif refused := _REFUSED.get(base):
-        raise Missing(refused)
+        raise Unsupported(refused)
     else:
         compute(o, base, words)

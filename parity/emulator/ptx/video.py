@@ -1,8 +1,8 @@
-"""Video instructions: integers of 8, 16 or 32 bits in words of 32 bits (PTX ISA, "Video Instructions").
+"""Video instructions, on integers of 8, 16 or 32 bits in words of 32 bits (PTX ISA, "Video Instructions").
 
-The scalar ones widen their operands, so that a result is exact before it is limited (``.sat``), combined with a third
-operand or put into a part of it. Those of two or four elements do the same to all elements of a word. Where H200 and
-PTX ISA differ, this is what the H200 does: a comment says where.
+Scalar instructions widen their operands. The result is therefore exact before it is limited (``.sat``), combined with a
+third operand, or inserted into a part of it. Instructions for two or four elements do the same for all elements of a
+word. Where an H200 deviates from PTX ISA, this module follows the H200; comments mark these places.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unknown, Unsupported
 from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
-from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["VIDEO"]
 
@@ -28,7 +28,7 @@ _RESULTS = {
     "vshr": "a >> b",
     "vmad": "a * b",
 }
-"""The result of elements ``a`` and ``b``, of a type ``T`` that has more bits; ``$`` is the comparison."""
+"""C++ for the result of elements ``a`` and ``b``, in a wider type ``T``. ``$`` stands for the comparison."""
 
 _ELEMENTS = {
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset"), (1, 2, 4)),
@@ -48,7 +48,7 @@ def _limited(value: str, low: int, high: int) -> str:
 
 
 def _split(operand: str) -> tuple[str, int, int]:
-    """A register, and the first bit and the number of bits of the part of it that is meant."""
+    """Split an operand such as ``%r1.b2`` into its register, and the first bit and number of bits of the part."""
     match = _PART.fullmatch(operand)
     if not match:
         return operand, 0, 32
@@ -77,7 +77,7 @@ def _scalar(o: Operation, name: str, words: list[str]) -> None:
     lines = ["typedef i64 T;"]
     for letter, operand, type_ in zip("ab", operands, (of_a, of_b), strict=False):
         register, at, bits = _split(operand)
-        # Of vmad, whole words are signed, whatever their types.
+        # In vmad, whole words are always signed.
         signed = "true" if type_ == "s32" or (name == "vmad" and bits == 32) else "false"
         value = f"part<T>({o.source(register, 'b32')}, {at}, {bits}, {signed})"
         if letter == "b" and name in ("vshl", "vshr"):
@@ -94,16 +94,16 @@ def _scalar(o: Operation, name: str, words: list[str]) -> None:
             )
     if "sat" in words:
         low, high = _limits(of_result, put_bits)
-        if name == "vmad":  # by the types of the operands, not of the result
+        if name == "vmad":  # the types of the operands decide, not the type of the result
             low, high = _limits("s32" if signed_operands else "u32", put_bits)
-        elif high == 0xFFFFFFFF and name != "vshl":  # what is above the largest number wraps
+        elif high == 0xFFFFFFFF and name != "vshl":  # results above the maximum wrap
             high = (1 << 63) - 1
         lines.append(f"r = {_limited('r', low, high)};")
     lines.append("V<u32> d = to<u32>(r);")
     if second == "add":
         lines.append("d += c;")
     elif second:
-        # The result is seen as signed if the operands are, and the comparison is that of the result's type.
+        # The result counts as signed if the operands are. The type of the result decides the comparison.
         seen = "to<i64>(as<i32>(d))" if signed_operands and name != "vabsdiff" else "to<i64>(d)"
         less = f"{seen} < to<i64>(as<i32>(c))" if of_result == "s32" else f"as<u64>({seen}) < to<u64>(c)"
         lines.append(
@@ -123,7 +123,7 @@ def _of_elements(o: Operation, name: str, count: int, words: list[str]) -> None:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
     target, *operands = o.item.operands
     if any("." in operand for operand in o.item.operands):
-        raise Missing("video instructions that choose elements (.h10, .b3210)")
+        raise Unsupported("video instructions that choose elements (.h10, .b3210)")
     bits = 32 // count
     value = _result(name, words)
     if "sat" in words:
@@ -153,4 +153,3 @@ VIDEO: dict[str, Callable[[Operation, list[str]], None]] = {
     for name, counts in _ELEMENTS.items()
     for count in counts
 }
-"""The video instructions by their names."""

@@ -1,9 +1,8 @@
-"""Registers of a PTX kernel that are one number for all threads of a warp: each warp keeps and computes it once.
+"""Finds registers of a PTX kernel that have the same value in all threads of a warp. Each warp computes them once.
 
-As long as no threads of a warp took a branch without the others, all of them are at the same instruction, and what it
-computes from numbers that they share they share, too. Behind such a branch threads come to an instruction at different
-times, so a register that is written there is each thread's own. Threads that go to the end of the kernel alone
-need nothing any more.
+Until the threads of a warp diverge, all of them execute the same instruction. An instruction whose operands are uniform
+then has a uniform result. After a divergent branch, threads arrive at an instruction at different times, so registers
+written there are not uniform. Threads that go directly to the end of the kernel do not matter.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.block_uniform import PURE, are_uniform
-from parity.emulator.ptx.operation import PtxMemoryLayout
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import control_flow_graph, register_accesses
+from parity.emulator.ptx.translation import PtxMemoryLayout
 
 __all__ = ["warp_uniform_registers"]
 
 _LOAD = re.compile(r"ldu?\.(?:global\.|shared\.|const\.)?(?:nc\.)?[busf]\d+$")
 _LOGIC = frozenset(("setp", "ways", "selp"))
-_INSIDE = re.compile(r"\([a-z][\w.]*")  # the mnemonic of an instruction that stands as an operand
-# The operand that says which threads do it together.
+_INSIDE = re.compile(r"\([a-z][\w.]*")  # the mnemonic of a folded instruction
+# The index of the operand with the mask of participating threads.
 _MEMBERS = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1}
 _APART = ("call", "brx")
 
@@ -33,12 +32,12 @@ _APART = ("call", "brx")
 def warp_uniform_registers(
     function: PtxFunction, constants: Collection[str], layout: PtxMemoryLayout
 ) -> frozenset[str]:
-    """The registers of a kernel that its warps have one number in, beside ``constants``, which are its blocks'."""
+    """Return the warp-uniform registers of a kernel, apart from the block-uniform registers ``constants``."""
     return _Sharing(function, constants, layout).found() if function.entry else frozenset()
 
 
 class _Sharing:
-    """``_shared`` are the registers and predicates for which nothing speaks against it so far."""
+    """Starts with all registers in ``_shared`` and removes those that turn out not to be uniform."""
 
     def __init__(self, function: PtxFunction, constants: Collection[str], layout: PtxMemoryLayout) -> None:
         self._function, self._layout, self._constants = function, layout, constants
@@ -56,19 +55,21 @@ class _Sharing:
             before = len(self._shared)
             together = {*self._together()}
             self._shared = {
-                name for name in self._shared if all(i in together and self._gives(i, name) for i in self._writes[name])
+                name
+                for name in self._shared
+                if all(i in together and self._is_uniform_result(i, name) for i in self._writes[name])
             }
         return frozenset(name for name in self._shared if self._function.registers[name] != "pred")
 
     def _together(self) -> Iterator[int]:
-        """The items that no thread of a warp comes to without the others."""
+        """Yield the items at which the threads of a warp always arrive together."""
         ends = [*self._starts[1:], len(self._function.items)]
-        parts: list[int | None] = [
-            next((i for i in range(begin, end) if self._parts(i)), None)
+        diverging: list[int | None] = [
+            next((i for i in range(begin, end) if self._diverges(i)), None)
             for begin, end in zip(self._starts, ends, strict=True)
         ]
         apart: set[int] = set()
-        waiting = [*chain.from_iterable(self._following[b] for b, at in enumerate(parts) if at is not None)]
+        waiting = [*chain.from_iterable(self._following[b] for b, at in enumerate(diverging) if at is not None)]
         while waiting:
             b = waiting.pop()
             if b not in apart:
@@ -76,11 +77,11 @@ class _Sharing:
                 waiting += self._following[b]
         for b, (begin, end) in enumerate(zip(self._starts, ends, strict=True)):
             if b not in apart:
-                at = parts[b]
+                at = diverging[b]
                 yield from range(begin, end if at is None else at)
 
-    def _parts(self, i: int) -> bool:
-        """Whether an item may separate threads of a warp that was together."""
+    def _diverges(self, i: int) -> bool:
+        """True if the threads of a warp may diverge at an item."""
         item = self._function.items[i]
         if not isinstance(item, Instruction):
             return False
@@ -98,13 +99,13 @@ class _Sharing:
         return False
 
     def _ends(self, b: int) -> bool:
-        """Whether a block does nothing but end."""
+        """True if a block only ends the kernel."""
         end = self._starts[b + 1] if b + 1 < len(self._starts) else len(self._function.items)
         items = [item for item in self._function.items[self._starts[b] : end] if isinstance(item, Instruction)]
         return len(items) == 1 and items[0].mnemonic.partition(".")[0] in ("ret", "exit") and not items[0].modifiers
 
-    def _gives(self, i: int, name: str) -> bool:
-        """Whether an item makes a register one number for all threads if they are together there."""
+    def _is_uniform_result(self, i: int, name: str) -> bool:
+        """True if an item gives a register a uniform value, provided that the threads arrive together."""
         item = self._function.items[i]
         assert isinstance(item, Instruction)
         base, *words = item.mnemonic.split(".")
@@ -114,6 +115,6 @@ class _Sharing:
         return self._of_shared(item.modifiers) and self._of_shared(item.operands[1:])
 
     def _of_shared(self, operands: Sequence[str]) -> bool:
-        """Whether all threads have the same values in these operands."""
+        """True if operands have the same values in all threads of a warp."""
         texts = [_INSIDE.sub("", each.lstrip("@")) for each in operands]
         return are_uniform(texts, self._shared | {*self._constants}, self._layout)

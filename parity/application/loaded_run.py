@@ -1,0 +1,245 @@
+"""Runs that ended before, read back to be shown and compared: output folders, archives of them, and recordings."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from parity.application.measuring import first_valid, recorded_measurements
+from parity.application.run import Run
+from parity.application.stored_results import RECORD
+from parity.compare import Status, Verdict
+from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
+from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import parse_baseline
+from parity.engine.record_file import parse_record
+from parity.errors import UsageError
+from parity.footprint.measure import Footprint
+from parity.platform.files import read_content
+from parity.platform.serialization import read_json
+from parity.report.document import (
+    WITHOUT_CASES,
+    CellEntry,
+    KernelEntry,
+    MatrixFile,
+    document,
+    empty_cell,
+    read_matrix,
+    with_totals,
+)
+from parity.report.failures import Reproduction
+from parity.report.html import PageInput, SourceFolders
+from parity.report.matrix import matrix_from_records
+from parity.runners.recording_file import MEASUREMENTS, Environment
+
+__all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
+
+MATRIX = "matrix.json"
+"""The file of a results folder with the matrix; a run that was killed left none."""
+
+FOOTPRINTS = "static.json"
+"""The file that ``parity static --output`` writes; it is shown with a run that it lies beside."""
+
+
+@dataclass(frozen=True)
+class _Footprints:
+    kernels: tuple[Footprint, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run as its files tell it. ``name`` is where it was read, ``date`` when it was written (ISO 8601)."""
+
+    name: str
+    matrix: MatrixFile
+    records: tuple[CaseRecord, ...]
+    environment: Environment
+    date: str = ""
+    footprints: tuple[Footprint, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+
+    @classmethod
+    def read(cls, path: str | Path) -> LoadedRun:
+        """The run in an output folder of ``parity run``, in its record, in a ZIP file with such a folder, or in a
+        recording, which is judged for that.
+
+        Raises:
+            UsageError: it is none of these, or a file of it is not what it should be.
+        """
+        place = Path(path)
+        if not place.exists():
+            raise UsageError(
+                f"there is no {place}; name an output folder of parity run, a ZIP file of one, or a recording"
+            )
+        if place.is_file() and zipfile.is_zipfile(place):
+            return _of_archive(place)
+        folder = place if place.is_dir() else place.parent
+        record = place / RECORD if place.is_dir() else place
+        if not record.exists():
+            raise UsageError(f"{place} has no {RECORD}: it is no output folder of parity run")
+        names = (MATRIX, MEASUREMENTS, FOOTPRINTS) if place.is_dir() else ()
+        files = {name: read_content(folder / name) for name in names if (folder / name).is_file()}
+        return _of_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
+
+    @classmethod
+    def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:
+        """Several runs as one, with the columns of all; where two have a kernel in the same column, the later run that
+        executed it counts.
+        """
+        first, *others = runs
+        for other in others:
+            first = _joined(first, other)
+        return first
+
+    @property
+    def failed(self) -> list[CaseRecord]:
+        """The cases that failed, and a record without a case for every kernel that did not compile or was not there."""
+        return [record for record in (*_uncompiled(self.matrix), *self.records) if record.failed]
+
+    def shown(
+        self, reproduction: Reproduction, sources: SourceFolders, more: Mapping[str, object] | None = None
+    ) -> PageInput:
+        """The run for its page."""
+        return PageInput(
+            self.matrix,
+            [*_uncompiled(self.matrix), *self.records],
+            reproduction,
+            sources,
+            self.date,
+            footprints=self.footprints,
+            measurements=self.measurements,
+            more=more or {},
+        )
+
+
+def written_at(path: Path) -> str:
+    """The time at which a file was written last (ISO 8601): of a record, when its run ended."""
+    return datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
+
+
+def _of_archive(path: Path) -> LoadedRun:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if Path(name).name == RECORD]
+            if not names:
+                return _of_recording(path)
+            if len(names) > 1:
+                raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name their folders")
+            folder = names[0].removesuffix(RECORD)
+            wanted = {name: f"{folder}{name}" for name in (RECORD, MATRIX, MEASUREMENTS, FOOTPRINTS)}
+            files = {name: archive.read(full) for name, full in wanted.items() if full in archive.namelist()}
+            date = datetime.datetime(*archive.getinfo(names[0]).date_time).astimezone()
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    return _of_files(str(path), files, date.isoformat(timespec="seconds"))
+
+
+def _of_recording(path: Path) -> LoadedRun:
+    results = Run.of(runners=[f"recorded={path}"]).build().execute()
+    measured, _ = recorded_measurements(results.run)
+    matrix = replace(results, measured=first_valid(measured)).matrix
+    head = next(iter(results.run.columns.recordings.values())).head
+    return LoadedRun(
+        str(path),
+        document(matrix),
+        tuple(results.records),
+        head["environment"],
+        measurements=tuple(each for _, each in measured),
+    )
+
+
+def _of_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
+    record = parse_record(files[RECORD], name if Path(name).is_file() else f"{name}: {RECORD}")
+    if MATRIX in files:
+        matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}")
+    else:
+        matrix = _without_matrix(record.environment, record.records)
+    measured = parse_baseline(files[MEASUREMENTS], f"{name}: {MEASUREMENTS}") if MEASUREMENTS in files else None
+    footprints = (
+        read_json(files[FOOTPRINTS], _Footprints, f"{name}: {FOOTPRINTS}").kernels if FOOTPRINTS in files else ()
+    )
+    return LoadedRun(
+        name,
+        matrix,
+        record.records,
+        record.environment,
+        date,
+        footprints,
+        tuple(measured.measurements.values()) if measured else (),
+    )
+
+
+def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
+    columns = list(one.matrix.columns)
+    names = [(each.runner, each.target) for each in columns]
+    columns += [each for each in other.matrix.columns if (each.runner, each.target) not in names]
+    cells: dict[tuple[str, str, str], dict[tuple[str, str], CellEntry]] = {}
+    kernels: dict[tuple[str, str, str], KernelEntry] = {}
+    replaced: set[tuple[str, str, str, str]] = set()
+    for run in (one, other):
+        for kernel in run.matrix.kernels:
+            key = (kernel.module, kernel.op, kernel.kernel)
+            kernels.setdefault(key, kernel)
+            mine = cells.setdefault(key, {})
+            for column, cell in zip(run.matrix.columns, kernel.cells, strict=True):
+                place = (column.runner, column.target)
+                if run is other and place in mine and cell.state not in WITHOUT_CASES:
+                    replaced.add((kernel.op, kernel.kernel, *place))
+                if place not in mine or cell.state not in WITHOUT_CASES:
+                    mine[place] = cell
+    entries = (
+        replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or empty_cell(c) for c in columns))
+        for key, kernel in kernels.items()
+    )
+    kept = (r for r in one.records if (r.op, r.kernel, r.runner, r.target) not in replaced)
+    matrix = replace(
+        one.matrix,
+        complete=one.matrix.complete and other.matrix.complete,
+        seconds=one.matrix.seconds + other.matrix.seconds,
+        known_issues=tuple(dict.fromkeys((*one.matrix.known_issues, *other.matrix.known_issues))),
+        columns=tuple(columns),
+        compilers={**one.matrix.compilers, **other.matrix.compilers},
+        compile_errors=tuple(dict.fromkeys((*one.matrix.compile_errors, *other.matrix.compile_errors))),
+        against={**one.matrix.against, **other.matrix.against},
+        kernels=tuple(entries),
+    )
+    return replace(
+        one,
+        name=f"{one.name} {other.name}",
+        matrix=with_totals(matrix),
+        records=(*kept, *other.records),
+        date=max(one.date, other.date),
+        footprints=tuple({(f.kernel, f.target): f for f in (*one.footprints, *other.footprints)}.values()),
+        measurements=(*one.measurements, *other.measurements),
+    )
+
+
+def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> MatrixFile:
+    """The matrix of a run that was killed before it wrote one."""
+    columns = list(dict.fromkeys(record.where for record in records))
+    provenance = Provenance(
+        0.0,
+        environment.get("seed", 0),
+        environment.get("examples", 0),
+        complete=False,
+        made_by=environment.get("compilers", {}),
+    )
+    return document(matrix_from_records(records, columns, provenance))
+
+
+def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:
+    """A record without a case for every kernel that did not compile, or is not there."""
+    said = {(error.module, error.target): error.message for error in matrix.compile_errors}
+    for kernel in matrix.kernels:
+        for column, cell in zip(matrix.columns, kernel.cells, strict=True):
+            message = said.get((kernel.module, column.target), "")
+            verdict = {
+                "compile error": Verdict(Status.ERROR, COMPILE_ERROR, detail=message),
+                "missing kernel": Verdict(Status.MISSING, str(Status.MISSING)),
+            }.get(cell.state)
+            if verdict:
+                names = ("", kernel.op, kernel.kernel, kernel.module, column.runner, column.target, column.evidence)
+                yield CaseRecord(*names, verdict)

@@ -1,0 +1,103 @@
+"""Operands of PTX instructions as text: types, literals, addresses and special registers."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+
+from parity.emulator.instruction import Unknown
+
+__all__ = [
+    "ROUNDINGS", "SPACES", "SPECIAL", "SPECIAL_U64",
+    "cpp_type", "integer_literal", "literal_bits", "split_address", "split_results", "split_types",
+]  # fmt: skip
+
+ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
+_TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
+_ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+SPACES = ("global", "shared", "local", "const", "param")
+SPECIAL = {
+    "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
+    **{f"%ntid.{a}": f"all(launched(c, {i}))" for i, a in enumerate("xyz")},
+    **{f"%nctaid.{a}": f"all(launched(c, {3 + i}))" for i, a in enumerate("xyz")},
+    **{f"%ctaid.{a}": f"all(c->group[{i}])" for i, a in enumerate("xyz")},
+    "%dynamic_smem_size": "all(launched(c, 6))", "%total_smem_size": "all(launched(c, 7))",
+    "%nwarpid": "all(32u)", "%smid": "all(0u)", "%nsmid": "all(1u)", "%gridid": "all<u64>(1ul)",
+    "%lanemask_eq": "1u << IOTA", "%lanemask_lt": "(1u << IOTA) - 1",
+    "%lanemask_le": "(2u << IOTA) - 1", "%lanemask_gt": "~((2u << IOTA) - 1)", "%lanemask_ge": "~((1u << IOTA) - 1)",
+    "%clock": "all((u32)ticks(c, left))", "%clock_hi": "all((u32)(ticks(c, left) >> 32))",
+    "%clock64": "all(ticks(c, left))", "%globaltimer": "all(ticks(c, left))",
+    "%globaltimer_lo": "all((u32)ticks(c, left))", "%globaltimer_hi": "all((u32)(ticks(c, left) >> 32))",
+    "WARP_SZ": "all(32u)",
+}  # fmt: skip
+SPECIAL_U64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
+
+
+def cpp_type(type_: str) -> str:
+    """Return the C++ type of one lane of a PTX type."""
+    if type_ in ("f16", "f32", "f64"):
+        return type_
+    if type_ in ("bf16", "pred"):
+        return "u16"
+    if type_.endswith("x2") or type_ == "tf32":
+        return "u16" if type_.startswith("e") else "u32"
+    return ("i" if type_[0] == "s" else "u") + type_[1:]
+
+
+def integer_literal(text: str) -> int | None:
+    """Parse an integer constant; None for other operands."""
+    text = text.strip()
+    try:
+        if re.fullmatch(r"-?0[0-7]+U?", text):
+            return int(text.rstrip("U").replace("0", "0o", 1), 8)
+        return int(text.rstrip("U"), 0)
+    except ValueError:
+        return None
+
+
+def literal_bits(operand: str, type_: str) -> int | None:
+    """Return the bits of a constant as a value of a PTX type; None for other operands."""
+    if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
+        bits = int(operand[2:], 16)
+        if type_ in ("f64", "b64", "u64", "s64"):
+            (number,) = struct.unpack("<f", struct.pack("<I", bits))
+            return int.from_bytes(struct.pack("<d", number), "little")
+        return bits
+    if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", operand):
+        bits = int(operand[2:], 16)
+        if type_ == "f32":
+            (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+            return int.from_bytes(struct.pack("<f", number), "little")
+        return bits
+    value = integer_literal(operand)
+    if value is None and re.fullmatch(r"-?\d+\.\d*(?:[eE][-+]?\d+)?", operand):
+        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(operand)), "little")
+    if value is None:
+        return None
+    if type_ in ("f32", "f64"):
+        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(value)), "little")
+    return value % (1 << 64)
+
+
+def split_types(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split the words of a mnemonic into modifiers and types."""
+    types = [word for word in words if _TYPE.match(word)]
+    return [word for word in words if not _TYPE.match(word)], types
+
+
+def split_results(operand: str) -> tuple[str, str]:
+    """Split a result operand such as ``%r1|%p2``. The second part is empty if there is only one result."""
+    first, _, second = (part.strip() for part in operand.partition("|"))
+    return first, second
+
+
+def split_address(operand: str) -> tuple[str, int]:
+    """Split an address such as ``[%rd1+8]`` into its base and its offset in bytes.
+
+    Raises:
+        Unknown: The operand is not an address.
+    """
+    if not (match := _ADDRESS.fullmatch(operand)):
+        raise Unknown(f"address {operand}")
+    return match[1], int(match[2] or "0", 0)

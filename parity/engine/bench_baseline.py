@@ -1,0 +1,150 @@
+"""Measurements stored as a baseline, and the changes of later measurements against them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from parity.engine.bench import Measurement
+from parity.errors import UsageError
+from parity.platform.files import read_content
+from parity.platform.serialization import read_json
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "BenchBaseline",
+    "BenchChange",
+    "BenchVerdict",
+    "compare_counts",
+    "compare_shares",
+    "parse_baseline",
+    "read_baseline",
+]
+
+FORMAT, VERSION = "parity bench", 1
+
+ADVICE = "write a baseline with parity bench --save FILE.json"
+
+CONFIDENCE = 2.0
+"""Standard errors on either side within which the true ratio is taken to lie (95 %)."""
+
+
+class BenchVerdict(StrEnum):
+    """The change of a kernel's share of the device's limit, or of its number of instructions."""
+
+    FASTER = "FASTER"
+    SAME = "SAME"
+    SLOWER = "SLOWER"
+    AMBIGUOUS = "AMBIGUOUS"
+    FEWER = "fewer instructions"
+    MORE = "more instructions"
+    NEW = "not in the baseline"
+    OTHER = "another device"
+    UNMEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class BenchChange:
+    """A verdict, with the ratio of share or number to that of the baseline, and its relative uncertainty (95 %)."""
+
+    verdict: BenchVerdict
+    ratio: float | None = None
+    uncertainty: float = 0.0
+
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return str(self.verdict)
+        uncertain = f" (±{100 * self.uncertainty:.1f})" if self.uncertainty else ""
+        return f"{self.verdict} {100 * (self.ratio - 1):+.1f} %{uncertain}"
+
+
+@dataclass(frozen=True)
+class _FileFormat:
+    """The format and version that a file states."""
+
+    format: Any = None
+    version: Any = None
+
+
+@dataclass(frozen=True)
+class _BaselineFile:
+    """The fields that are read from a file of measurements."""
+
+    devices: dict[str, str]
+    measurements: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True)
+class BenchBaseline:
+    """Stored measurements and the devices they are of, by target."""
+
+    devices: Mapping[str, str]
+    measurements: Mapping[tuple[str, str], Measurement]
+
+    def change(self, now: Measurement, device: str, threshold: float) -> BenchChange:
+        """The change of a measurement since the baseline; ``device`` is the device on which it was made."""
+        then = self.measurements.get((now.target, now.case))
+        if now.problem:
+            return BenchChange(BenchVerdict.UNMEASURED)
+        if then is None or then.problem or then.evidence != now.evidence:
+            return BenchChange(BenchVerdict.NEW)
+        if self.devices.get(now.target) != device:
+            return BenchChange(BenchVerdict.OTHER)
+        return (compare_shares if now.timings else compare_counts)(now, then, threshold)
+
+
+def compare_shares(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
+    """The change of a share: FASTER or SLOWER if it differs by more than ``threshold`` (0.05: 5 %), else SAME.
+
+    AMBIGUOUS if the interval in which the ratio lies (95 %) holds values on both sides of a limit.
+    """
+    assert now.share and then.share
+    ratio, uncertainty = now.share / then.share, CONFIDENCE * math.hypot(now.error, then.error)
+    low, high = ratio * (1 - uncertainty), ratio * (1 + uncertainty)
+    if high < 1 - threshold:
+        verdict = BenchVerdict.SLOWER
+    elif low > 1 + threshold:
+        verdict = BenchVerdict.FASTER
+    elif low >= 1 - threshold and high <= 1 + threshold:
+        verdict = BenchVerdict.SAME
+    else:
+        verdict = BenchVerdict.AMBIGUOUS
+    return BenchChange(verdict, ratio, uncertainty)
+
+
+def compare_counts(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
+    """The change of the number of instructions: FEWER or MORE if it differs by more than ``threshold``, else SAME."""
+    ratio = sum(now.instructions.values()) / max(1, sum(then.instructions.values()))
+    verdict = BenchVerdict.SAME
+    if abs(ratio - 1) > threshold:
+        verdict = BenchVerdict.FEWER if ratio < 1 else BenchVerdict.MORE
+    return BenchChange(verdict, ratio)
+
+
+def read_baseline(path: Path) -> BenchBaseline:
+    """The measurements that ``parity bench --save FILE.json`` wrote.
+
+    Raises:
+        UsageError: the file cannot be read or is something else.
+    """
+    return parse_baseline(read_content(path), str(path))
+
+
+def parse_baseline(text: bytes, path: str) -> BenchBaseline:
+    """The measurements in a text; ``path`` is where it is from.
+
+    Raises:
+        UsageError: the text is something else.
+    """
+    kind = read_json(text, _FileFormat, path, ADVICE)
+    if kind.format != FORMAT:
+        raise UsageError(f"{path} holds no measurements; {ADVICE}")
+    if kind.version != VERSION:
+        raise UsageError(f"{path} has version {kind.version} of the format; this parity reads {VERSION}")
+    stored = read_json(text, _BaselineFile, path, ADVICE)
+    return BenchBaseline(stored.devices, {(m.target, m.case): m for m in stored.measurements})

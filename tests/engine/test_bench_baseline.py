@@ -1,0 +1,110 @@
+"""Verdicts on measurements against a baseline, all fabricated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from parity.engine.bench import Measurement
+from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, compare_shares, read_baseline
+from parity.errors import UsageError
+from parity.report.bench import BenchResults, bench_json
+from parity.runners.timing import Timing, Timings
+
+CASE = "unary.neg[f32](x=1000~normal@0)"
+GPU = {"sm_90": "NVIDIA H200"}
+
+
+def measurement(seconds=1e-4, error=0.002, *, copy=4e12, drift=0.0, case=CASE):
+    cold = Timing(seconds, seconds, seconds, error, 100)
+    return Measurement(
+        "unary", "unary.neg", ("f32",), "uneg_f32", "contiguous", case, "cuda", "sm_90", "hardware",
+        bytes=200_000_000, operations=1, elements=1, timings=Timings(cold), copy=copy, drift=drift, rate=1e13,
+    )  # fmt: skip
+
+
+def baseline(*measurements):
+    return BenchBaseline(GPU, {(m.target, m.case): m for m in measurements})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error", "verdict"),
+    [
+        (1.00e-4, 0.002, BenchVerdict.SAME),
+        (1.03e-4, 0.002, BenchVerdict.SAME),
+        (0.97e-4, 0.002, BenchVerdict.SAME),
+        (1.10e-4, 0.002, BenchVerdict.SLOWER),
+        (0.90e-4, 0.002, BenchVerdict.FASTER),
+        (1.05e-4, 0.002, BenchVerdict.AMBIGUOUS),
+        (0.95e-4, 0.002, BenchVerdict.AMBIGUOUS),
+        (1.00e-4, 0.05, BenchVerdict.AMBIGUOUS),
+        (1.10e-4, 0.05, BenchVerdict.AMBIGUOUS),
+        (2.00e-4, 0.05, BenchVerdict.SLOWER),
+        (0.50e-4, 0.05, BenchVerdict.FASTER),
+        (1.00e-4, 1.0, BenchVerdict.AMBIGUOUS),
+    ],
+)
+def test_verdicts(seconds, error, verdict):
+    change = compare_shares(measurement(seconds, error), measurement(), 0.05)
+    assert change.verdict is verdict
+    assert change.ratio == pytest.approx(1e-4 / seconds)
+
+
+def test_the_threshold_is_the_users():
+    assert compare_shares(measurement(1.1e-4), measurement(), 0.2).verdict is BenchVerdict.SAME
+    assert compare_shares(measurement(1.02e-4), measurement(), 0.01).verdict is BenchVerdict.SLOWER
+
+
+def test_shares_are_compared_and_not_seconds():
+    """A device whose copy takes a tenth longer as well has not made the kernel worse."""
+    assert compare_shares(measurement(1.1e-4, copy=4e12 / 1.1), measurement(), 0.05).verdict is BenchVerdict.SAME
+
+
+def test_copies_that_differ_make_a_measurement_uncertain():
+    assert compare_shares(measurement(1.08e-4, drift=0.0), measurement(), 0.05).verdict is BenchVerdict.SLOWER
+    assert compare_shares(measurement(1.08e-4, drift=0.06), measurement(), 0.05).verdict is BenchVerdict.AMBIGUOUS
+
+
+def test_what_cannot_be_compared_is_named():
+    stored = baseline(measurement())
+    assert stored.change(measurement(case="another"), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
+    assert stored.change(measurement(), "AMD MI300", 0.05).verdict is BenchVerdict.OTHER
+    failed = replace(measurement(), timings=None, problem="crash")
+    assert stored.change(failed, "NVIDIA H200", 0.05).verdict is BenchVerdict.UNMEASURED
+    assert baseline(failed).change(measurement(), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path):
+    hot = measurement(case="hot")
+    hot = replace(hot, timings=replace(hot.timings, hot=hot.timings.cold, notes=("a",)), notes=("a", "b"))
+    counted = replace(measurement(case="counted"), timings=None, instructions={"valu": 3})
+    written = [measurement(), hot, counted]
+    path = tmp_path / "base.json"
+    path.write_text(bench_json(BenchResults(written, GPU)))
+    read = read_baseline(path)
+    assert list(read.measurements.values()) == written
+    assert read.devices == GPU
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot read"),
+        ("{", "is not JSON"),
+        ("[]", r"base.json: it is \[\], not an object"),
+        ('{"format": "parity recording"}', "holds no measurements"),
+        ('{"format": "parity bench", "version": 99}', "has version 99"),
+        ('{"format": "parity bench", "version": 1}', "base.json: devices is missing; write a baseline"),
+        (
+            '{"format": "parity bench", "version": 1, "devices": {}, "measurements": [{}]}',
+            r"measurements\[0\]: module is missing",
+        ),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "base.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_baseline(path)
