@@ -25,7 +25,7 @@ from parity.cli.shared.terminal import build_progress, errors, output, run_progr
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.engine import CaseRecord
-from parity.errors import MissingTool, NotAvailable, UsageError
+from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts
 from parity.inference.prober import Prober
