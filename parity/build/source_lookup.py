@@ -11,7 +11,8 @@ from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.compilers.targets import Target
 from parity.model.code_object import prebuilt
-from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_ported
+from parity.porting.closure import closure
+from parity.porting.sources import PORTED_SUFFIXES, Source, find_ported
 from parity.porting.translators import chosen_hipifier
 from parity.porting.variants import ARCH
 

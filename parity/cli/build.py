@@ -30,7 +30,7 @@ from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
-from parity.porting.hints import say_so
+from parity.porting.hints import setting_for
 from parity.porting.kernel_templates import kernels_of
 from parity.porting.sources import find_modules
 from parity.porting.stubs import stubbed_libraries
@@ -304,7 +304,7 @@ def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
     for module, behind in empty.items():
         path = modules[module]
         if behind:
-            said = f"{module}: no kernel was built: its kernels need a build that defines {say_so(behind)}"
+            said = f"{module}: no kernel was built: its kernels need a build that defines {setting_for(behind)}"
             output().print(said, style="yellow")
         elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
             output().print(

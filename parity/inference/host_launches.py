@@ -19,8 +19,8 @@ import tree_sitter
 
 from parity.inference.host_formulas import Formulas, HostValues
 from parity.platform.files import find_below, read_text
+from parity.porting.includes import included
 from parity.porting.source_tree import parse
-from parity.porting.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 

@@ -18,7 +18,7 @@ from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_table
 from parity.porting.hipify import defined_macros
-from parity.porting.sources import INCLUDE
+from parity.porting.includes import INCLUDE
 
 __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]
 
