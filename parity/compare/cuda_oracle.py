@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.compare.comparison import accepted_elements
-from parity.model.dtypes import NUMBERS, Array, DType, of_array
+from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
@@ -73,7 +73,7 @@ def expected_from_cuda(
     moves them, zeros of the same sign. So has a launch that no rounding moves, but for numbers that underflow.
     ``flushed`` is how much further off f32 may be where one side takes subnormal numbers for 0 and another adds them.
     """
-    kind = of_array(standard)
+    kind = array_dtype(standard)
     if kind.is_block:
         return Expected(standard, accepts=lambda got: _right_blocks(standard, arithmetic, sides, got))
     if arithmetic < Arithmetic.ROUNDS or not sides:

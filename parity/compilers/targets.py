@@ -16,13 +16,13 @@ from typing import Literal
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_table
 
-__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "ResourceLimits", "Target", "read", "target"]
+__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Target", "TargetLimits", "read", "target"]
 
 TABLE = Path(__file__).with_suffix(".csv")
 
 
 @dataclass(frozen=True)
-class ResourceLimits:
+class TargetLimits:
     """The resources of an SM, of a CU on gfx9, or of a WGP on gfx10 and newer, which workgroups share.
 
     The WGP is what the compiler's default mode uses.
@@ -90,7 +90,7 @@ class Target:
     group_ids_in_ttmp: bool = False
     architected_scratch: bool = False
     fnuz: bool = False
-    limits: ResourceLimits | None = None
+    limits: TargetLimits | None = None
     default: bool = False
     vendor: Literal["amd", "cuda"] = "amd"
 
@@ -103,17 +103,17 @@ class Target:
         return self.name
 
 
-def read(path: Path) -> tuple[dict[str, Target], dict[str, ResourceLimits]]:
+def read(path: Path) -> tuple[dict[str, Target], dict[str, TargetLimits]]:
     """Return the AMD targets of a table, and the limits of all targets, by name. An empty cell is 0 or "no"."""
     rows = read_table(path)
     limits = {
-        row["name"]: ResourceLimits(**{field.name: int(row[field.name] or 0) for field in fields(ResourceLimits)})
+        row["name"]: TargetLimits(**{field.name: int(row[field.name] or 0) for field in fields(TargetLimits)})
         for row in rows
     }
     return {row["name"]: _target(row, limits[row["name"]]) for row in rows if row["isa"]}, limits
 
 
-def _target(row: Mapping[str, str], limits: ResourceLimits) -> Target:
+def _target(row: Mapping[str, str], limits: TargetLimits) -> Target:
     return Target(
         row["name"],
         int(row["isa"]),

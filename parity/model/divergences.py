@@ -16,7 +16,7 @@ from types import MappingProxyType
 from parity.errors import UsageError
 from parity.platform.files import read_table
 
-__all__ = ["Divergence", "divergence", "divergences", "in_order", "met_by"]
+__all__ = ["Divergence", "divergence", "divergences", "met_by", "sort_ids"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,6 @@ def met_by(ptx: str) -> tuple[Divergence, ...]:
     return tuple(each for each in divergences().values() if each.ptx and re.search(each.ptx, ptx, re.DOTALL))
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
+def sort_ids(names: Iterable[str]) -> tuple[str, ...]:
     """Each id once, D2 before D10."""
     return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

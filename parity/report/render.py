@@ -9,7 +9,7 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.errors import first_names, pluralize
-from parity.model.divergences import divergences, in_order
+from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
@@ -187,7 +187,7 @@ def _legend(matrix: Matrix) -> str:
 def _met(matrix: Matrix) -> tuple[str, ...]:
     """The ids of the divergences that the matrix shows."""
     found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
-    return in_order(itertools.chain.from_iterable(found))
+    return sort_ids(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
