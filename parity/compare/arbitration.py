@@ -10,8 +10,8 @@ import numpy as np
 from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
-from parity.model.divergences import in_order
-from parity.model.dtypes import Array, of_array
+from parity.model.divergences import sort_ids
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected, Limits
 
 __all__ = ["Comparison", "Conclusion", "SideResult", "arbitrate"]
@@ -91,7 +91,7 @@ def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = Non
             conclusion = Conclusion.REFERENCE if _agree(cuda, amd, expected) else Conclusion.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
-            divergences = in_order(ids) if elements else ()
+            divergences = sort_ids(ids) if elements else ()
             conclusion = Conclusion.RULES if divergences else Conclusion.RIGHT if elements else Conclusion.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
     share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
@@ -122,7 +122,7 @@ def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apa
 
 
 def _is_float(output: Array | None) -> bool:
-    return output is not None and of_array(output).is_float
+    return output is not None and array_dtype(output).is_float
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from parity.compare.patterns import describe_pattern, picture
 from parity.compare.ulps import bit_patterns, differing_bytes, format_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general_class
 from parity.errors import UsageError
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
@@ -76,7 +76,7 @@ def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
     """Return True if an output of zeros would be accepted in every element whose expected value is finite."""
     value = expected.value
-    number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
+    number = np.isfinite(value) if array_dtype(value).is_float else np.ones(value.shape, np.bool_)
     return not (number & ~accepted_elements(expected, np.zeros_like(value), vendor)).any()
 
 
@@ -98,7 +98,7 @@ def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
     for other in expected.alternatives:
         right |= _matches(other, got, expected.sign_of_zero)
     right |= expected.unspecified
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
     return right, divergences
 
@@ -133,10 +133,10 @@ def check_unmodified(name: str, before: Array, after: Array) -> Verdict | None:
 
 def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     """Equal, or both NaN. Zeros of either sign are equal unless ``sign_of_zero``. Blocks must have the same bytes."""
-    if of_array(got).is_block:
+    if array_dtype(got).is_block:
         return np.asarray(bit_patterns(value) == bit_patterns(got))
     same = np.asarray(value == got)
-    if not of_array(got).is_float:
+    if not array_dtype(got).is_float:
         return same
     same = same | (np.isnan(value) & np.isnan(got))
     return np.asarray(same if sign_of_zero is False else same & ~_wrong_zero(value, got, sign_of_zero))
@@ -144,12 +144,12 @@ def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
 
 def _wrong_zero(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     zeros = (value == 0) & (got == 0) & sign_of_zero
-    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if of_array(got).is_float else zeros & False)
+    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if array_dtype(got).is_float else zeros & False)
 
 
 def _shares(bounds: Bounds, got: Array, right: Array) -> Array:
     """The share of the error bound that each element uses: above 1 outside the bound, 0 for elements in ``right``."""
-    dtype = of_array(got)
+    dtype = array_dtype(got)
     g = got.astype(np.float64)
     beyond = half_ulp_of_max(dtype)
     overflowed = np.isinf(g)
@@ -184,12 +184,12 @@ def _failure(
 ) -> Verdict:
     value = expected.value
     if poison is None:
-        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(of_array(got).bits)[0]
+        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(array_dtype(got).bits)[0]
         poison = bit_patterns(got) == pattern
     # Single wrong values may equal the poison by chance: one in 256 for u8.
     unwritten = np.asarray(wrong & poison)
     classes = {"unwritten": unwritten & (2 * unwritten.sum() >= wrong.sum())}
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         classes["nan for a number"] = wrong & np.isnan(got)
         classes["a number for nan"] = wrong & np.isnan(value)
         classes["infinity for a number"] = wrong & np.isinf(got) & ~np.isinf(value)
@@ -226,9 +226,9 @@ def _failure(
 
 def _largest_distance(value: Array, got: Array, members: Array) -> float:
     x, y = value[members], got[members]
-    if of_array(got).is_block:
+    if array_dtype(got).is_block:
         return float(differing_bytes(x, y).max())
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         return float(ulp_distances(x, y).max())
     return float((np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)).max())
 
@@ -237,5 +237,5 @@ def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) ->
     expected, actual = value[index], got[index]
     coordinates, texts = tuple(int(i) for i in index), format_pair(expected, actual)
     distance = ulp_distance(expected, actual)
-    unit = "ULP" if not of_array(got).is_block else "byte" if distance == 1 else "bytes"
+    unit = "ULP" if not array_dtype(got).is_block else "byte" if distance == 1 else "bytes"
     return Mismatch(coordinates, *texts, ulps=distance, budgets=share, unit=unit)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.compare.comparison import accepted_elements
-from parity.model.dtypes import NUMBERS, Array, DType, of_array
+from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
@@ -79,7 +79,7 @@ def expected_from_cuda(
         sides: The runs of each side that can be executed with other roundings, the side under test first.
         flushed: Additional absolute error of f32 if one side flushes subnormal numbers and the other adds them.
     """
-    kind = of_array(oracle)
+    kind = array_dtype(oracle)
     if kind.is_block:
         return Expected(oracle, accepts=lambda got: _right_blocks(oracle, arithmetic, sides, got))
     if arithmetic < Arithmetic.ROUNDS or not sides:

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.reference.expected import Expected, Vendor
 
 __all__ = ["accepted_interval"]
@@ -22,7 +22,7 @@ def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]
     expected value is NaN, both ends are NaN. The search bisects the values of the type and requires that the accepted
     values are contiguous.
     """
-    value, kind = expected.value, of_array(expected.value)
+    value, kind = expected.value, array_dtype(expected.value)
     alone = replace(expected, sign_of_zero=False, nan_allowed=False, divergences={}, alternatives=(), unspecified=False)
     start = _places(value, kind)
     nan = np.isnan(value) if kind.is_float else np.zeros(value.shape, np.bool_)

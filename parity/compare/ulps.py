@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 
 __all__ = ["bit_patterns", "differing_bytes", "format_pair", "format_value", "ulp_distance", "ulp_distances"]
 
@@ -18,7 +18,7 @@ SHOWN = 8
 
 def bit_patterns(x: Array) -> Array:
     """View the elements as unsigned integers of the same size; blocks become bytes that only compare for equality."""
-    return x.view(of_array(x).bits)
+    return x.view(array_dtype(x).bits)
 
 
 def ulp_distance(x: np.generic, y: np.generic) -> float:
@@ -27,9 +27,9 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
     An infinity is the neighbour of the largest finite value. NaN has an infinite distance. For integers the distance is
     the difference, for blocks the number of differing bytes.
     """
-    if of_array(x).is_block:
+    if array_dtype(x).is_block:
         return float(differing_bytes(np.asarray(x), np.asarray(y)))
-    if not of_array(x).is_float:
+    if not array_dtype(x).is_float:
         return float(abs(int(x) - int(y)))
     if math.isnan(float(x)) or math.isnan(float(y)):
         return math.inf
@@ -45,7 +45,7 @@ def differing_bytes(x: Array, y: Array) -> Array:
 @np.errstate(all="ignore")
 def ulp_distances(x: Array, y: Array) -> Array:
     """Return ``ulp_distance`` for each element of two float arrays, as float64."""
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     sign = np.uint64(1 << (8 * dtype.itemsize - 1))
     a, b = (bit_patterns(each).astype(np.uint64) for each in (x, y))
     low, high = np.minimum(a & ~sign, b & ~sign), np.maximum(a & ~sign, b & ~sign)
@@ -55,7 +55,7 @@ def ulp_distances(x: Array, y: Array) -> Array:
 
 def _order(x: np.generic) -> int:
     """The rank of a float among all floats of its type; both zeros are 0."""
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     bits = int(x.view(dtype.bits))
     sign = 1 << (8 * dtype.itemsize - 1)
     return sign - bits if bits & sign else bits
@@ -66,7 +66,7 @@ def format_value(x: np.generic) -> str:
 
     For a block, return its fields: scales as numbers, and the first values of other fields (unsigned bytes in hex).
     """
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     if dtype.is_block:
         return _show_block(x)
     if not dtype.is_float:
@@ -85,13 +85,13 @@ def format_value(x: np.generic) -> str:
 
 def format_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
     """Format both values, with bit patterns if the texts agree. For blocks, show the differing fields only."""
-    if of_array(expected).is_block:
+    if array_dtype(expected).is_block:
         return _show_blocks(expected, got)
     texts = format_value(expected), format_value(got)
     if texts[0] != texts[1]:
         return texts
     width = 2 * expected.itemsize
-    hexes = (f"{int(x.view(of_array(x).bits)):0{width}x}" for x in (expected, got))
+    hexes = (f"{int(x.view(array_dtype(x).bits)):0{width}x}" for x in (expected, got))
     first, second = (f"{text} (0x{bits})" for text, bits in zip(texts, hexes, strict=True))
     return first, second
 

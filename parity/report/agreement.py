@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from parity.compare import Conclusion
 from parity.engine import Column
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
 __all__ = [
@@ -97,5 +97,5 @@ def agreement_summary(matrix: Matrix) -> str:
     total = combine_agreements(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
-    compared = f"{count_of(total.cases, 'result')} compared"
+    compared = f"{pluralize(total.cases, 'result')} compared"
     return f"{' '.join(targets)} against {total.witness}: {', '.join([compared, *counts])}"

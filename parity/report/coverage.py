@@ -9,7 +9,7 @@ from typing import Any
 
 from parity.engine import Column
 from parity.engine.coverage_search import FoundCase
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
 from parity.report.coverage_totals import ColumnCoverage, coverage_by_column
@@ -171,7 +171,7 @@ def _lines_of(each: UnreachedLines, full: bool) -> Iterator[tuple[str, str]]:
         yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
     if each.reason:
         yield f"    why   {each.reason}", "dim"
-    names = some_of(each.kernels, len(each.kernels) if full else NAMES)
+    names = first_names(each.kernels, len(each.kernels) if full else NAMES)
     yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
@@ -183,7 +183,7 @@ def _files(found: Sequence[UnreachedLines]) -> Iterator[str]:
     for file, group in files.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {file}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
+        yield f"  {file}: {pluralize(blocks, 'block')} in {pluralize(kernels, 'kernel')}"
 
 
 def as_dict(

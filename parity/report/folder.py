@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.engine import CaseRecord
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_badge, render_page
@@ -31,7 +31,7 @@ def check_folder(folder: Path) -> None:
     Raises:
         UsageError, ResourceExhausted: the folder is not writable.
     """
-    with writing(folder, ADVICE):
+    with naming_write_errors(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
@@ -80,5 +80,5 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
         UsageError, ResourceExhausted: a file cannot be written.
     """
     for name, text in texts.items():
-        with writing(folder / name, ADVICE):
+        with naming_write_errors(folder / name, ADVICE):
             (folder / name).write_text(text, encoding="utf-8")

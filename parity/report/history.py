@@ -15,7 +15,7 @@ from typing import Any
 
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import content_of, writing
+from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState
@@ -119,7 +119,7 @@ def add_summary(folder: Path, summary: RunSummary) -> Path:
     """
     name = re.sub(r"[^\w.-]+", "-", f"{summary.date}-{summary.commit[:12] or 'run'}")
     path = folder / f"{name}.json"
-    with writing(path, "choose another folder with --history"):
+    with naming_write_errors(path, "choose another folder with --history"):
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(json_text(summary) + b"\n")
@@ -136,10 +136,10 @@ def read_history(folder: Path) -> list[RunSummary]:
         raise UsageError(f"there is no folder {folder}; parity run --history {folder} creates it")
     found = []
     for path in sorted(folder.glob("*.json")):
-        kind = read_json(content_of(path), dict[str, Any], str(path))
+        kind = read_json(read_content(path), dict[str, Any], str(path))
         if (kind.get("format"), kind.get("version")) != (FORMAT, VERSION):
             raise UsageError(f"{path} is not a summary of version {VERSION} written by parity run --history; remove it")
-        found.append(read_json(content_of(path), RunSummary, str(path)))
+        found.append(read_json(read_content(path), RunSummary, str(path)))
     return sorted(found, key=lambda each: datetime.datetime.fromisoformat(each.date).astimezone())
 
 

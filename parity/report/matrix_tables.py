@@ -28,8 +28,8 @@ from rich.text import Text
 
 from parity.engine import Column
 from parity.model.coverage import Reached
-from parity.model.coverage import joined as joined_coverage
-from parity.model.divergences import in_order
+from parity.model.coverage import concatenate_coverage as joined_coverage
+from parity.model.divergences import sort_ids
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_text, is_compared
 from parity.report.bench import slowest, speed_text
@@ -286,7 +286,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         taken=sum(cell.taken for cell in each),
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=in_order(d for cell in each for d in cell.divergences),
+        divergences=sort_ids(d for cell in each for d in cell.divergences),
         agreement=combine_agreements(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from parity.compare import Conclusion
-from parity.errors import count_of, some_of
-from parity.model.divergences import divergences, in_order
+from parity.errors import first_names, pluralize
+from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
@@ -124,7 +124,7 @@ def summary(matrix: Matrix) -> str:
     kernels = len(
         {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
     )
-    parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
@@ -139,7 +139,7 @@ def summary(matrix: Matrix) -> str:
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
-        parts.append(f"executed by {some_of(machines, MACHINES)}")
+        parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
@@ -194,7 +194,7 @@ def _legend(matrix: Matrix) -> str:
 def _met(matrix: Matrix) -> tuple[str, ...]:
     """The ids of all divergences in the matrix."""
     found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
-    return in_order(itertools.chain.from_iterable(found))
+    return sort_ids(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:

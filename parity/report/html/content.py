@@ -19,7 +19,7 @@ from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.report.agreement import AGREEMENT_LEGEND, describe_agreement
 from parity.report.changes import RunComparison
 from parity.report.document import CellEntry, MatrixFile
@@ -40,7 +40,7 @@ DIGITS = 4
 """Significant digits of rounded numbers."""
 
 
-CLASSES = {row["class"]: row["meaning"] for row in rows_of(Path(__file__).with_name("classes.csv"))}
+CLASSES = {row["class"]: row["meaning"] for row in read_table(Path(__file__).with_name("classes.csv"))}
 """Explanations and usual causes of failure classes."""
 
 MOST_CASES = 5_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.loading import Suite
 
 __all__ = ["Excerpt", "SourceFolders"]
@@ -109,7 +109,7 @@ class SourceFolders:
 
 def _by_name(folders: Iterable[Path]) -> _Files:
     """All source files below these folders, by file name."""
-    paths = (path.resolve() for folder in folders if folder.is_dir() for path in below(folder, *_ENDINGS))
+    paths = (path.resolve() for folder in folders if folder.is_dir() for path in find_below(folder, *_ENDINGS))
     found: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
         found.setdefault(path.name, []).append(path)

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.errors import count_of
-from parity.platform.files import rows_of
+from parity.errors import pluralize
+from parity.platform.files import read_table
 from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.model import FAILED_KEYS
@@ -67,7 +67,7 @@ def render_badge(matrix: MatrixFile) -> str:
     elif not ran:
         text, colour = "nothing was run", "#8a6d00"
     else:
-        text, colour = f"{count_of(ran, 'kernel')} passed", "#0072b2"
+        text, colour = f"{pluralize(ran, 'kernel')} passed", "#0072b2"
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     left, right = 44, 12 + round(6.4 * len(text))
@@ -97,14 +97,14 @@ def _data(attribute: str, name: str, content: bytes) -> str:
 
 def _libraries() -> tuple[Mapping[str, str], Sequence[str]]:
     """The digest of each library by file name, and the text of each style sheet."""
-    rows = rows_of(VENDORED)
+    rows = read_table(VENDORED)
     styles = [(LIBRARIES / row["file"]).read_text(encoding="utf-8") for row in rows if row["file"].endswith(".css")]
     return {row["file"]: row["sha256"] for row in rows if not row["file"].endswith(".css")}, styles
 
 
 def _licences() -> list[dict[str, str]]:
     """Name, version and licence of each library."""
-    found = {row["package"]: row for row in rows_of(VENDORED)}
+    found = {row["package"]: row for row in read_table(VENDORED)}
     return [
         {
             "name": row["package"],

@@ -1,4 +1,4 @@
-"""From the text of an assembly listing to the instructions of one kernel."""
+"""Parse assembly listings of AMD GPUs into the instructions of a kernel."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, replace
 
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
-from parity.emulator.image import image_of
+from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
-__all__ = ["Body", "Instruction", "KernelCode", "bodies_of", "instruction_of", "kernel_code"]
+__all__ = ["FunctionBody", "KernelCode", "function_bodies", "kernel_code", "parse_instruction"]
 
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")
@@ -21,40 +22,19 @@ _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
 _HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
 _RELOAD = "-byte Folded Reload"
-"""The note of LLVM behind a load of what it spilled: a register, also one that nothing wrote."""
+"""The comment that LLVM adds to a reload of a spilled register, which may never have been written."""
 _DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
 _LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One machine instruction as printed: ``v_add_f32_e64 v0, |v1|, s2 clamp``.
-
-    ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
-    says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
-    dual-issue pair is its own instruction in ``paired``. ``align`` is what the source's type promises of the address,
-    ``array`` the private array that is accessed, and its type, where that is known: ``s float[8]``; empty for memory of
-    the compiler's own.
-    """
-
-    text: str
-    mnemonic: str
-    operands: tuple[str, ...]
-    modifiers: tuple[str, ...]
-    line: int
-    source: str | None
-    paired: Instruction | None = None
-    header: str | None = None
-    align: int = 1
-    array: str | None = None
-
-
 @dataclass(frozen=True)
 class KernelCode:
-    """One kernel's code: ``items`` in order, a ``str`` is a label; ``descriptor`` holds its ``.amdhsa_`` numbers.
+    """The code of a kernel and of the functions that it calls.
 
-    The functions it calls, ``callees``, follow the kernel itself, each after the label of its name.
+    Attributes:
+        items: instructions and labels (``str``) in order; the ``callees`` follow the kernel, each after its label.
+        descriptor: the numbers of the kernel's ``.amdhsa_`` directives.
     """
 
     name: str
@@ -64,13 +44,13 @@ class KernelCode:
 
     @property
     def instructions(self) -> list[Instruction]:
-        """The instructions without the labels; a position in this list is an instruction's number."""
+        """The instructions without labels. An index of this list is the number of an instruction."""
         return [item for item in self.items if isinstance(item, Instruction)]
 
 
 @dataclass(frozen=True)
-class Body:
-    """The lines of one function, of which the first is line ``line`` of the listing."""
+class FunctionBody:
+    """The text of one function, which begins at line ``line`` of the listing."""
 
     name: str
     text: str
@@ -78,16 +58,16 @@ class Body:
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """Its private arrays with their types; empty is one that the compiler made."""
+        """The private arrays with their types; the empty string stands for an array of the compiler."""
         return tuple(array.replace("?", "") for array in _ARRAYS.findall(self.text))
 
 
-@functools.lru_cache(maxsize=64)  # a kernel's are asked for again and again, and found by reading the listing
-def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
-    """The code of kernel ``name``, from its label to the end of its descriptor, and of all functions it can call.
+@functools.lru_cache(maxsize=64)  # called repeatedly for a kernel, and each search reads the listing
+def function_bodies(listing: str, name: str) -> tuple[FunctionBody, ...]:
+    """Return the code of a kernel, from its label to the end of its descriptor, and of all functions that it can call.
 
     Raises:
-        UsageError: the listing has no such kernel, or is cut off inside it.
+        UsageError: the listing lacks the kernel, or ends inside of it.
     """
     start = listing.find(f"\n{name}:")
     if start < 0:
@@ -99,12 +79,12 @@ def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
         raise UsageError(
             f"the listing is cut off in kernel {name!r}: its code or its .amdhsa_kernel block has no end; compile again"
         )
-    # The descriptor stands between the last instruction and .Lfunc_end.
+    # The descriptor is between the last instruction and .Lfunc_end.
     found = {name: _body(listing, name, start, max(end, stop))}
-    image = image_of(listing)
+    image = data_image(listing)
     met: set[str] = set()
     waiting = [name]
-    # A pointer to a function may come from anywhere: from an argument, too.
+    # A kernel that calls through pointers may call any function whose address is in the data.
     if ".amdhsa_uses_dynamic_stack 1" in found[name].text:
         waiting += [symbol for symbols in image.referred.values() for symbol in symbols if symbol in image.functions]
     while waiting:
@@ -123,26 +103,26 @@ def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
     return tuple(found.values())
 
 
-def _body(listing: str, name: str, start: int, end: int) -> Body:
-    return Body(name, listing[start + 1 : end], listing.count("\n", 0, start + 1) + 1)
+def _body(listing: str, name: str, start: int, end: int) -> FunctionBody:
+    return FunctionBody(name, listing[start + 1 : end], listing.count("\n", 0, start + 1) + 1)
 
 
 @functools.lru_cache(maxsize=4)
 def kernel_code(listing: str, name: str) -> KernelCode:
-    """Parse kernel ``name`` of a listing. Cached, because a kernel that fails runs again while its case is shrunk.
+    """Parse a kernel of a listing. Cached, because a failing kernel runs again while its case is shrunk.
 
     Raises:
-        UsageError: as for ``bodies_of``.
+        UsageError: the listing lacks the kernel, or ends inside of it.
     """
     items: list[Instruction | str] = []
     descriptor: dict[str, int] = {}
-    bodies = bodies_of(listing, name)
+    bodies = function_bodies(listing, name)
     for body in bodies:
         _parse_body(body, items, descriptor)
     return KernelCode(name, tuple(items), descriptor, tuple(body.name for body in bodies[1:]))
 
 
-def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
+def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
     source: str | None = None
     header: str | None = None
     in_code = True
@@ -161,13 +141,7 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
         elif not in_code:
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
-            item = instruction_of(code, line, source, header)
-            if promised := _ALIGN.search(text):
-                item = replace(item, align=int(promised[1]))
-            if private := _PRIVATE.search(text):
-                item = replace(item, array=private[1].replace("?", ""))
-            elif _RELOAD in text:
-                item = replace(item, array="")
+            item = _annotated(parse_instruction(code, line, source, header), text)
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):
@@ -178,10 +152,19 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
             items.append(label[1])
 
 
-def _with_offsets(item: Instruction, distance: int) -> Instruction:
-    """With the offset from the symbol itself in each operand that is a distance to a symbol.
+def _annotated(item: Instruction, text: str) -> Instruction:
+    """Add the facts that the comment of an instruction states."""
+    if promised := _ALIGN.search(text):
+        item = replace(item, align=int(promised[1]))
+    if private := _PRIVATE.search(text):
+        return replace(item, array=private[1].replace("?", ""))
+    return replace(item, array="") if _RELOAD in text else item
 
-    The listing gives it from the place of the operand, which is ``distance`` bytes from what s_getpc_b64 gave.
+
+def _with_offsets(item: Instruction, distance: int) -> Instruction:
+    """Change each distance to a symbol into an offset from the symbol.
+
+    The listing counts from the operand, which is ``distance`` bytes after the address that s_getpc_b64 returns.
     """
 
     def operand(text: str) -> str:
@@ -195,22 +178,22 @@ def _with_offsets(item: Instruction, distance: int) -> Instruction:
 
 
 def _is_literal(operand: str) -> bool:
-    """True for an operand with four bytes of its own, which is no register and no inline constant."""
+    """True for a 32-bit literal: neither a register nor an inline constant."""
     if _LITERAL.match(operand):
         return not -16 <= int(operand, 0) <= 64
     return "rel32@" in operand or operand.startswith("(")
 
 
 def _own(place: str, callers: str) -> tuple[str, str | None]:
-    """The place in the user's own files, and that in another header if the code was inlined from there."""
+    """The place in the user's files, and the place in a header if the code was inlined from it."""
     if not place.startswith(_HEADERS):
         return place, None
     own = (caller for caller in _CALLER.findall(callers) if not caller.startswith(_HEADERS))
     return next(own, place), place
 
 
-def instruction_of(code: str, line: int, source: str | None = None, header: str | None = None) -> Instruction:
-    """One line of assembly, without its comment."""
+def parse_instruction(code: str, line: int, source: str | None = None, header: str | None = None) -> Instruction:
+    """Parse one line of assembly without its comment."""
     first, dual, second = code.partition(" :: ")
     mnemonic, _, rest = first.partition(" ")
     *operands, last = _split(rest)
@@ -222,11 +205,11 @@ def instruction_of(code: str, line: int, source: str | None = None, header: str 
         tuple(tail[1:]),
         line,
         source,
-        instruction_of(second, line, source, header) if dual else None,
+        parse_instruction(second, line, source, header) if dual else None,
         header if header != source else None,
     )
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas outside of brackets."""
+    """Split at commas outside of brackets."""
     return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text)]
