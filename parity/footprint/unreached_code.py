@@ -13,7 +13,7 @@ from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import BasicBlock, basic_blocks
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 
 __all__ = ["LARGE", "Gap", "GapKind", "find_gaps", "gap_reason", "source_line", "unreached_lines"]
 
@@ -77,7 +77,7 @@ def source_line(folder: Path, place: str) -> str:
 @functools.lru_cache(maxsize=64)
 def _lines(folder: Path, file: str) -> Sequence[str]:
     path = folder / file
-    return text_of(path).splitlines() if file and path.is_file() else ()
+    return read_text(path).splitlines() if file and path.is_file() else ()
 
 
 def unreached_lines(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from parity.compilers import zig
 from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["DEVICE_NAME", "LIMITATIONS", "environment", "hip_errors", "library"]
 
@@ -42,7 +42,7 @@ if they are installed.
 
 def hip_errors() -> list[tuple[int, str, str]]:
     """Return value, name and text of each error that the emulated HIP can return."""
-    return [(int(row["value"]), row["name"], row["text"]) for row in rows_of(_ERRORS)]
+    return [(int(row["value"]), row["name"], row["text"]) for row in read_table(_ERRORS)]
 
 
 def library() -> Path:
