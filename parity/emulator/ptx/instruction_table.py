@@ -17,7 +17,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["COMPARES", "PtxInstructionRow", "instruction_row", "table_entries"]
 
@@ -58,7 +58,7 @@ def _types(text: str) -> list[str]:
 @functools.cache
 def _rows() -> dict[tuple[str, str], PtxInstructionRow]:
     rows: dict[tuple[str, str], PtxInstructionRow] = {}
-    for line in rows_of(Path(__file__).with_suffix(".csv")):
+    for line in read_table(Path(__file__).with_suffix(".csv")):
         row = PtxInstructionRow(
             frozenset(line["modifiers"].split()), line["result"], tuple(line["sources"].split()), line["expression"]
         )
