@@ -18,7 +18,7 @@ from parity.engine.bench_baseline import parse_baseline
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 from parity.report.document import (
     WITHOUT_CASES,
@@ -81,8 +81,8 @@ class LoadedRun:
         if not record.exists():
             raise UsageError(f"{place} has no {RECORD}: it is no output folder of parity run")
         names = (MATRIX, MEASUREMENTS, FOOTPRINTS) if place.is_dir() else ()
-        files = {name: content_of(folder / name) for name in names if (folder / name).is_file()}
-        return _of_files(str(place), {RECORD: content_of(record), **files}, written_at(record))
+        files = {name: read_content(folder / name) for name in names if (folder / name).is_file()}
+        return _of_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
 
     @classmethod
     def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:

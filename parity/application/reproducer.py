@@ -30,10 +30,10 @@ from parity.engine.worker import Worker
 from parity.errors import ParityError, Unreferenced, UsageError
 from parity.model.case import Case
 from parity.model.code_object import mangled
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.model.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
@@ -94,7 +94,7 @@ class Reproducer:
         Raises:
             UsageError: it has something in it, or cannot be written.
         """
-        with writing(folder, "choose another folder with -o"):
+        with naming_write_errors(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():
@@ -421,7 +421,7 @@ def _verdict(record: CaseRecord) -> str:
 def _rules(expected: Mapping[str, Expected]) -> Iterator[str]:
     """The rules of each output in words."""
     for name, each in expected.items():
-        words = ["exactly the expected value" + ", or any NaN for NaN" * of_array(each.value).is_float]
+        words = ["exactly the expected value" + ", or any NaN for NaN" * array_dtype(each.value).is_float]
         if isinstance(each.accepts, InOrder):
             words = ["indices that put each row in order, whichever of equal elements comes first (`ranks`)"]
         elif each.bounds or each.accepts:

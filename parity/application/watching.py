@@ -8,7 +8,7 @@ from parity.application.run import Prepared
 from parity.engine import Task
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
 
 __all__ = ["kernel_fingerprints"]
@@ -19,7 +19,7 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     it, and its code on every column, whatever else is in the files of that code.
     """
     run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
-    others = [path for path in below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
+    others = [path for path in find_below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
     settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
     same = digest(repr(settings), *(path.read_bytes() for path in others))
     return {

@@ -25,12 +25,12 @@ from parity.cli.shared.terminal import build_progress, errors, output, print_jso
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool, UsageError, nearest
-from parity.model.code_object import Kernel, name_of, plain, spelled, unqualified
+from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
-from parity.porting.hints import say_so
+from parity.porting.hints import setting_for
 from parity.porting.kernel_templates import kernels_of
 from parity.porting.sources import find_modules
 from parity.porting.stubs import stubbed_libraries
@@ -195,7 +195,7 @@ def _print_kernels(built: Sequence[Built]) -> None:
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
         sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-        output().print(f"{name_of(symbol)}({takes})")
+        output().print(f"{source_name(symbol)}({takes})")
 
 
 def _every(built: Sequence[Built], part: str) -> list[Any]:
@@ -291,7 +291,7 @@ def _print_parts(built: Sequence[Built]) -> None:
 def _print_guessed(built: Sequence[Built]) -> None:
     """Print one line for each module whose kernel templates are instantiated nowhere, with the guessed instances."""
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
-        kernels = " ".join(name_of(symbol) for symbol in symbols)
+        kernels = " ".join(source_name(symbol) for symbol in symbols)
         output().print(
             f"{module}: no compiled code shows the template arguments of its kernels; built for {kernels}",
             style="yellow",
@@ -304,7 +304,7 @@ def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
     for module, behind in empty.items():
         path = modules[module]
         if behind:
-            said = f"{module}: no kernel was built: its kernels need a build that defines {say_so(behind)}"
+            said = f"{module}: no kernel was built: its kernels need a build that defines {setting_for(behind)}"
             output().print(said, style="yellow")
         elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
             output().print(
@@ -320,7 +320,7 @@ def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> 
     for one in built:
         path = modules[one.module]
         if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
-            named = {unqualified(name_of(symbol)) for symbol in one.entries}
+            named = {unqualified(source_name(symbol)) for symbol in one.entries}
             named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
             kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
             if lost := " ".join(name for name in kernels if name not in named):

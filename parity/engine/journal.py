@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
-from parity.errors import UsageError, some_of
-from parity.platform.files import writing
+from parity.errors import UsageError, first_names
+from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, plain, read_json
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 
 __all__ = ["Journal", "describe_differences"]
 
@@ -47,7 +47,7 @@ class Journal(Generic[T]):
         self.other = ""
         self._advice = advice
         wanted = plain({"format": f"parity journal of {what}, version 2", **plan})
-        with writing(path, advice):
+        with naming_write_errors(path, advice):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
         try:
@@ -63,7 +63,7 @@ class Journal(Generic[T]):
         Raises:
             UsageError, SystemLacks: it cannot be written.
         """
-        with held():  # what is in the file is counted
+        with delay_interrupts():  # what is in the file is counted
             self._write(entry)
             self.entries.append(entry)
 
@@ -114,7 +114,7 @@ class Journal(Generic[T]):
 
     def _write(self, value: object) -> None:
         text = json_text(value)
-        with writing(self.path, self._advice):
+        with naming_write_errors(self.path, self._advice):
             self._file.write(_checksum(text) + text[1:] + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -143,7 +143,7 @@ def describe_differences(
 
     ``where`` and ``now`` say in words to what the two belong.
     """
-    return some_of(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
+    return first_names(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 
 
 def _differences(

@@ -11,7 +11,7 @@ import numpy as np
 from parity.build.loaded_modules import MissingKernel
 from parity.compare import Status, Verdict, check_unmodified, compare, format_value
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, kernel_ptx
-from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
@@ -181,7 +181,7 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
     if isinstance(error, MemoryError):
         return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
     if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
-        return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
+        return Verdict(Status.NOT_JUDGED, "system", detail=describe_os_error(error))
     if isinstance(error, ResourceExhausted):
         return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
     if isinstance(error, Unreferenced):

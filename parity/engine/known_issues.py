@@ -38,8 +38,8 @@ from msgspec import Meta, Struct
 
 from parity.compare import Verdict, general_class
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column, Task, add_cases
-from parity.errors import UsageError, nearest, shown
-from parity.platform.files import text_of
+from parity.errors import UsageError, display_path, nearest
+from parity.platform.files import read_text
 from parity.platform.serialization import SchemaError, checked
 from parity.runners import device_description, replayed_recording, runner
 from parity.suite.loading import Suite
@@ -197,9 +197,9 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
     """
     if suite.known is None:
         return KnownIssues()
-    file = shown(suite.known)
+    file = display_path(suite.known)
     try:
-        text = text_of(suite.known)
+        text = read_text(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
         told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)

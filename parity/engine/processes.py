@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 from parity.engine.calls import CallTimeout, T, WorkerCrashed, describe_exit
 from parity.engine.case_records import Column
 from parity.errors import NotAvailable
-from parity.platform.fork_server import Forked, forked
-from parity.platform.signals import INTERRUPTS, held
+from parity.platform.fork_server import ForkedProcess, fork_process
+from parity.platform.signals import INTERRUPTS, delay_interrupts
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import receive_in_thread
 
@@ -53,7 +53,7 @@ class _PendingCall:
 class _WorkerProcess:
     """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
 
-    process: Forked
+    process: ForkedProcess
     connection: Connection
     call: _PendingCall | None = None
     deadline: float = 0.0
@@ -84,7 +84,7 @@ class Processes:
     def start(self) -> None:
         """Start the processes. ``stop`` has to follow, even where this was interrupted."""
         atexit.register(self.stop)
-        with held():
+        with delay_interrupts():
             self._thread.start()
 
     shared: ClassVar[bool] = True
@@ -214,7 +214,7 @@ class Processes:
 def _started() -> _WorkerProcess:
     ours, theirs = Pipe()
     try:
-        process = forked(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
+        process = fork_process(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
     except BaseException:
         ours.close()
         raise

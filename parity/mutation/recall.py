@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parity.errors import UsageError
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
 __all__ = [
@@ -238,7 +238,7 @@ def read_recall(path: Path) -> Recall:
     Raises:
         UsageError: it is none.
     """
-    found = read_json(content_of(path), Recall, str(path), "make it anew with parity mutate --output")
+    found = read_json(read_content(path), Recall, str(path), "make it anew with parity mutate --output")
     if found.format != FORMAT:
         raise UsageError(f"{path} has the format {found.format!r}, not {FORMAT!r}; make it anew with parity mutate")
     return found

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.compat import identifiers
 from parity.porting.device_words import device_macros
 from parity.porting.hipify import counterpart, defined_macros
@@ -111,4 +111,4 @@ def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
 
 @functools.cache
 def _table() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["name"]), row["directive"]) for row in rows_of(TABLE))
+    return tuple((re.compile(row["name"]), row["directive"]) for row in read_table(TABLE))

@@ -21,7 +21,7 @@ from parity.emulator import (
 )
 from parity.emulator.instruction import Instruction
 from parity.errors import ParityError, ResourceExhausted
-from parity.model.code_object import CodeObject, name_of
+from parity.model.code_object import CodeObject, source_name
 from parity.model.coverage import Point
 from parity.model.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
@@ -127,7 +127,7 @@ class DeviceSession:
         The earlier launch gets different floating-point inputs, so that it leaves different values. If the kernel
         cannot take them, it gets the same inputs.
         """
-        names = ", ".join(name_of(name) for name in self._executor.changed_variables)
+        names = ", ".join(source_name(name) for name in self._executor.changed_variables)
         prefix = f"a launch changes {names}, and after another launch this one "
         other = {name: _other_input(buffer) for name, buffer in request.buffers.items()}
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parity.engine import CaseRecord
-from parity.errors import shown
+from parity.errors import display_path
 from parity.report import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite.loading import Suite
 
@@ -24,6 +24,6 @@ def failure_from_records(
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
         locations = (kernel_file(suite, record) or "", suite.op(record.op).declared)
-        text = failure_text(failure, reproduction, *map(shown, locations))
+        text = failure_text(failure, reproduction, *map(display_path, locations))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

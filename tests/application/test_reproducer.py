@@ -14,7 +14,7 @@ from parity.compare.comparison import accepted_elements
 from parity.compilers import rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS
 from parity.hip.hipcc import FLAGS
-from parity.model.dtypes import NUMBERS, of_array
+from parity.model.dtypes import NUMBERS, array_dtype
 from parity.model.launch import Buffer
 from parity.model.layout import contiguous
 from parity.reference import Bounds, Expected
@@ -51,7 +51,7 @@ def judge(tmp_path):
     """Compiles what a reproducer of an expectation compares with."""
 
     def compiled(expected):
-        value, kind = expected.value, of_array(expected.value)
+        value, kind = expected.value, array_dtype(expected.value)
         call = SimpleNamespace(outputs={"out": contiguous(value.shape)}, buffers={"out": Buffer(kind, value.ravel())})
         (result,), files = module._results(call, {"out": expected}, ["hip"])
         for name, content in files.items():
@@ -137,4 +137,4 @@ def test_any_order_of_equal_elements_is_right(judge):
 
 
 def test_its_compilers_have_the_flags_of_every_compilation():
-    assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm._FLAGS}
+    assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm.HIP_FLAGS}

@@ -7,7 +7,7 @@ import pytest
 
 from parity import emulator
 from parity.emulator.amdgpu.listing import function_bodies
-from parity.model.coverage import Point, Reached, joined
+from parity.model.coverage import Point, Reached, concatenate_coverage
 
 # Of 32 lanes those below the second argument go on; four blocks with vector instructions, two without.
 BODY = """last:
@@ -88,9 +88,9 @@ def test_untraced_device_has_no_points(cache, by_hand):
 
 
 def test_joined_coverage_concatenates_kernels():
-    both = joined([Reached.of(2, 2, 0b0110), Reached.of(1, 0, 0b1), Reached.of(1, 2, 0b101)])
+    both = concatenate_coverage([Reached.of(2, 2, 0b0110), Reached.of(1, 0, 0b1), Reached.of(1, 2, 0b101)])
     assert both == Reached.of(4, 4, 0b10_01_1_1_10)
-    assert joined([]) is None
+    assert concatenate_coverage([]) is None
 
 
 def test_loop_body_that_does_not_run_is_not_reached(device, code):

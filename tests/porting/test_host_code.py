@@ -398,7 +398,7 @@ def test_what_is_beyond_a_stub_is_named(built):
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
-    assert "Thrust is here for host code only" in advice[5]
+    assert "Thrust is replaced by a stub" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
     assert "needs NVSHMEM" in advice[7] and "needs Eigen" in advice[8]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
@@ -593,7 +593,7 @@ def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
     source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
-    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+    assert finding.line == 2 and "its constructors are for the host" in finding.advice
 
 
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):

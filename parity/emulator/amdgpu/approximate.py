@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from parity.emulator.approximate import error_table
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["APPROXIMATE", "documented_errors"]
 
@@ -24,7 +24,7 @@ def documented_errors(generation: int) -> ctypes.Array[ctypes.Structure]:
     return error_table(
         {
             row["instruction"]: (float(row["ulps"] or 0), row["all_ones"] == "yes")
-            for row in rows_of(Path(__file__).with_suffix(".csv"))
+            for row in read_table(Path(__file__).with_suffix(".csv"))
             if str(generation) in row["generations"].split()
         }
     )

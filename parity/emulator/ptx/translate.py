@@ -72,7 +72,7 @@ def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Thre
 
     Raises:
         UnknownInstruction: An instruction, an operand or a modifier is not in the tables.
-        Refused: The kernel uses a feature that is not emulated.
+        UnsupportedFeature: The kernel uses a feature that is not emulated.
     """
     kernel = functions[0]
     uniform = [(each, register) for each in functions for register in block_uniform_registers(each, layout)]
