@@ -9,27 +9,11 @@ from parity.errors import ParityError
 from parity.model.code_object import spelled
 
 __all__ = [
-    "SCRATCH",
-    "BadCall",
-    "BoundsExceeded",
-    "DataRace",
-    "DivergentBarrier",
-    "FailedAssertion",
-    "InstructionBudgetExceeded",
-    "KernelFault",
-    "LdsExceeded",
-    "MemoryFault",
-    "MisalignedAccess",
-    "NoProgress",
-    "Thread",
-    "Trapped",
-    "UnknownInstruction",
-    "UnsupportedFeature",
-    "WarpMask",
-    "WarpRace",
-    "quoted",
+    "SCRATCH", "BadCall", "BoundsExceeded", "DataRace", "DivergentBarrier", "FailedAssertion",
+    "InstructionBudgetExceeded", "KernelFault", "LdsExceeded", "MemoryFault", "MisalignedAccess", "NoProgress",
+    "Thread", "Trapped", "UnknownInstruction", "UnsupportedFeature", "WarpMask", "WarpRace", "quoted",
     "source_location",
-]
+]  # fmt: skip
 
 
 SCRATCH = "scratch of "

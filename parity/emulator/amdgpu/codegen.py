@@ -21,15 +21,9 @@ from parity.emulator.instruction import Instruction, Unknown, Unsupported
 from parity.emulator.jit import COUNTERS
 
 __all__ = [
-    "counted_blocks",
-    "coverage_blocks",
-    "entry_code",
-    "executed_items",
-    "located_errors",
-    "new_writer",
-    "register_uses",
-    "translate",
-]
+    "counted_blocks", "coverage_blocks", "entry_code", "executed_items", "located_errors", "new_writer",
+    "register_uses", "translate",
+]  # fmt: skip
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
