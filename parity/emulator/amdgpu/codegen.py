@@ -166,7 +166,7 @@ def _general(w: Writer) -> None:
 
 
 def _full(w: Writer) -> None:
-    """Write the copy for EXEC of all ones, which the compiler sees as a constant: it needs no blends.
+    """Write the copy for EXEC of all ones. EXEC is a constant there, so the compiler emits no blends.
 
     When an instruction clears a bit of EXEC, the wavefront continues in the other copy and does not return. This copy
     also skips code that no lane executes.
