@@ -31,7 +31,7 @@ _GOT = re.compile(r"([\w.$]+)@gotpcrel32@lo")
 
 
 CODE = 0x7E00_0000_0000
-"""The address of the first function; the next follows ``_STEP`` bytes later. These addresses have no memory behind them."""
+"""The address of the first function; the next follows ``_STEP`` bytes later. No memory is at these addresses."""
 
 _STEP = 256
 
