@@ -17,7 +17,7 @@ from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
-from parity.emulator.instruction import Instruction, Unknown, Unsupported
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.jit import COUNTERS
 
 __all__ = [
@@ -40,8 +40,8 @@ def translate(
     """Return C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes a wavefront of a kernel.
 
     ``symbols`` are the places of the code object's symbols (``Image.places``). ``fast`` code exists twice: for EXEC of
-    all ones (see ``_write_full_copy``) and for any EXEC. ``counted`` code counts how many wavefronts begin each basic block, in a
-    global array of ``u64`` with an element for each item (see ``counted_blocks``).
+    all ones (see ``_write_full_copy``) and for any EXEC. ``counted`` code counts how many wavefronts begin each basic
+    block, in a global array of ``u64`` with an element for each item (see ``counted_blocks``).
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
@@ -145,10 +145,10 @@ def new_writer(kernel: KernelCode, target: Target, symbols: Mapping[str, int], c
 
 @contextlib.contextmanager
 def located_errors(kernel: KernelCode, w: Writer) -> Iterator[None]:
-    """Turn ``Unsupported`` and ``Unknown`` into errors that name the kernel and the instruction."""
+    """Turn ``MissingFeature`` and ``Unknown`` into errors that name the kernel and the instruction."""
     try:
         yield
-    except Unsupported as feature:
+    except MissingFeature as feature:
         raise UnsupportedFeature(kernel.name, str(feature), kernel.instructions[w.number]) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
