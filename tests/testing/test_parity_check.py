@@ -88,7 +88,7 @@ def test_a_kernel_is_built_and_run(parity_check, suite):
 
 
 def test_an_op_that_only_libraries_compute_takes_a_function(parity_check, suite):
-    with pytest.raises(UsageError, match="the op has no kernel with a source; give parity_check a function"):
+    with pytest.raises(UsageError, match="the op has no kernel with a source; pass a function to parity_check"):
         parity_check(op="gemm.matmul", dtype="f64", suite=suite)
 
     def multiply(a, b):

@@ -147,7 +147,7 @@ def test_the_toolchain_is_chosen_as_on_the_command_line(project, monkeypatch):
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
         (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is no translator: .* did you mean literal"),
-        (["--parity-toolchain", "rokm"], "'rokm' is no toolchain: auto wheels rocm; did you mean rocm"),
+        (["--parity-toolchain", "rokm"], "'rokm' is not a toolchain; known: auto wheels rocm; did you mean rocm"),
     ],
 )
 def test_wrong_usage_is_one_line(collected, options, says):
