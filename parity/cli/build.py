@@ -145,7 +145,7 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
 
 
 def _numbers(one: Built) -> list[int]:
-    return [len(one.entries), *(int(getattr(one, name)) for name in COLUMNS[1:])]
+    return [len(one.entries), *map(one.most, COLUMNS[1:])]
 
 
 def _as_dict(one: Built) -> dict[str, object]:

@@ -122,18 +122,11 @@ def safe_name(name: str) -> str:
 class _Facts:
     """What follows from a specification.
 
-    Attributes:
-        kinds: The type of each argument.
-        spec: The specification.
-        filled: The tensors with data.
-        determined: Names whose values follow from the shapes of ``filled``.
-        drawn: Choices for all other names.
-        few: Choices for names with which the work grows fast.
-        masks: Choices for numbers that elements are compared with.
-        idle: Integers that nothing depends on.
-        extent: The only dim, if all tensors have the same single dim.
-        any_grid: True if one block is enough for a kernel that loops over its elements.
-        is_plain: True if one thread per element is enough for every rank.
+    ``filled`` are the tensors with data, and ``determined`` the names whose values follow from their shapes. ``drawn``
+    has choices for all other names, ``few`` for names with which the work grows fast, and ``masks`` for numbers that
+    elements are compared with. Nothing depends on ``idle`` integers. ``extent`` is the dim of all tensors if there is
+    only one. ``any_grid`` is True if one block is enough for a kernel that loops over its elements, and ``is_plain`` if
+    one thread per element is enough for every rank.
     """
 
     kinds: Mapping[str, str]
