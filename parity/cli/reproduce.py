@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
     declare(
-        parser.add_argument, "output", "-o", "--output", type=Path, default=Path("make_reproducer"),
+        parser.add_argument, "output", "-o", "--output", type=Path, default=Path("reproducer"),
         help="the folder, which must not be there yet (default: %(default)s)",
     )  # fmt: skip
     declare(parser.add_argument, "target")

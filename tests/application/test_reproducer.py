@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.application import reproducer as module
+from parity.application.reproducer import render_template
+from parity.application.reproducer_expectations import output_tables
 from parity.compare.comparison import right_elements
 from parity.compilers import rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS
@@ -53,13 +54,13 @@ def judge(tmp_path):
     def compiled(expected):
         value, kind = expected.value, of_array(expected.value)
         call = SimpleNamespace(outputs={"out": contiguous(value.shape)}, buffers={"out": Buffer(kind, value.ravel())})
-        (result,), files = module._results(call, {"out": expected}, ["hip"])
+        (result,), files = output_tables(call, {"out": expected}, ["hip"])
         for name, content in files.items():
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(content)
         lists = {what: "".join(f'".{each}", ' for each in result[what]) for what in ("also", "divergences")}
         sizes = {what: ", ".join(map(str, result[what])) for what in ("shape", "strides")}
-        text = module._rendered("reproduce.h.j2", most=4, poison="0xA5").decode()
+        text = render_template("reproduce.h.j2", most=4, poison="0xA5").decode()
         (tmp_path / "judge.c").write_text(text + PROGRAM.format(**{**result, **lists, **sizes}))
         made = zig.run(
             [

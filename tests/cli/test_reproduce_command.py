@@ -103,7 +103,7 @@ def test_structures_several_results_and_cuda_s_values(parity, project, edit):
     edit(project / "cases" / "tables.py", "    reference=weighted_value,\n", "")
     result = parity("reproduce", WEIGHTED, "--target", "gfx1100", "-o", "judged", "--check")
     assert result.code == 0, result.out + result.err
-    assert "what sm_90 emulated computed is taken as right, but for what roundings explain" in result.err
+    assert "what sm_90 emulated computed is taken as right, within what roundings explain" in result.err
 
 
 @pytest.mark.parametrize(

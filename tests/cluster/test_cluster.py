@@ -264,14 +264,14 @@ def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monk
         asked.append(digest)
         return contents[digest]
 
-    needed = [digest, *sent.contents("unary", (FRAGILE,))]
+    needed = [digest, *sent.bundles("unary", (FRAGILE,))]
     for each in needed * 2:
         bundle.cached_bundle(each, fetch)
     assert asked == needed
     there = bundle.load_plan(digest)
     assert there.kernels != plan.kernels and there.suite().op("unary.neg").name == "unary.neg"
     assert there.code["unary", FRAGILE] == plan.code["unary", FRAGILE]
-    with pytest.raises(NotAvailable, match="arrived: it is not used"):
+    with pytest.raises(NotAvailable, match="arrived and was discarded"):
         bundle.cached_bundle("0" * 64, lambda digest: contents[needed[0]])
     assert not Cache(tmp_path / "cache").folder("0" * 64).exists()
 
@@ -284,7 +284,7 @@ def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
 
 
 def test_what_returns_is_checked():
-    with pytest.raises(UsageError, match="what gpu1 returned is not what it has to be"):
+    with pytest.raises(UsageError, match="the value that gpu1 returned is not what it has to be"):
         Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.perform_or_lose_device)
     with pytest.raises(UsageError, match="is malformed"):
         Answer("gpu1", "returned", b"\xc1").result(worker.perform_or_lose_device)

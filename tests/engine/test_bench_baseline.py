@@ -93,7 +93,7 @@ def test_results_are_read_back_as_they_were_written(tmp_path):
         (None, "cannot read"),
         ("{", "is not JSON"),
         ("[]", r"base.json: it is \[\], not an object"),
-        ('{"format": "parity recording"}', "holds no measurements"),
+        ('{"format": "parity recording"}', "does not contain measurements"),
         ('{"format": "parity bench", "version": 99}', "has version 99"),
         ('{"format": "parity bench", "version": 1}', "base.json: devices is missing; write a baseline"),
         (

@@ -143,7 +143,7 @@ def test_a_failure_that_another_entry_knows_is_no_other_signature(read):
         (toml(expires="2027-06-30T10:00:00"), "line 6", "not a date; write it as"),
         (toml(expires="2027-02-30"), "line 6, column 11", "no issue is known"),
         (toml(reason=None), "line 1", "reason is missing"),
-        (toml(reason="''"), "line 5", "not a text that says anything"),
+        (toml(reason="''"), "line 5", "which is blank"),
         (toml(ulps=None), "line 3", "needs 'ulps'"),
         (toml(ulps="-1"), "line 4", "ulps is -1, not a number above 0"),
         (toml(ulps="nan"), "line 4", "ulps is nan, not a number above 0"),

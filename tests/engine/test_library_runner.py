@@ -56,7 +56,7 @@ def test_each_case_has_its_verdict_and_a_crash_costs_that_case_only(suite):
         (Status.FAIL, "input modified"),
         (Status.FAIL, "shape"),
     ]
-    assert verdicts[2].detail == "the output has the dtype float64, and has to have float32"
+    assert verdicts[2].detail == "the output has the dtype float64 instead of float32"
     assert "five" in verdicts[3].detail
     assert str(LIBRARY) == "numbers here"
 

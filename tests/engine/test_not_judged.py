@@ -152,7 +152,7 @@ def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
     wrong = Wrong()
     small = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=0.0))
     assert (small.case, wrong.launches) == (case, 1)
-    assert "made smaller for 0 s, which is the limit" in small.verdict.detail
+    assert "shrinking stopped after 0 s, which is the limit" in small.verdict.detail
     in_time = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=3600.0))
     assert "which is the limit" not in in_time.verdict.detail
 
@@ -209,7 +209,7 @@ def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
     assert status == [Status.TIMEOUT] * 3 + [Status.NOT_JUDGED] * (len(records) - 3)
     assert len(records) >= 8
     (reason,) = not_judged(records)
-    assert "3 cases of this kernel before it had no end" in reason
+    assert "3 earlier cases of this kernel timed out" in reason
     # Those that somebody asked for by their text are executed.
     session, records = worked([f"unary.neg[f32](x={n}~normal@0)" for n in range(1, 7)])
     assert session.launches == 6
