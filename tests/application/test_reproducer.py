@@ -94,7 +94,7 @@ def values(name, count, seed):
 
 
 @pytest.mark.parametrize("name", ["f8_e4m3", "bf16", "f64", "i16", "u64"])
-def test_the_program_and_parity_agree(judge, name):
+def test_program_and_parity_agree_on_every_element(judge, name):
     value, kind = values(name, 64, 1), NUMBERS[name]
     flags = np.random.default_rng(2).random((3, *value.shape)) < 0.3
     other = np.where(flags[0], values(name, 64, 3), value)
@@ -122,7 +122,7 @@ def test_the_program_and_parity_agree(judge, name):
         assert judged.wrong(got) == (~right).sum()
 
 
-def test_any_order_of_equal_elements_is_right(judge):
+def test_sort_program_accepts_any_order_of_equal_elements(judge):
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 4, (3, 9)).astype(np.float32)
     keys[1, 4] = np.nan
@@ -137,5 +137,5 @@ def test_any_order_of_equal_elements_is_right(judge):
         assert judged.wrong(got) == (~expected.accepts(got)).sum()
 
 
-def test_its_compilers_have_the_flags_of_every_compilation():
+def test_hipcc_flags_equal_flags_of_builds():
     assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm._FLAGS}

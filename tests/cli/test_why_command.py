@@ -90,7 +90,7 @@ def only(monkeypatch):
 
     def leave(*wanted: str) -> None:
         left = tuple(each for each in compiler_options.COMPILER_OPTIONS if {each.name, *each.flags} & {*wanted})
-        monkeypatch.setattr(compiler_options, "KNOBS", left)
+        monkeypatch.setattr(compiler_options, "COMPILER_OPTIONS", left)
 
     return leave
 
