@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 from parity.build.modules import build
-from parity.cli.options import names
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.data import sample
 from parity.errors import ParityError
@@ -43,6 +42,7 @@ from parity.report.tables import plain
 from parity.runners import Evidence, runner
 from parity.runners.cuda import CudaDevice
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import names
 
 ROOT = Path(__file__).parents[1]
 LOOKUPS = 20_000

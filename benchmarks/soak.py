@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from parity.cli import main
-from parity.cli.options import positive
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.suite.loading import find_suite
+from parity.suite.options import positive
 
 SEEDS = 10
 CASES = 1_000_000

@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.build.modules import build_suite
-from parity.cli.options import names, positive
 from parity.engine import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.hip import environment
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.suite.loading import Suite, find_suite
-from parity.suite.options import EXAMPLES
+from parity.suite.options import EXAMPLES, names, positive
 
 TARGETS = ("gfx1100", "gfx90a")
 

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from parity.build.modules import build_suite
-from parity.cli.options import positive
 from parity.model.code_object import CodeObject
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.runners.recording_file import RecordedCase, launch_digest, read_recording
 from parity.suite.loading import Suite, find_suite
+from parity.suite.options import positive
 
 RECORDING = Path("reports", "h200.zip")
 

@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import parity
-from parity.cli import COMMANDS, parser
+from parity.cli.shared.parser import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -114,7 +114,7 @@ def _plain(text: str) -> str:
 def _options() -> Iterator[str]:
     """The options of every command, from its parser."""
     for name in COMMANDS:
-        (commands,) = (a for a in parser([name])._actions if isinstance(a, argparse._SubParsersAction))
+        (commands,) = (a for a in build_parser([name])._actions if isinstance(a, argparse._SubParsersAction))
         command = commands.choices[name]
         yield f"### parity {name}"
         yield from (

@@ -17,6 +17,7 @@ import pytest
 
 from parity.compilers.headers import hip_headers
 from parity.platform.cache import Cache, default_root
+from parity.porting.stubs import POLICY
 from parity.runners import registry
 from parity.suite.loading import Suite, load_suite
 
@@ -64,6 +65,14 @@ def whole_tables() -> Iterator[None]:
     """Tables are printed whole, whatever the width of the terminal that the tests are started from."""
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("COLUMNS", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stubs_whatever_is_installed() -> Iterator[None]:
+    """Builds use parity's stubs, whether this machine has the real libraries or not."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(POLICY, "always")
         yield
 
 

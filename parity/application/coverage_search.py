@@ -10,7 +10,7 @@ from parity.application.run import Prepared
 from parity.engine import Progress, quiet
 from parity.engine.case_records import add_cases
 from parity.engine.coverage_search import FoundCase, search_coverage
-from parity.suite.corpus import SUFFIX, add_found
+from parity.suite.corpus import SUFFIX, add_to_corpus
 
 __all__ = ["add_found_cases", "keep_cases", "search_cases"]
 
@@ -38,4 +38,4 @@ def keep_cases(prepared: Prepared, found: Sequence[FoundCase]) -> dict[Path, int
     files: dict[Path, list[tuple[str, str]]] = {}
     for each in found:
         files.setdefault(prepared.run.suite.case_files[each.op], []).append((each.title, each.case))
-    return {path.with_suffix(SUFFIX): add_found(path, cases) for path, cases in files.items()}
+    return {path.with_suffix(SUFFIX): add_to_corpus(path, cases) for path, cases in files.items()}

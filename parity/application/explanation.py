@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.build.modules import build_suite
-from parity.compare import show
+from parity.compare import format_value
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.model.case import Case
 from parity.model.divergences import divergences
@@ -146,7 +146,7 @@ def _buffer(buffer: Buffer, limit: int) -> str:
     """Return the content of a buffer before the launch, with ``-`` for elements that the kernel must not read."""
     defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
     pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
-    values = " ".join(show(value) if known else "-" for value, known in pairs)
+    values = " ".join(format_value(value) if known else "-" for value, known in pairs)
     more = " ..." if len(buffer.data) > limit else ""
     access = "read and written" if buffer.writable and defined.any() else "written" if buffer.writable else "read"
     return f"{buffer.dtype} x {len(buffer.data)}, {access}: {values}{more}"
@@ -216,7 +216,7 @@ def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]
     yield heads
     for index in itertools.islice(np.ndindex(expected.value.shape), limit):
         at: Any = index
-        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
-        line.append(show(expected.value[at]))
+        line = [",".join(map(str, at)) or "()", *(format_value(array[at]) for array in inputs.values())]
+        line.append(format_value(expected.value[at]))
         line += [f"{array[at]:.9g}" for array in intervals.values()]
-        yield line + [show(values[at]) for values in others.values()]
+        yield line + [format_value(values[at]) for values in others.values()]

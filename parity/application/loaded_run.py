@@ -18,20 +18,20 @@ from parity.engine.bench_baseline import parse_baseline
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 from parity.report.document import (
     WITHOUT_CASES,
     CellEntry,
     KernelEntry,
     MatrixFile,
-    counted,
     document,
-    no_cases,
+    empty_cell,
     read_matrix,
+    with_totals,
 )
 from parity.report.failures import Reproduction
-from parity.report.html import Shown, Sources
+from parity.report.html import PageInput, SourceFolders
 from parity.report.matrix import matrix_from_records
 from parity.runners.recording_file import MEASUREMENTS, Environment
 
@@ -82,8 +82,8 @@ class LoadedRun:
         if not record.exists():
             raise UsageError(f"{place} has no {RECORD}: it is not an output folder of parity run")
         names = (MATRIX, MEASUREMENTS, FOOTPRINTS) if place.is_dir() else ()
-        files = {name: content_of(folder / name) for name in names if (folder / name).is_file()}
-        return _of_files(str(place), {RECORD: content_of(record), **files}, written_at(record))
+        files = {name: read_content(folder / name) for name in names if (folder / name).is_file()}
+        return _of_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
 
     @classmethod
     def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:
@@ -100,9 +100,11 @@ class LoadedRun:
         """The cases that failed, and a record without a case for every kernel that did not compile or is missing."""
         return [record for record in (*_uncompiled(self.matrix), *self.records) if record.failed]
 
-    def shown(self, reproduction: Reproduction, sources: Sources, more: Mapping[str, object] | None = None) -> Shown:
+    def shown(
+        self, reproduction: Reproduction, sources: SourceFolders, more: Mapping[str, object] | None = None
+    ) -> PageInput:
         """Return the run as data for its HTML page."""
-        return Shown(
+        return PageInput(
             self.matrix,
             [*_uncompiled(self.matrix), *self.records],
             reproduction,
@@ -190,7 +192,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
                 if place not in mine or cell.state not in WITHOUT_CASES:
                     mine[place] = cell
     entries = (
-        replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or no_cases(c) for c in columns))
+        replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or empty_cell(c) for c in columns))
         for key, kernel in kernels.items()
     )
     kept = (r for r in one.records if (r.op, r.kernel, r.runner, r.target) not in replaced)
@@ -208,7 +210,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
     return replace(
         one,
         name=f"{one.name} {other.name}",
-        matrix=counted(matrix),
+        matrix=with_totals(matrix),
         records=(*kept, *other.records),
         date=max(one.date, other.date),
         footprints=tuple({(f.kernel, f.target): f for f in (*one.footprints, *other.footprints)}.values()),

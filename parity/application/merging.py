@@ -28,7 +28,7 @@ from parity.engine.bench import Measurement
 from parity.engine.bench_baseline import parse_baseline
 from parity.errors import UsageError
 from parity.op import Entry
-from parity.platform.files import content_of, writing
+from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
@@ -138,7 +138,7 @@ def write_shard_file(folder: Path, results: Results, reproduction: Reproduction)
         UsageError, ResourceExhausted: The file is not writable.
     """
     path = folder / PART
-    with writing(path, "choose another folder with --output"):
+    with naming_write_errors(path, "choose another folder with --output"):
         if results.run.share is None:
             path.unlink(missing_ok=True)
             return
@@ -233,8 +233,8 @@ def _read(folder: Path) -> _Shard:
     shard = environment["part"]["shard"]
     if not record.complete:
         raise UsageError(f"{folder}: shard {shard} did not finish; run it again")
-    part = read_json(content_of(folder / PART), _ShardFile, str(folder / PART))
-    if part.record != hashlib.sha256(content_of(folder / RECORD)).hexdigest():
+    part = read_json(read_content(folder / PART), _ShardFile, str(folder / PART))
+    if part.record != hashlib.sha256(read_content(folder / RECORD)).hexdigest():
         raise UsageError(f"{folder / PART} does not belong to the same run as {RECORD}; run shard {shard} again")
     return _Shard(environment, record.records, part)
 
@@ -311,7 +311,7 @@ def measured_costs(path: Path) -> dict[str, float]:
     Raises:
         UsageError: The file is not a matrix.
     """
-    found = read_json(content_of(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
+    found = read_json(read_content(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
     return {
         f"{kernel.op}[{','.join(kernel.dtypes)}]": float(sum(c.instructions + PER_CASE * c.run for c in kernel.cells))
         for kernel in found.kernels

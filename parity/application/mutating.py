@@ -23,7 +23,7 @@ from parity.mutation import (
     read_recall,
 )
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.version import PACKAGE
 
 __all__ = ["JOURNAL", "Planted", "plant_faults", "stored_recall"]
@@ -144,4 +144,4 @@ def _subjects(prepared: Prepared) -> Iterator[MutatedKernel]:
 def _own_digest() -> str:
     """Return the digest of parity's own sources, because they decide which cases are drawn and how results compare."""
     here = PACKAGE
-    return digest(*(path.read_bytes() for path in sorted(below(here, ".py", ".csv"))))
+    return digest(*(path.read_bytes() for path in sorted(find_below(here, ".py", ".csv"))))

@@ -35,7 +35,7 @@ from parity.model.case import Case
 from parity.model.code_object import mangled
 from parity.model.launch import POISON, Launch
 from parity.op import Call, Entry
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.platform.version import __version__
 from parity.reference.expected import Expected
 from parity.report.failures import Failure, Reproduction, failure_text
@@ -84,7 +84,7 @@ class Reproducer:
         Raises:
             UsageError: The folder is not empty, or not writable.
         """
-        with writing(folder, "choose another folder with -o"):
+        with naming_write_errors(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.compare import bit_patterns, expected_of
-from parity.compare.interval import right_interval
+from parity.compare import bit_patterns, expected_from_cuda
+from parity.compare.interval import accepted_interval
 from parity.engine import Column
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
 from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.errors import Unreferenced, UsageError
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.model.launch import Arithmetic, poisoned
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
@@ -77,7 +77,7 @@ def expected_by_cuda(
             f"{note}, within what roundings explain (docs/tolerance-model.md of parity, section 10)."
         ]
     except Unreferenced as error:
-        exact = {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
+        exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
         return exact, [f"{note}, bit by bit: {error}."]
 
 
@@ -127,7 +127,7 @@ def _arrays(expected: Expected, sides: Sequence[str], order: InOrder | None) -> 
         arrays["ranks"] = order.ranks
     for side in sides:
         vendor: Vendor = "cuda" if side == "cuda" else "amd"
-        arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), right_interval(expected, vendor), strict=True))
+        arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), accepted_interval(expected, vendor), strict=True))
     return arrays
 
 
@@ -145,7 +145,7 @@ def _type(kind: DType) -> str:
 def rule_texts(expected: Mapping[str, Expected]) -> Iterator[str]:
     """Yield a sentence for each output that states which values are accepted."""
     for name, each in expected.items():
-        words = ["exactly the expected value" + ", or any NaN for NaN" * of_array(each.value).is_float]
+        words = ["exactly the expected value" + ", or any NaN for NaN" * array_dtype(each.value).is_float]
         if isinstance(each.accepts, InOrder):
             words = ["indices that sort each row, with equal elements in any order (`ranks`)"]
         elif each.bounds or each.accepts:

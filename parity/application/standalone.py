@@ -22,11 +22,9 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda
-from parity.porting.cuda_staging import compiled as staged_cuda
-from parity.porting.host_code import instantiations
-from parity.porting.host_syntax import Instantiation
-from parity.porting.sources import found_in, included
+from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda
+from parity.porting.includes import found_in, included
+from parity.porting.kernel_templates import Instantiation, instantiations
 from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]
@@ -89,7 +87,7 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
             outputs = CudaOutputs(place / "kernel.ptx", place / "kernel.cubin")
             return bool(compile_module(staged.unit, outputs, cuda).kernels)
 
-        unit = staged_cuda(compile_it, source, cuda, place / "staged" / "cuda").unit
+        unit = compile_as_cuda(compile_it, source, cuda, place / "staged" / "cuda").unit
         if unit.main == source.path:
             tree = _Tree("cuda", Path(source.root), (STUBS, HIP_ON_CUDA))
             files = {path: text.encode("utf-8", "surrogateescape") for path, text in source.files.items()}

@@ -8,7 +8,7 @@ from parity.application.run import Prepared
 from parity.engine import Task
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
 
 __all__ = ["kernel_fingerprints"]
@@ -21,7 +21,7 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     file does not matter.
     """
     run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
-    others = [path for path in below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
+    others = [path for path in find_below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
     settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
     same = digest(repr(settings), *(path.read_bytes() for path in others))
     return {
@@ -32,14 +32,14 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
     """Yield the code of a task on all of its columns."""
-    from parity.emulator import Device
+    from parity.emulator import AmdgpuDevice
     from parity.emulator.ptx import PtxDevice
 
     entry = prepared.run.suite.entry(task)
     for column in task.columns:
         if (code := prepared.plan.code.get((entry.op.module, column))) is None:
             continue
-        device = PtxDevice if column.vendor == "cuda" else Device
+        device = PtxDevice if column.vendor == "cuda" else AmdgpuDevice
         for symbol in map(code.symbol, entry.kernels):
             try:
                 yield from device.parts(code, symbol)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.classes import WAIT, class_of
-from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.amdgpu.listing import kernel_code
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
 from parity.model.code_object import CodeObject
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.compilers.targets import Target
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.platform.serialization import checked
 
 __all__ = ["COMPILER_OPTIONS", "CompilerOption", "available_options"]
@@ -65,7 +65,7 @@ class CompilerOption:
 
 
 def _read(path: Path) -> Iterator[CompilerOption]:
-    for row in rows_of(path):
+    for row in read_table(path):
         typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
         yield checked(row | typed, CompilerOption, path.name)
 

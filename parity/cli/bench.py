@@ -1,8 +1,10 @@
-"""Time kernels, each beside what the device can do at most; of emulated targets, count instructions instead.
+"""Measure the speed of kernels relative to the limits of the device; for emulated targets, count instructions.
 
-A kernel is timed only after some of its cases gave the right values. Its share is the time that the copy rate or the
-FLOP rate, measured in the same run, would allow, by the time it took: comparable across devices where seconds are not.
-Exit code: 0 measured, 1 a kernel is wrong, or slower than the baseline, 2 wrong usage, 3 nothing was measured or could
+A kernel is timed only after some of its cases gave correct values. Its share is the time that the copy rate or FLOP
+rate of the device would allow, divided by the measured time. Both rates are measured in the same run. Unlike seconds,
+shares are comparable across devices.
+
+Exit code: 0 measured, 1 a kernel is wrong or slower than the baseline, 2 wrong usage, 3 nothing was measured or could
 be compared, 130 interrupted.
 """
 
@@ -17,14 +19,14 @@ from pathlib import Path
 
 from parity.application import Run, Settings
 from parity.build.result import Built
-from parity.cli.clusters import add_cluster, clustered
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import built, measured, messages, output, print_json
+from parity.cli.shared.inputs import connect_cluster, select
+from parity.cli.shared.options import add_cluster, add_folders, add_jobs, add_json, add_selection, add_target
+from parity.cli.shared.terminal import build_run, measure_run, messages, output, print_json
 from parity.cluster import Cluster
 from parity.engine.bench import NOT_JUDGED
 from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, read_baseline
-from parity.errors import NotAvailable, count_of
-from parity.platform.files import regular, writing
+from parity.errors import NotAvailable, pluralize
+from parity.platform.files import naming_write_errors, require_file
 from parity.platform.signals import INTERRUPTED
 from parity.report.bench import BenchResults, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 
@@ -36,15 +38,19 @@ PURPOSE = "parity bench"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
     parser.add_argument(
-        "--runner", metavar="NAME", help="what executes (default: a GPU if there is one, else emulated)"
+        "--runner", metavar="NAME", help="runner to measure (default: a GPU if this machine has one, else the emulator)"
     )
-    add_target(parser, "those of the runner")
-    parser.add_argument("--hot", action="store_true", help="time with warm caches too, launch after launch")
+    add_target(parser, "the targets of the runner")
+    parser.add_argument("--hot", action="store_true", help="also measure repeated launches with warm caches")
     parser.add_argument(
-        "--seconds", type=_positive, default=1.0, metavar="S", help="limit of one measurement (default: %(default)s)"
+        "--seconds",
+        type=_positive,
+        default=1.0,
+        metavar="S",
+        help="time limit for each measurement (default: %(default)s)",
     )
     parser.add_argument(
         "--save",
@@ -52,15 +58,17 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write the results to a .json file (a baseline), .md or .csv; may be given more than once",
+        help="write the results to a .json (for --baseline), .md or .csv file; may be repeated",
     )
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="compare with the results of --save FILE.json")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="compare with results that --save wrote to a .json file"
+    )
     parser.add_argument(
         "--threshold",
         type=_positive,
         default=5.0,
         metavar="PERCENT",
-        help="change of a share that counts as faster or slower (default: %(default)g)",
+        help="smallest change of a share that counts as faster or slower (default: %(default)g)",
     )
     add_jobs(parser)
     add_cluster(parser)
@@ -69,8 +77,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Select, build, measure, compare, report."""
-    with clustered(arguments) as cluster:
+    """Run the command and return the exit code."""
+    with connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
@@ -78,10 +86,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
-        _write(path)  # now, and not after minutes of measuring
+        _write(path)  # fail now rather than after minutes of measuring
     settings = Settings(EXAMPLES, jobs=arguments.jobs)
-    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE, cluster))
-    found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
+    prepared = build_run(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE, cluster))
+    found = measure_run(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped
     results = found.results(sys.argv[1:])
@@ -108,11 +116,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
 
 
 def _write(path: Path, text: str = "") -> None:
-    """Write to a file; without a text, only see whether that will be possible."""
-    with writing(path, "choose another file with --save"):
+    """Write a text to a file; without a text, check that the file is writable."""
+    with naming_write_errors(path, "choose another file with --save"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            regular(path)
+            require_file(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
 
@@ -120,7 +128,7 @@ def _write(path: Path, text: str = "") -> None:
 def _summary(results: BenchResults, baseline: BenchBaseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
-    text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
+    text = f"{pluralize(len({m.kernel for m in measured}), 'kernel')}, {pluralize(len(measured), 'case')} measured"
     yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
     if baseline:
         counts = Counter(change.verdict for change in results.changes)
@@ -128,7 +136,7 @@ def _summary(results: BenchResults, baseline: BenchBaseline | None) -> Iterator[
         made = {(m.target, m.case) for m in results.measurements}
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
-            yield f"of the baseline, {count_of(missing, 'measurement')} not repeated"
+            yield f"of the baseline, {pluralize(missing, 'measurement')} not repeated"
         if counts[BenchVerdict.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
 
@@ -142,9 +150,9 @@ def _code(results: BenchResults, built: Sequence[Built]) -> int:
     if unjudged:
         raise NotAvailable(unjudged[0])
     if not results.measurements:
-        raise NotAvailable("nothing was measured: no kernel of the selection declares a case for it")
+        raise NotAvailable("nothing was measured: no selected kernel declares a case to measure")
     if results.changes and all(change.ratio is None for change in results.changes):
-        raise NotAvailable("nothing could be compared: the baseline has no such measurement of this device")
+        raise NotAvailable("nothing could be compared: the baseline has none of these measurements for this device")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""Hipify and compile the kernels, and print what the compiler made of each module for each target.
+"""Compile the kernels, and show registers, memory and porting problems of each module for each target.
 
-Where nvcc is there, the CUDA side is compiled, too, so that one learns on which side a source is broken.
+CUDA sources are translated with hipify first. If nvcc is available, the CUDA side is compiled as well, to show on which
+side a source is broken.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from rich.text import Text
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildProgress, BuildSettings
-from parity.cli.options import add_folders, add_jobs, add_json, add_target
-from parity.cli.terminal import building, errors, output, print_json
+from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
+from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool, UsageError, nearest
-from parity.model.code_object import Kernel, name_of, plain, spelled, unqualified
+from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
 from parity.porting.build_files import Switch
-from parity.porting.hints import say_so
-from parity.porting.host_syntax import kernels_of
+from parity.porting.hints import setting_for
+from parity.porting.kernel_templates import kernels_of
 from parity.porting.sources import find_modules
+from parity.porting.stubs import stubbed_libraries
 from parity.porting.translation import Translation
 from parity.report.tables import coloured
 from parity.suite.loading import load_suite
@@ -40,14 +42,13 @@ from parity.suite.settings import Project, find_project
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
-TOLD = [
+TRANSLATION_FIELDS = [
     *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),
-    "branches",
+    *("branches", "libraries", "stubbed"),
 ]
-"""The parts of a translation that are printed as JSON."""
-SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
-BRANCHES = 12
-"""Conditions that are explained."""
+"""The parts of a translation in the JSON output."""
+SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE, SHOWN_BRANCHES = 20, 10, 8, 12
+"""The numbers of compiler errors, omitted pieces of code, similar findings and conditions to print."""
 
 KINDS = {"global_buffer": "pointer", "": "pointer or 8 bytes"}
 
@@ -55,24 +56,24 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="a module, or its file; default: all")
-    add_target(
-        parser, f"{' '.join(DEFAULT_TARGETS)}; and {CUDA_TARGET} where nvcc is there, as a check of the CUDA side"
+    """Add the options of the command."""
+    parser.add_argument(
+        "modules", nargs="*", metavar="MODULE", help="a module, or the path of its file (default: all modules)"
     )
-    parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, and {CUDA_TARGET} if nvcc is available")
+    parser.add_argument("--signatures", action="store_true", help="print the signatures of the kernels")
     add_jobs(parser)
     add_json(parser)
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Build, and print the table; 1 if something does not compile, other than a CUDA side that nobody asked for."""
+    """Build and print; return 1 if a module does not compile for a requested or default target."""
     project = _project(arguments)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     cuda = {} if arguments.target else _cuda_sides(modules)
-    with building(len(modules) * len(targets) + len(cuda)) as done:
+    with build_progress(len(modules) * len(targets) + len(cuda)) as done:
         found = [
             one
             for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
@@ -110,7 +111,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _project(arguments: argparse.Namespace) -> Project:
-    """The project; of files that are named and that it does not have, the kernels are those of their folder."""
+    """Find the project. If the user names files outside the project, their common folder is the kernel folder."""
     project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     files = (Path(name) for name in arguments.modules if name.endswith((*CUDA_SUFFIXES, ".hip")))
     folders = [file.resolve().parent for file in files if file.is_file()]
@@ -120,7 +121,7 @@ def _project(arguments: argparse.Namespace) -> Project:
 
 
 def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
-    """The modules that have a CUDA source; none where there is no nvcc."""
+    """The modules with a CUDA source; empty without nvcc."""
     try:
         nvcc()
     except MissingTool:
@@ -129,9 +130,9 @@ def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
-    """The files to build, by module: those of the suite, and all others of the folder by their names."""
+    """The files to build, by module: the modules of the suite, and other files of the folder by their names."""
     found = find_modules(project.kernels, ported=project.sides.ported)
-    with suppress(UsageError):  # there are no case files yet, or they are of no use: the sources compile without
+    with suppress(UsageError):  # case files are missing or broken: the sources compile without them
         suite = load_suite(project.kernels, project.cases)
         declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
         found = {declared.get(path, name): path for name, path in found.items()}
@@ -148,7 +149,7 @@ def _numbers(one: Built) -> list[int]:
 
 
 def _as_dict(one: Built) -> dict[str, object]:
-    told = serialization.plain(one.translation or Translation())
+    translation = serialization.plain(one.translation or Translation())
     return {
         "module": one.module,
         "target": one.target,
@@ -160,7 +161,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "hip": str(one.hip) if one.hip else None,
         "replaced": dict(one.replaced),
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
-        **{name: told[name] for name in TOLD},
+        **{name: translation[name] for name in TRANSLATION_FIELDS},
         "part_of": str(one.part_of) if one.part_of else None,
         "guessed": one.guessed,
         "switches": [
@@ -181,12 +182,12 @@ def _table(built: Sequence[Built]) -> Text:
 
 
 def _print_kernels(built: Sequence[Built]) -> None:
-    """The kernels and what they take, once for all targets, in the words that an op is declared with.
+    """Print the kernels and their arguments once for all targets, in the words of an op declaration.
 
-    They are those of both sides: what the AMD side does not have, because it does not compile, the CUDA side has.
+    The CUDA side contributes kernels that do not compile for AMD.
     """
     kernels: dict[tuple[str, str], Kernel] = {}
-    for one in sorted(built, key=lambda one: target(one.target).vendor):  # AMD's first, which names all arguments
+    for one in sorted(built, key=lambda one: target(one.target).vendor):  # AMD first, whose metadata name all arguments
         for symbol, kernel in one.code_object.kernels.items() if one.code_object else ():
             kernels.setdefault((one.module, plain((spelled(symbol) or (symbol,))[-1])), kernel)
     for kernel in kernels.values():
@@ -194,31 +195,31 @@ def _print_kernels(built: Sequence[Built]) -> None:
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
         sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-        output().print(f"{name_of(symbol)}({takes})")
+        output().print(f"{source_name(symbol)}({takes})")
 
 
 def _every(built: Sequence[Built], part: str) -> list[Any]:
-    """That part of the translations of all modules, each of its entries once."""
+    """The distinct entries of one part of all translations."""
     return list(dict.fromkeys(each for one in built if one.translation for each in getattr(one.translation, part)))
 
 
 def _print_branches(built: Sequence[Built], kernels: Path) -> None:
-    """Print the conditions on CUDA's macros, with the lines that AMD's compiler leaves out or in; the first of them."""
+    """Print the first conditions on CUDA macros, with the lines that AMD's compiler omits or includes."""
     branches = _every(built, "branches")
-    for branch in branches[:BRANCHES]:
+    for branch in branches[:SHOWN_BRANCHES]:
         path = os.path.relpath(kernels / branch.file)
         output().print(f"{path}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
-    if len(branches) > BRANCHES:
-        output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
+    if len(branches) > SHOWN_BRANCHES:
+        output().print(f"and {len(branches) - SHOWN_BRANCHES} more conditions on CUDA macros", style="dim")
 
 
 def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
-    """Host code that was in the way, and headers that are not here: once, whatever the targets."""
+    """Print omitted host code and missing headers once for all targets."""
     console = output()
     for header in _every(built, "empty_headers"):
-        console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
+        console.print(f"header not found, replaced by an empty one: {header}", style="yellow")
     for line in _every(built, "brought"):
-        console.print(f"for what such headers bring (a guess by its name): {line}", style="yellow")
+        console.print(f"line added for a missing header (guessed from its name): {line}", style="yellow")
     pieces = _every(built, "left_out")
     for piece in (each for each in pieces if each.function):
         path = os.path.relpath(kernels / piece.file)
@@ -231,32 +232,41 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
         console.print(f"{path}:{piece.line}: {what} ({piece.because})", style="dim")
     if len(pieces) > SHOWN_PIECES:
         more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
-        console.print(f"{more} left out, all of them with --json", style="dim")
+        console.print(f"{more} left out; --json lists them all", style="dim")
 
 
 def _print_stubs(built: Sequence[Built]) -> None:
-    """The headers that small ones of parity's own answer, in one line."""
+    """Print which headers stubs answered, why, and which real libraries were used."""
     if headers := _every(built, "stubs"):
-        output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
+        output().print(f"headers replaced by stubs of parity: {' '.join(headers)}", style="dim")
+        for library, used in dict.fromkeys((each.name, each.stub_used) for each in stubbed_libraries(headers)):
+            output().print(f"the stub of {library} is used {used}", style="dim")
+    if libraries := _every(built, "libraries"):
+        output().print(f"real libraries used instead of stubs: {', '.join(libraries)}", style="dim")
+    for finding in _every(built, "stubbed"):
+        output().print(f"the stub of {finding.name} is used: {finding.advice}", style="dim")
 
 
 def _print_around(built: Sequence[Built], kernels: Path) -> None:
-    """Folders of the project in which headers were found although no setting names these folders, in one line."""
+    """Print project folders that contain needed headers, although no setting names them."""
     if folders := _every(built, "around"):
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
-        output().print(f"headers found in folders around; to say so: include = [{named}] in [tool.parity]", style="dim")
+        output().print(
+            f"headers found in other folders; to make this explicit: include = [{named}] in [tool.parity]",
+            style="dim",
+        )
 
 
 def _print_made(built: Sequence[Built], kernels: Path) -> None:
-    """Headers that the project's build makes of templates: a line each."""
+    """Print one line for each header that the project's build generates from a template."""
     for header in _every(built, "made"):
         template = os.path.relpath(kernels / header.file)
         how = f", {header.advice}" if header.advice else ""
-        output().print(f"header made of its template {template}{how}: {header.name}", style="dim")
+        output().print(f"header generated from its template {template}{how}: {header.name}", style="dim")
 
 
 def _print_switches(built: Sequence[Built]) -> None:
-    """Print the macros that a module needs to compile and that only build files of the project define, a line each."""
+    """Print one line for each macro that a module needs and that only build files of the project define."""
     modules: dict[Switch, list[str]] = {}
     for one in built:
         for switch in one.switches:
@@ -266,65 +276,65 @@ def _print_switches(built: Sequence[Built]) -> None:
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
         why = switch.why or f"as {location} has it{others}"
         output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to say so: {switch.says}",
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to make this explicit: {switch.says}",
             style="yellow",
         )
 
 
 def _print_parts(built: Sequence[Built]) -> None:
-    """Print files that do not compile on their own, each with the file that was built in its place: a line for each."""
+    """Print one line for each file that compiles only as a part of another file."""
     for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
         path = os.path.relpath(whole)
-        output().print(f"{module}: a part of {path}, which includes it: that is built in its place", style="yellow")
+        output().print(f"{module}: {path} includes it and was built instead", style="yellow")
 
 
 def _print_guessed(built: Sequence[Built]) -> None:
-    """Print the kernel templates whose arguments no source names: a line for each module."""
+    """Print one line for each module whose kernel templates are instantiated nowhere, with the guessed instances."""
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
-        kernels = " ".join(name_of(symbol) for symbol in symbols)
+        kernels = " ".join(source_name(symbol) for symbol in symbols)
         output().print(
-            f"{module}: nothing that compiles here says for which types its kernel templates are; built for {kernels}",
+            f"{module}: no compiled code shows the template arguments of its kernels; built for {kernels}",
             style="yellow",
         )
 
 
 def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
-    """Print the modules that have kernel templates, of which no instance was made."""
+    """Print the modules without kernels: templates without an instance, or kernels behind an undefined macro."""
     empty = {one.module: one.behind for one in built if not one.error and not one.entries}
     for module, behind in empty.items():
         path = modules[module]
         if behind:
-            said = f"{module}: no kernel came out of it: its kernels are for builds that define {say_so(behind)}"
+            said = f"{module}: no kernel was built: its kernels need a build that defines {setting_for(behind)}"
             output().print(said, style="yellow")
         elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
             output().print(
-                f"{module}: no kernel came out of it: nothing that compiles instantiates its kernel templates; a line"
-                " like template __global__ void name<float>(float*); in the file does",
+                f"{module}: no kernel was built: no compiled code instantiates its kernel templates; add a line"
+                " such as template __global__ void name<float>(float*); to the file",
                 style="yellow",
             )
 
 
 def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
-    """Print the kernels of files that are not among those that were made of them: a line for each module."""
+    """Print one line for each module with kernels in its file that are not in the built code."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for one in built:
         path = modules[one.module]
         if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
-            named = {unqualified(name_of(symbol)) for symbol in one.entries}
+            named = {unqualified(source_name(symbol)) for symbol in one.entries}
             named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
             kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
             if lost := " ".join(name for name in kernels if name not in named):
                 lacking.setdefault((one.module, lost), []).append(one.target)
     for (module, lost), targets in lacking.items():
         output().print(
-            f"{module}: no code of {lost} for {' '.join(targets)}: nothing that compiles instantiates a template, or a"
-            " condition leaves it out",
+            f"{module}: no code of {lost} for {' '.join(targets)}: a template has no instance, or a condition"
+            " excludes the kernel",
             style="yellow",
         )
 
 
 def _print_failures(built: Sequence[Built]) -> None:
-    """Print modules that do not compile, once for all targets; in full where the compiler's errors have no place."""
+    """Print each module that does not compile once for all targets; in full if the errors have no locations."""
     for module in dict.fromkeys(one.module for one in built if one.error):
         every = [one for one in built if one.module == module]
         failed = [one for one in every if one.error]
@@ -340,7 +350,7 @@ def _print_failures(built: Sequence[Built]) -> None:
 
 
 def _print_sides(built: Sequence[Built]) -> None:
-    """Print on which side a module is broken, where both were compiled."""
+    """Print which side of a module is broken, if both were compiled."""
     for module in dict.fromkeys(one.module for one in built if one.error):
         broken = {vendor: [] for vendor in ("amd", "cuda")}  # type: dict[str, list[bool]]
         for one in built:
@@ -349,7 +359,7 @@ def _print_sides(built: Sequence[Built]) -> None:
         amd, cuda = broken["amd"], broken["cuda"]
         if amd and cuda:
             said = (
-                "broken on the CUDA side, too"
+                "the CUDA side is broken as well"
                 if any(amd) and any(cuda)
                 else "only the AMD side is broken: it compiles for CUDA"
                 if any(amd)
@@ -363,10 +373,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:
-    """Print the findings that a person has to settle, once for all targets: file by file, line by line.
+    """Print the findings that the user must resolve, once for all targets, by file and line.
 
-    Of the errors of a module no more than ``SHOWN_ERRORS`` are there, in the compiler's order: the others follow from
-    them as a rule. Of what is alike in a file, ``SHOWN_ALIKE``.
+    Limits: ``SHOWN_ERRORS`` compiler errors for each module, because the rest usually follows from them, and
+    ``SHOWN_ALIKE`` similar findings for each file.
     """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
@@ -375,7 +385,7 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
-            (f"{'your port needs this' if amd else 'this CUDA has it no more'}, parity supplies it", one.needs),
+            (f"{'your port needs this' if amd else 'this CUDA no longer has it'}, parity supplies it", one.needs),
             ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:
@@ -383,7 +393,7 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
                 found.setdefault((replace(finding, file=path), kind), []).append(one.target)
     console = output()
     every = {one.target for one in built}
-    # Errors stay in the compiler's order, which begins with headers that are not there.
+    # Errors keep the order of the compiler, which starts with missing headers.
     failures = [each for each in found.items() if each[0][1] == "error"]
     others = [each for each in found.items() if each[0][1] != "error"]
     others.sort(key=lambda each: (each[0][0].file, each[0][0].line))
@@ -397,8 +407,8 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
     for (file, _, kind), count in alike.items():
         if kind != "error" and count > SHOWN_ALIKE:
             further = _counted(count - SHOWN_ALIKE, "more place")
-            console.print(f"{file}: {further} like these ({kind}), all of them with --json", style="yellow")
+            console.print(f"{file}: {further} like these ({kind}); --json lists them all", style="yellow")
     for module in dict.fromkeys(one.module for one in built if one.error):
         more = max(len(one.error.findings) for one in built if one.module == module and one.error) - SHOWN_ERRORS
         if more > 0:
-            console.print(f"{module}: {_counted(more, 'more error')}, all of them with --json", style="red")
+            console.print(f"{module}: {_counted(more, 'more error')}; --json lists them all", style="red")

@@ -1,14 +1,15 @@
-"""Show the source lines that no case reaches, with the conditions that guard them; search for cases that do.
+"""Show the source lines that no case reaches, with the conditions that guard them; search for cases that reach them.
 
-The cases of a run are executed by the emulator, which notes the basic blocks of machine code that run. Shown are the
-lines of which nothing ran in a kernel, then lines of which a further copy did not (of an unrolled loop, for one), then
-slow paths of library functions. "why" stands where the code itself says it.
+The emulator executes the cases of a run and records which basic blocks of the machine code run. The report first lists
+lines that never ran in a kernel, then lines of which one copy did not run (for example, of an unrolled loop), then slow
+paths of library functions. It adds "why" if the code itself shows the reason.
 
---lead N executes up to N further cases of each kernel before that: changes of cases that reached something new, in
-extents, layouts, data, parameters and launches. The numbers that the kernel compares with are tried first. The same
-seed finds the same cases. --save keeps them in NAME.found beside the case file NAME.py; every later run has them.
+With --lead N, the command first executes up to N additional cases for each kernel. They are variations of cases that
+reached something new: in extents, layouts, data, parameters and launches. Numbers that the kernel compares with are
+tried first. The same seed finds the same cases. --save stores the found cases in NAME.found next to the case file
+NAME.py; every later run includes them.
 
-Exit code: 0; 1 if a case fails, which parity run explains; 2 wrong usage; 3 nothing was run.
+Exit code: 0 the cases were run; 1 a case fails (parity run shows details); 2 wrong usage; 3 nothing was run.
 """
 
 from __future__ import annotations
@@ -20,43 +21,59 @@ from rich.console import Console
 
 from parity.application import Results, Run, Settings
 from parity.application.coverage_search import add_found_cases, keep_cases, search_cases
-from parity.cli.clusters import add_cluster, clustered
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
-from parity.cli.terminal import built, errors, messages, print_json, reporting
+from parity.cli.shared.inputs import connect_cluster, select
+from parity.cli.shared.options import (
+    add_cluster,
+    add_drawing,
+    add_folders,
+    add_full,
+    add_jobs,
+    add_json,
+    add_selection,
+    add_target,
+    positive,
+)
+from parity.cli.shared.terminal import build_run, errors, messages, print_json, run_progress
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.coverage_search import FoundCase
-from parity.errors import NotAvailable, UsageError, shown
-from parity.report.coverage import as_dict, lines, survey
+from parity.errors import NotAvailable, UsageError, display_path
+from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
 __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
     parser.add_argument(
-        "--runner", default=DEFAULT_RUNNER, metavar="NAME", help=f"{DEFAULT_RUNNER} (the default) or {CUDA_SIDE}"
+        "--runner",
+        default=DEFAULT_RUNNER,
+        metavar="NAME",
+        help=f"runner to execute on: {DEFAULT_RUNNER} (default) or {CUDA_SIDE}",
     )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, or that of {CUDA_SIDE}")
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, or the target of {CUDA_SIDE}")
     add_drawing(parser, examples=None, seed=None)
     add_jobs(parser)
     add_cluster(parser)
     parser.add_argument(
-        "--lead", type=positive, metavar="N", help="search for cases that reach more: execute N more of each kernel"
+        "--lead",
+        type=positive,
+        metavar="N",
+        help="search for cases that reach more code, with N additional cases for each kernel",
     )
-    parser.add_argument("--save", action="store_true", help="with --lead: keep the cases that were found")
-    parser.add_argument("--full", action="store_true", help="name every kernel, and every line of library functions")
+    parser.add_argument("--save", action="store_true", help="store the cases that --lead finds next to the case files")
+    add_full(parser, "list all kernels, and all lines of library functions")
     add_json(parser)
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the cases, and print what they do not reach."""
+    """Run the cases, and print the lines that they do not reach."""
     if arguments.save and not arguments.lead:
-        raise UsageError("--save keeps the cases that --lead N finds; give both")
-    with clustered(arguments) as cluster:
+        raise UsageError("--save stores the cases that --lead N finds; use both options")
+    with connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
@@ -65,24 +82,24 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
     console = messages(arguments.json)
-    prepared = built(run, console)
+    prepared = build_run(run, console)
     found: tuple[FoundCase, ...] = ()
     if arguments.lead:
-        with reporting(bool(prepared.plan.tasks)) as (report, _):
+        with run_progress(bool(prepared.plan.tasks)) as (report, _):
             found = search_cases(prepared, arguments.lead, report)
         prepared = add_found_cases(prepared, found)
-    with reporting(bool(prepared.plan.tasks)) as (report, note):
+    with run_progress(bool(prepared.plan.tasks)) as (report, note):
         results = prepared.execute(report, lambda record: note(record.kernel))
-    reached, missing = survey(results.matrix, suite, results.plan.code)
+    reached, missing = find_unreached_lines(results.matrix, suite, results.plan.code)
     if arguments.json:
         print_json(as_dict(reached, missing, found))
     else:
-        for text, style in lines(reached, missing, full=arguments.full):
+        for text, style in coverage_lines(reached, missing, full=arguments.full):
             console.print(text, style=style)
-    _tell(console, found, results, arguments)
+    _print_found(console, found, results, arguments)
     if arguments.save:
         for path, count in keep_cases(prepared, found).items():
-            errors().print(f"parity: {shown(path)}: {count} cases added", style="green")
+            errors().print(f"parity: {display_path(path)}: {count} cases added", style="green")
     if results.stopped:
         raise results.stopped
     if not reached:
@@ -90,8 +107,8 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     return 1 if any(record.failed for record in results.records) else 0
 
 
-def _tell(console: Console, found: Sequence[FoundCase], results: Results, arguments: argparse.Namespace) -> None:
-    """The cases that were found, and those that fail."""
+def _print_found(console: Console, found: Sequence[FoundCase], results: Results, arguments: argparse.Namespace) -> None:
+    """Print the cases that the search found, and a message about failing cases."""
     failed = [record for record in results.records if record.failed]
     if arguments.lead and not arguments.json:
         console.print(f"{len(found)} cases found that reach more" + (":" if found else ""))
@@ -99,5 +116,7 @@ def _tell(console: Console, found: Sequence[FoundCase], results: Results, argume
             wrong = "FAIL  " if any(record.case == each.case for record in failed) else ""
             console.print(f"  {wrong}{each.case}  {each.title}", style="red" if wrong else None)
     if failed:
-        text = f"{len(failed)} of {len(results.records)} cases failed; parity run explains: {failed[0].case}"
+        text = (
+            f"{len(failed)} of {len(results.records)} cases failed; parity run shows why, for example: {failed[0].case}"
+        )
         errors().print(f"parity: {text}", style="red")

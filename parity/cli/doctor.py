@@ -1,4 +1,4 @@
-"""Say what this machine can do: compilers, GPUs, libraries, cache, runners; and what to install for the rest."""
+"""Show what this machine can do: compilers, GPUs, libraries, cache and runners, with instructions for missing parts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.options import add_json
-from parity.cli.terminal import output, print_json
+from parity.cli.shared.options import add_json
+from parity.cli.shared.terminal import output, print_json
 from parity.compilers import zig
 from parity.compilers.cuda_toolkit import located as located_nvcc
 from parity.compilers.device_library import device_library
@@ -32,7 +32,7 @@ from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
-from parity.platform.cache_eviction import LIMIT, limit, size
+from parity.platform.cache_eviction import LIMIT, folder_size, limit
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners
@@ -49,7 +49,7 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that was looked for: the result, or how to install it. ``needed``: it is a fault if it is missing."""
+    """One check: the result, or advice on how to install what is missing. ``needed`` marks required parts."""
 
     group: str
     name: str
@@ -63,12 +63,12 @@ class Fact:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_json(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the facts; always 0, because a missing tool is no error."""
+    """Print the facts; always return 0, because a missing tool is not an error."""
     found = list(facts())
     if arguments.json:
         print_json([{**asdict(fact), "ok": fact.ok} for fact in found])
@@ -78,7 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def facts() -> Iterator[Fact]:
-    """Look for everything that parity can use."""
+    """Check everything that parity can use."""
     yield from _machine()
     yield from _compilers()
     yield from _gpus()
@@ -95,7 +95,7 @@ def _machine() -> Iterator[Fact]:
 
 
 def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
-    """A compiler or the like; one that has no ``purpose`` of its own is needed."""
+    """Look for a tool. A tool with a ``purpose`` is optional: the purpose says when it is needed."""
     try:
         return Fact("compilers", name, str(find()))
     except ParityError as error:
@@ -108,28 +108,28 @@ def _compilers() -> Iterator[Fact]:
     yield _tool("device libraries", device_library)
     found = cached_headers()
     where = f"{found}, {found.folder}" if found else ""
-    fetched = f"not in the cache; the first build takes them out of {' and '.join(map(str, WHEELS))}, with pip"
+    fetched = f"not in the cache; the first build extracts them from {' and '.join(map(str, WHEELS))}, with pip"
     yield Fact("compilers", "HIP headers", where, "" if found else fetched)
     yield _tool("nvcc", located_nvcc, "only for CUDA targets")
     yield _tool("nvdisasm", nvdisasm, "only for the instructions of CUDA code")
-    yield _tool("llvm-objdump", find_disassembler, "only for code objects in place of sources")
+    yield _tool("llvm-objdump", find_disassembler, "only for projects with code objects instead of sources")
     yield from _rocm()
 
 
 def _rocm() -> Iterator[Fact]:
-    """The installed ROCm, and what compiles for AMD targets."""
+    """The installed ROCm, and the compiler for each AMD target."""
     rocm = installed_rocm()
     if rocm is None:
-        yield Fact("compilers", "ROCm", "", "install it to compile with AMD's own; parity does not need it")
+        yield Fact("compilers", "ROCm", "", "optional: install it to compile with AMD's compiler")
     else:
         yield Fact("compilers", "ROCm", str(rocm))
-        yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "not found behind hipcc")
+        yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "this ROCm has no clang")
         missing = "not found: install rocm-device-libs"
         yield Fact("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
-        known = " ".join(name for name, target in TARGETS.items() if rocm.knows(target))
-        yield Fact("compilers", "ROCm: targets", known, "" if known else "it compiles for none of parity's")
+        known = " ".join(name for name, target in TARGETS.items() if rocm.supports(target))
+        yield Fact("compilers", "ROCm: targets", known, "" if known else "it supports none of parity's targets")
         found = " ".join(map(str, rocm.hipifiers))
-        missing = "not there; parity has a translator of its own"
+        missing = "not installed; parity uses its built-in translator"
         yield Fact("compilers", "ROCm: hipify", found, "" if found else missing)
     try:
         tools = {name: chosen_rocm(target) for name, target in TARGETS.items()}
@@ -174,7 +174,7 @@ def _cache() -> Iterator[Fact]:
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
     yield Fact("cache", "folder", f"{root}", advice, needed=True)
-    held = f"{size(root) / 2**20:.1f} MiB"
+    held = f"{folder_size(root) / 2**20:.1f} MiB"
     try:
         allowed = limit()
     except UsageError as error:

@@ -1,10 +1,10 @@
-"""Print the environment in which any program of HIP's module API runs without a GPU, or run one in it.
+"""Run a program that uses HIP's module API without a GPU, or print the environment for it.
 
     eval "$(parity hip-emulator --target gfx90a)"
     parity hip-emulator --target gfx1100,gfx1100 -- python my_program.py
 
-The program finds a libamdhip64 that runs kernels in the emulator: with every memory access checked, on GPUs of the
-targets that you name. What a kernel does wrong is told on standard error, and stays as the error of every later call.
+The program loads a libamdhip64 that executes kernels in the emulator, on GPUs of the given targets, and checks every
+memory access. It reports a kernel's errors on standard error, and every later call returns the error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import re
 import shlex
 import shutil
 
-from parity.cli.options import add_json, names
-from parity.cli.terminal import errors, print_json
+from parity.cli.shared.options import add_json, names
+from parity.cli.shared.terminal import errors, print_json
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.errors import UsageError, nearest
 from parity.hip import LIMITATIONS, environment
@@ -28,17 +28,17 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     parser.epilog = LIMITATIONS
     parser.add_argument(
         "--target",
         type=names,
         action="extend",
         metavar="T,..",
-        help=f"the GPUs that the program finds, in this order (default: {','.join(DEFAULT_TARGETS)})",
+        help=f"targets of the GPUs that the program finds, in this order (default: {','.join(DEFAULT_TARGETS)})",
     )
     parser.add_argument(
-        "--memory", type=_size, metavar="BYTES", help="device memory of all GPUs together, such as 64M (default: 4G)"
+        "--memory", type=_size, metavar="BYTES", help="total device memory of all GPUs, for example 64M (default: 4G)"
     )
     parser.add_argument(
         "--fault",
@@ -46,23 +46,23 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="API=ERROR[@N]",
-        help="let a function fail, such as hipMalloc=hipErrorOutOfMemory@3 for its third call; the error 'exit' ends "
-        "the device",
+        help="make a function fail: hipMalloc=hipErrorOutOfMemory@3 fails its third call, the error 'exit' stops "
+        "the device; may be repeated",
     )
     add_json(parser)
-    parser.add_argument("program", nargs="*", metavar="-- PROGRAM", help="run this, with its arguments")
+    parser.add_argument("program", nargs="*", metavar="-- PROGRAM", help="program to run, with its arguments")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the environment, or become the program.
+    """Print the environment, or replace this process with the program.
 
     Raises:
-        UsageError: an unknown target or error, or no such program.
+        UsageError: a target or error is unknown, or the program does not exist.
     """
     targets = arguments.target or DEFAULT_TARGETS
     for name in targets:
         if name not in TARGETS:
-            raise UsageError(f"no emulated GPU is {name!r}; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}")
+            raise UsageError(f"{name!r} is not an emulated target; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}")
     for fault in arguments.faults:
         PlantedFault.parse(fault)
     found = environment(targets, memory=arguments.memory, faults=arguments.faults)

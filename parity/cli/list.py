@@ -1,4 +1,4 @@
-"""List the ops of the suite with their dtypes and kernels, or the cases that a run would draw."""
+"""List the ops of the suite with their dtypes and kernels, or the cases that a run would execute."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from parity.cli.options import add_drawing, add_folders, add_selection, select
-from parity.cli.terminal import output
+from parity.cli.shared.inputs import select
+from parity.cli.shared.options import add_drawing, add_folders, add_selection
+from parity.cli.shared.terminal import output
 from parity.engine import Plan, make_tasks
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
@@ -20,15 +21,15 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
-    parser.add_argument("--cases", action="store_true", help="print the texts of the cases that a run would draw")
+    parser.add_argument("--cases", action="store_true", help="print the cases that a run would execute")
     add_drawing(parser)
     add_folders(parser, cases=("--cases-dir",))
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the list."""
+    """Run the command and return the exit code."""
     suite, selection = select(arguments)
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)
@@ -40,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
     ops = {entry.op.name for entry in kernels}
     modules = {entry.op.module for entry in kernels}
     console.print(
-        f"\n{count_of(len(modules), 'module')}, {count_of(len(ops), 'op')}, {count_of(len(kernels), 'kernel')}"
+        f"\n{pluralize(len(modules), 'module')}, {pluralize(len(ops), 'op')}, {pluralize(len(kernels), 'kernel')}"
     )
     return 0
 

@@ -1,13 +1,13 @@
-"""Plant faults in the kernels, and see which ones the cases catch.
+"""Plant faults in the kernels, and measure how many of them the cases catch.
 
-A fault is one edit of a kernel's source, as it is compiled for AMD, or of one instruction of its listing, which needs
-no compiler. The usual cases run up to the first that fails. What survives is printed with its place, its edit and the
-reason: more cases catch it (one is printed), it is never executed, or its results are within the error budget. What is
-executed without any effect counts as equivalent, as far as known. A survivor is an invitation to add a case.
+A fault is one edit, either of a kernel's source as compiled for AMD, or of one instruction of its listing, which needs
+no compiler. The usual cases run until the first failure. For each survivor the command prints its location, its edit
+and the reason: additional cases catch it (one is printed), no case executes it, or its results are within the error
+bound. A fault that executes without any effect counts as equivalent. A survivor shows where a case is missing.
 
-The output folder keeps what is done: after Ctrl-C the same command goes on where it ended. A file recall.json in the
-project's folder, or in its reports/, is shown in the matrix. Exit code: 0 faults were planted, whatever became of them;
-2 wrong usage; 3 nothing could be planted; 130 interrupted, 143 terminated.
+The output folder stores the progress: after Ctrl-C, the same command resumes. The matrix shows a file recall.json in
+the project's folder or in its reports/. Exit code: 0 faults were planted, whether caught or not; 2 wrong usage; 3 no
+fault could be planted; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -19,9 +19,20 @@ from pathlib import Path
 from parity.application import Run, Settings
 from parity.application.mutating import Planted, plant_faults
 from parity.application.run import Prepared
-from parity.cli.clusters import add_cluster, clustered
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
-from parity.cli.terminal import built, messages, output, print_json, reporting, warn
+from parity.cli.shared.inputs import connect_cluster, select
+from parity.cli.shared.options import (
+    add_cluster,
+    add_drawing,
+    add_folders,
+    add_full,
+    add_jobs,
+    add_json,
+    add_output,
+    add_selection,
+    names,
+    positive,
+)
+from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress, warn
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
@@ -36,45 +47,52 @@ from parity.suite.options import declare
 __all__ = ["main", "options"]
 
 TARGET = max(DEFAULT_TARGETS, key=lambda name: TARGETS[name].isa)
-"""One target is enough to see what cases catch: the newest of the usual ones."""
+"""The newest default target: one target is enough to show what the cases catch."""
 KINDS = tuple(sorted({operator.kind for operator in (*SOURCE, *INSTRUCTIONS)}))
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
-    declare(parser.add_argument, "target", help=f"AMD targets (default: {TARGET})")
+    declare(parser.add_argument, "target", help=f"AMD targets to plant faults for (default: {TARGET})")
     parser.add_argument(
-        "--count", type=positive, default=COUNT, metavar="N", help="faults to plant in all (default: %(default)s)"
+        "--count",
+        type=positive,
+        default=COUNT,
+        metavar="N",
+        help="total number of faults to plant (default: %(default)s)",
     )
     parser.add_argument(
         "--in", dest="levels", choices=(*LEVELS, "both"), default="both",
-        help="where: in single instructions, in source, or in both (the default: one of four in source)",
+        help="where to plant faults: instructions, source, or both (default: both, with one in four in source)",
     )  # fmt: skip
     parser.add_argument(
-        "--kind", type=names, action="extend", default=[], metavar="K,..", help=f"classes of faults: {' '.join(KINDS)}"
+        "--kind",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="K,..",
+        help=f"plant only these classes of faults: {' '.join(KINDS)}",
     )
     parser.add_argument(
         "--search", type=_natural, default=SEARCH, metavar="N",
-        help="cases to draw for a survivor, in search of one that catches it (default: %(default)s; 0: none)",
+        help="additional cases to try for each survivor (default: %(default)s; 0: none)",
     )  # fmt: skip
     add_drawing(parser, examples=None, seed=0)
     add_jobs(parser)
     add_cluster(parser)
-    parser.add_argument("--full", action="store_true", help="print a line for every kernel")
+    add_full(parser)
     add_json(parser)
     add_folders(parser)
-    declare(parser.add_argument, "output", type=Path, default=Path("parity-out"), help="default: %(default)s")
+    add_output(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Select, build, plant, report."""
+    """Run the command and return the exit code."""
     for kind in arguments.kind:
         if kind not in KINDS:
-            raise UsageError(
-                f"--kind {kind}: there is no such class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}"
-            )
-    with clustered(arguments) as cluster:
+            raise UsageError(f"--kind {kind}: unknown class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}")
+    with connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
@@ -82,7 +100,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, _ = select(arguments)
     check_folder(arguments.output)
     if others := [name for name in arguments.target or () if target(name).vendor != "amd"]:
-        raise UsageError(f"--target {','.join(others)}: faults are planted in AMD's side; name a target of AMD's")
+        raise UsageError(f"--target {','.join(others)}: faults are planted only for AMD; name an AMD target")
     run = Run.of(
         *arguments.selectors,
         dtypes=arguments.dtype,
@@ -91,7 +109,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         settings=Settings(arguments.examples, arguments.seed, jobs=arguments.jobs),
         cluster=cluster,
     )
-    prepared = built(run, messages(arguments.json))
+    prepared = build_run(run, messages(arguments.json))
     settings = CampaignSettings(
         arguments.count,
         arguments.seed,
@@ -122,7 +140,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
 
 def _planted(prepared: Prepared, settings: CampaignSettings, folder: Path) -> Planted:
     counts = Counter[bool]()
-    with reporting() as (report, note):
+    with run_progress() as (report, note):
 
         def each(tried: MutantResult) -> None:
             if tried.outcome.counts:

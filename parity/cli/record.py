@@ -1,9 +1,9 @@
-"""Run cases on a device and store what they leave behind, to be replayed on any machine: --runner recorded=FILE.
+"""Run cases on a device and store the results, to replay them on any machine with --runner recorded=FILE.
 
-The file holds every case with the values the kernel wrote, the device and its software, and digests of the sources.
-Nothing is compared: that is done where it is replayed. What there is so far is kept in FILE.partial, and the same
-command, started again after it was interrupted or killed, continues there. Exit code: 0 recorded, 2 wrong usage,
-3 nothing was recorded, or the system lacks memory or space, 130 interrupted, 143 terminated.
+The file holds every case with the values that the kernel wrote, the device and its software, and digests of the
+sources. Recording does not judge the values; replaying does. FILE.partial stores the progress: after an interrupt or a
+kill, the same command resumes. Exit code: 0 recorded; 2 wrong usage; 3 nothing was recorded, or memory or disk space
+ran out; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application import Run, Settings, record
-from parity.cli.clusters import add_cluster, clustered
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
-from parity.cli.shards import add_shard, shard_of
-from parity.cli.terminal import built, errors, output, reporting, warn
-from parity.errors import ResourceExhausted, UsageError, count_of
+from parity.cli.shared.inputs import apply_shard, connect_cluster, select
+from parity.cli.shared.options import (
+    add_cluster,
+    add_drawing,
+    add_folders,
+    add_jobs,
+    add_selection,
+    add_shard,
+    add_target,
+)
+from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
+from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -28,12 +35,14 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write")
-    parser.add_argument("--runner", default="cuda", metavar="NAME", help="what executes (default: %(default)s)")
-    add_target(parser, "those of the runner")
-    parser.add_argument("--time", action="store_true", help="measure as well, as parity bench does; a replay shows it")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
+    parser.add_argument("--runner", default="cuda", metavar="NAME", help="runner to record (default: %(default)s)")
+    add_target(parser, "the targets of the runner")
+    parser.add_argument(
+        "--time", action="store_true", help="also measure the kernels like parity bench; replays show the results"
+    )
     add_drawing(parser)
     add_jobs(parser)
     add_cluster(parser)
@@ -42,10 +51,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Select, build, execute, store."""
+    """Run the command and return the exit code."""
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
-    with clustered(arguments) as cluster:
+    with connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
@@ -53,8 +62,8 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
-    prepared = built(shard_of(arguments, run))
-    with reporting() as (report, _):
+    prepared = build_run(apply_shard(arguments, run))
+    with run_progress() as (report, _):
         found = record(
             prepared,
             arguments.output,
@@ -69,7 +78,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED
     faults = sum(case.fault is not None for case in found.cases)
-    cases, kernels = count_of(len(found.cases), "case"), count_of(len({case.kernel for case in found.cases}), "kernel")
+    cases, kernels = (
+        pluralize(len(found.cases), "case"),
+        pluralize(len({case.kernel for case in found.cases}), "kernel"),
+    )
     size = found.file.stat().st_size / 1e6
     output().print(
         f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"

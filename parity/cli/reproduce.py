@@ -1,10 +1,10 @@
-"""Write a folder that reproduces a case without parity and without Python, to be attached to a report of a bug.
+"""Write a folder that reproduces a case without parity and without Python, to attach to a bug report.
 
-It has the kernel's source for CUDA and for HIP as they are built, a program for each side, inputs, expected values and
-what is allowed, a Makefile with the lines of nvcc and hipcc, and a README with what was seen where: for that the case
-is executed once. Exit code: 0 the folder is written, and with --check its HIP side is right on the emulator; 1 it is
-wrong there; 2 wrong usage, or a case that cannot be reproduced alone; 3 no runner can work here, or nothing says what
-is right.
+The folder contains the kernel's source for CUDA and for HIP as built, a program for each side, inputs, expected values
+and error bounds, a Makefile with the nvcc and hipcc command lines, and a README with the results. To get the results,
+the command executes the case once. Exit code: 0 written, and with --check its HIP side is right on the emulator; 1 it
+is wrong there; 2 wrong usage, or the case cannot be reproduced alone; 3 no runner works here, or nothing defines the
+right values.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import tempfile
 from pathlib import Path
 
 from parity.application.reproducer import Reproducer, make_reproducer
-from parity.cli.options import add_folders, suite_of
-from parity.cli.terminal import output, warn
+from parity.cli.shared.inputs import load_suite
+from parity.cli.shared.options import add_case, add_folders, add_output
+from parity.cli.shared.terminal import output, warn
 from parity.errors import MissingTool, UsageError
 from parity.hip import environment
 from parity.suite.options import declare
@@ -28,25 +29,29 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
-    declare(
-        parser.add_argument, "output", "-o", "--output", type=Path, default=Path("reproducer"),
-        help="the folder, which must not be there yet (default: %(default)s)",
-    )  # fmt: skip
+    """Add the options of the command."""
+    add_case(parser)
+    add_output(parser, "-o", "--output", default="reproducer", help="folder to write, which must not exist yet")
     declare(parser.add_argument, "target")
     declare(parser.add_argument, "runner")
-    declare(parser.add_argument, "launches", help="accepted as parity run has it; a case has its launch")
-    parser.add_argument(
-        "--check", action="store_true", help="build the HIP side from the folder alone, and run it on the emulator"
+    declare(
+        parser.add_argument, "launches", help="accepted for compatibility with parity run; a case includes its launch"
     )
-    parser.add_argument("--no-check-memory", dest="checked", action="store_false", help="as parity run has it")
+    parser.add_argument(
+        "--check", action="store_true", help="build the HIP side from the folder, and run it on the emulator"
+    )
+    parser.add_argument(
+        "--no-check-memory",
+        dest="checked",
+        action="store_false",
+        help="do not check every memory access, like parity run",
+    )
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Write the folder, and run it if that is asked for."""
-    suite = suite_of(arguments)
+    """Run the command and return the exit code."""
+    suite = load_suite(arguments)
     made = make_reproducer(
         suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
     )
@@ -57,14 +62,14 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _check(made: Reproducer) -> int:
-    """The exit code of the program of the HIP side, built in another folder.
+    """Build and run the HIP side in another folder, and return its exit code.
 
     Raises:
-        UsageError: there is no HIP side, or it does not build.
-        MissingTool: there is no make.
+        UsageError: the HIP side is missing or does not build.
+        MissingTool: make is not installed.
     """
     if not made.target:
-        raise UsageError("--check builds the HIP side, and there is none")
+        raise UsageError("--check builds the HIP side, but this case has none")
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as folder:
         made.write(Path(folder))
         hipcc = f"{shlex.quote(sys.executable)} -m parity.hip.hipcc"

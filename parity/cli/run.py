@@ -1,13 +1,15 @@
 """Run cases, compare every value with its reference, and print the matrix.
 
-The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML) and the failures are also written
-to the output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
-2 wrong usage, or a mistake in the file of known issues; 3 nothing was run, or nothing failed and something else than a
-kernel (no memory, a full disk, a reference that raised) kept cases from being judged; 130 interrupted, 143 terminated.
+The output folder receives the record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML),
+report.html and the failures.
 
-The matrix is no wider than the terminal, or than COLUMNS says. Where it would be, targets that show the same share a
-column, notes go on in further lines, and then coverage, names of dtypes, speed, cases and budgets are left out of a
-module, in this order and no more than it takes. A line below says so. Files and pipes get everything.
+The matrix fits the width of the terminal, or COLUMNS. In a module that is too wide, targets with equal cells share a
+column, notes continue in further lines, and then coverage, dtype names, speed, case counts and error shares are left
+out, in this order and only as needed. A line below the matrix reports this. Files and pipes get the whole matrix.
+
+Exit code: 0 everything passed or is a known issue; 1 a failure, or a known issue that needs attention; 2 wrong usage,
+or a mistake in the file of known issues; 3 nothing was run, or something other than a kernel (no memory, a full disk, a
+reference that raised) kept cases from being judged; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -28,45 +30,55 @@ from parity.application.mutating import stored_recall
 from parity.application.resuming import resumable_records
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
-from parity.cli.clusters import add_cluster, clustered
-from parity.cli.failed import add_failed, failed_of
-from parity.cli.github import add_github, tell_github
-from parity.cli.options import (
+from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
+from parity.cli.shared.options import (
+    add_cluster,
     add_drawing,
+    add_failed,
     add_folders,
+    add_full,
+    add_github,
     add_history,
     add_jobs,
     add_json,
+    add_output,
     add_selection,
-    history_of,
-    select,
+    add_shard,
+    add_watch,
 )
-from parity.cli.results import exit_code, show, written
-from parity.cli.shards import add_shard, shard_of
-from parity.cli.terminal import built, measured, messages, reporting, warn
-from parity.cli.watch import Kept, add_watch, watched
+from parity.cli.shared.outputs import (
+    annotate_github,
+    exit_code,
+    print_results,
+    reproduction_command,
+    try_write_reports,
+    update_history,
+)
+from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
+from parity.cli.shared.watch import KeptRecords, watch
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.report import Reproduction, check_folder, document
+from parity.report import check_folder, document
 from parity.runners import available
 from parity.suite.options import declare
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster
 
-__all__ = ["main", "options", "reproduction_of"]
+__all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
     declare(
         parser.add_argument,
         "target",
-        help=f"targets (default: {' '.join(DEFAULT_TARGETS)}, and what other runners have); a runner that can run none "
-        "of them keeps its own, and those that no runner can run are compiled only",
+        help="targets to run, separated by commas; a target without a runner is only compiled, and a runner that "
+        f"supports none of them uses its own targets (default: {' '.join(DEFAULT_TARGETS)} and the targets of other "
+        "runners)",
     )
     declare(parser.add_argument, "runner")
     add_drawing(parser, examples=None, seed=None)
@@ -80,39 +92,44 @@ def options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         const=Path(),
         metavar="RUN",
-        help="go on with a run of the same options that was interrupted or killed, by default the one in the output "
-        "folder: what it has judged is not run again",
+        help="resume an interrupted or killed run with the same options without repeating judged cases (default: the "
+        "run in the output folder)",
     )
     add_watch(parser)
-    parser.add_argument("--full", action="store_true", help="print a line for every kernel")
+    add_full(parser)
     add_json(parser)
     parser.add_argument(
-        "--no-check-memory", dest="checked", action="store_false", help="faster: do not check every memory access"
+        "--no-check-memory",
+        dest="checked",
+        action="store_false",
+        help="do not check every memory access, which is faster",
     )
     parser.add_argument(
-        "--time", action="store_true", help="measure too, as parity bench does, and show it in the matrix"
+        "--time",
+        action="store_true",
+        help="also measure the kernels like parity bench, and show the results in the matrix",
     )
     add_history(parser)
     add_github(parser)
     add_folders(parser)
     declare(parser.add_argument, "known-issues", type=Path)
-    declare(parser.add_argument, "output", type=Path, default=Path("parity-out"), help="default: %(default)s")
+    add_output(parser, help="folder for the record, the matrix and the reports")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Select, build, execute, report."""
-    with clustered(arguments) as cluster:
+    """Run the command and return the exit code."""
+    with connect_cluster(arguments) as cluster:
         if arguments.watch:
-            return watched(arguments, partial(_main, arguments, cluster))
+            return watch(arguments, partial(_main, arguments, cluster))
         return _main(arguments, cluster, partial(_kept, arguments))
 
 
-def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) -> int:
+def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: KeptRecords) -> int:
     run = _run(arguments, cluster)
     check_folder(arguments.output)
     warn(run.notes)
     console = messages(arguments.json)
-    prepared = built(run, console)
+    prepared = build_run(run, console)
     warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD, kept(prepared))
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
@@ -122,13 +139,13 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) ->
     warn(unread)
     results = replace(results, records=records, measured=costs, recall=recall)
     matrix = results.matrix
-    reproduction = reproduction_of(arguments)
-    unwritten = written(
+    reproduction = reproduction_command(arguments)
+    unwritten = try_write_reports(
         arguments.output, matrix, records, reproduction, run.suite, lambda: _history(arguments, results)
     )
     line = _build_line(results.built) if results.built else ""
-    show(arguments, run.suite, matrix, records, reproduction, unwritten, line)
-    tell_github(arguments, run.suite, matrix, records, reproduction)
+    print_results(arguments, run.suite, matrix, records, reproduction, unwritten, line)
+    annotate_github(arguments, run.suite, matrix, records, reproduction)
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
@@ -136,38 +153,38 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) ->
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:
-    """The history with this run, if there is one to keep and the run is complete."""
+    """With ``--history``, add a complete run to the history, and return the history for the report."""
     if not (arguments.history and results.complete):
         return {}
     date = written_at(arguments.output / RECORD)
     recall = results.matrix.recall
     share = recall.caught / recall.planted if recall and recall.planted else None
     made = environment(results.plan, sys.argv[1:])
-    return history_of(arguments.history, document(results.matrix), made, date, share)
+    return update_history(arguments.history, document(results.matrix), made, date, share)
 
 
 def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
     suite, selection = select(arguments)
-    selection = failed_of(arguments, suite, selection)
+    selection = select_failed(arguments, suite, selection)
     settings = Settings(
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
     runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = select_columns(runners, arguments.target, find)
-    return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
+    return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 
 
 def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:
-    """The records that are kept of the run that is to be resumed, if one is."""
+    """With ``--resume``, the records of the earlier run that stay valid."""
     if arguments.resume is None:
         return ()
     folder = arguments.output if arguments.resume == Path() else arguments.resume
     if not (folder / RECORD).exists():
         absent = f"there is no {folder / RECORD} to resume"
         if arguments.resume != Path():
-            raise UsageError(f"{absent}; name the output folder of a run, and kernels before --resume")
-        warn([f"{absent}: starting anew"])
+            raise UsageError(f"{absent}; give --resume the output folder of a run, and name kernels before it")
+        warn([f"{absent}: starting a new run"])
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
@@ -177,7 +194,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
 
 def _executed(prepared: Prepared, record: Path, kept: Sequence[CaseRecord]) -> Results:
     found = Counter(each.failed for each in kept)
-    with reporting(bool(prepared.plan.tasks)) as (report, note):
+    with run_progress(bool(prepared.plan.tasks)) as (report, note):
 
         def each(record: CaseRecord) -> None:
             found[record.failed] += 1
@@ -188,31 +205,17 @@ def _executed(prepared: Prepared, record: Path, kept: Sequence[CaseRecord]) -> R
 
 
 def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measurement]:
-    """The recorded measurements of kernels and, if ``now``, new measurements of those that execute here."""
+    """The measurements in recordings and, if ``now``, new measurements of kernels that execute here."""
     run = prepared.run
     found, problems = recorded_measurements(run)
     warn(problems)
     if now:
-        result = measured(prepared)
+        result = measure_run(prepared)
         if result.stopped:
             warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
         live = {(column.runner, column.target): column for column in run.columns.live}
         found += [(live[m.runner, m.target], m) for m in result.measurements]
     return first_valid(found)
-
-
-def reproduction_of(arguments: argparse.Namespace) -> Reproduction:
-    """The command that runs a case again as these arguments say."""
-    given = {
-        "target": arguments.target,
-        "runner": arguments.runner,
-        "toolchain": arguments.toolchain,
-        "launches": arguments.launches,
-        "kernels": arguments.kernels_dir,
-        "hip": arguments.hip_dir,
-        "cases": arguments.cases_dir,
-    }
-    return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
 
 
 def _build_line(built: Sequence[Built]) -> str:
@@ -223,7 +226,7 @@ def _build_line(built: Sequence[Built]) -> str:
     text = f"{modules} {'modules' if modules > 1 else 'module'} built for {targets}"
     unmapped = sum(len(b.unmapped) for b in built)
     if unmapped:
-        text += f"; {unmapped} identifiers that hipify could not map (see parity build)"
+        text += f"; {unmapped} identifiers that hipify could not map (parity build lists them)"
     if not fresh and not failed:
         return text + ", all from the cache"
     text += f"; {len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"

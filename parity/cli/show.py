@@ -1,6 +1,6 @@
-"""Explain a case: launch, buffers, layouts, input values; of each output expected values and both vendors' intervals.
+"""Explain a case: its launch, buffers, layouts, inputs, expected values and the intervals that each vendor allows.
 
-The id of a known divergence is explained, too.
+Given the id of a known divergence, explain the divergence.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import argparse
 import re
 
 from parity.application.explanation import ELEMENTS, explanation
-from parity.cli.options import add_folders, positive, suite_of
-from parity.cli.terminal import output
+from parity.cli.shared.inputs import load_suite
+from parity.cli.shared.options import add_case, add_folders, positive
+from parity.cli.shared.terminal import output
 from parity.model.divergences import divergence
 
 __all__ = ["main", "options"]
@@ -19,18 +20,20 @@ _ID = re.compile(r"D\d+")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
+    add_case(parser, "; or the id of a known divergence, for example D14")
     parser.add_argument(
-        "case", metavar="CASE", help="a case as parity prints it, in quotes; or the id of a known divergence, as D14"
-    )
-    parser.add_argument(
-        "--elements", type=positive, default=ELEMENTS, metavar="N", help="elements to show (default: %(default)s)"
+        "--elements",
+        type=positive,
+        default=ELEMENTS,
+        metavar="N",
+        help="number of elements to show (default: %(default)s)",
     )
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the explanation."""
+    """Run the command and return the exit code."""
     console = output()
     if _ID.fullmatch(arguments.case):
         known = divergence(arguments.case)
@@ -38,6 +41,6 @@ def main(arguments: argparse.Namespace) -> int:
         for label, text in (texts | {"source": known.source}).items():
             console.print(f"{label:<10} {text}")
         return 0
-    for line in explanation(suite_of(arguments), arguments.case, arguments.elements):
+    for line in explanation(load_suite(arguments), arguments.case, arguments.elements):
         console.print(line)
     return 0

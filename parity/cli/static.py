@@ -1,4 +1,4 @@
-"""Lay side by side what kernels take on each target: registers, memory, occupancy, code; nothing is run."""
+"""Compare the static properties of kernels across targets: registers, memory, occupancy and code size."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 from parity.application.footprints import Inspected, Inspection
 from parity.application.loaded_run import FOOTPRINTS
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import errors, output, print_json, progress
+from parity.cli.shared.inputs import select
+from parity.cli.shared.options import add_folders, add_full, add_jobs, add_json, add_selection, add_target
+from parity.cli.shared.terminal import errors, output, print_json, progress
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.platform.serialization import json_text
 from parity.report.folder import check_folder, write_texts
@@ -18,12 +19,12 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options of the command."""
     add_selection(parser)
     add_target(parser, f"{CUDA_TARGET} {' '.join(DEFAULT_TARGETS)}")
-    parser.add_argument("--full", action="store_true", help="a line per kernel and target, with instructions by class")
+    add_full(parser, "print one line for each kernel and target, with instructions by class")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="write static.md, static.csv and static.json there, too"
+        "--output", type=Path, metavar="DIR", help="also write static.md, static.csv and static.json to this folder"
     )
     add_jobs(parser)
     add_json(parser)
@@ -31,7 +32,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Build, and print the table and what stands out; 1 if something does not compile."""
+    """Build and print; return 1 if a module does not compile."""
     suite, selection = select(arguments)
     if arguments.output:
         check_folder(arguments.output)

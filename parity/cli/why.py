@@ -1,14 +1,14 @@
-"""Tell why a case fails or differs: its kernel is built again with one knob of the compiler turned at a time.
+"""Find out why a case fails or differs: rebuild its kernel with one compiler option changed at a time.
 
-The knobs: contraction, fast math, subnormal numbers, precise division and root, unsafe atomics, AMD's headers of
-another version, the helpful translation, the width of a wavefront, -O0 to -O3. With each of them that one case is
-executed on the CPU. The first sentence names the knob that makes the failure, or the difference between CUDA's and
-AMD's side, go away; the source line whose instructions are others; and what that costs in executed instructions. Of a
-case that passes it names the knob that makes it fail: -O0 shows a race that optimization hides. The table has a row for
-each knob. No two are turned at once.
+The options: contraction, fast math, subnormal numbers, precise division and square root, unsafe atomics, another
+version of AMD's headers, the helpful translation, the wavefront size, and -O0 to -O3. The case is executed on the CPU
+with each of them. The first sentence names the option that makes the failure, or the difference between CUDA and AMD,
+disappear. It also names the source line whose instructions change, and the cost in executed instructions. For a case
+that passes, it names an option that makes the case fail: -O0 reveals a race that optimization hides. The table has one
+row for each option. No two options are changed at once.
 
-Exit code: 0 a knob was found, or nothing fails and nothing differs; 1 no knob makes it go away; 2 wrong usage; 3 the
-case cannot be executed or judged here; 130 interrupted.
+Exit code: 0 an option was found, or nothing fails or differs; 1 no option makes the failure disappear; 2 wrong usage; 3
+the case cannot be executed or judged here; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from parity.application import Run
 from parity.application.bisecting import RUNNERS, bisect, prepare_case
 from parity.application.run import Prepared
 from parity.bisect import CaseState
-from parity.cli.options import add_folders, add_jobs, add_json, add_target, suite_of
-from parity.cli.terminal import built, messages, output, print_json, reporting
+from parity.cli.shared.inputs import load_suite
+from parity.cli.shared.options import add_case, add_folders, add_jobs, add_json, add_target
+from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.report.bisect import as_dict, sentence, terminal
 from parity.report.tables import terminal_width
@@ -30,30 +31,30 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
+    """Add the options of the command."""
+    add_case(parser)
     declare(
         parser.add_argument,
         "runner",
-        help=f"{RUNNERS[0]} or {RUNNERS[1]} (default: {RUNNERS[0]}; both, where there is nvcc, if nothing fails or "
-        "the op has no reference)",
+        help=f"runner to execute on: {RUNNERS[0]} or {RUNNERS[1]} (default: {RUNNERS[0]}; with nvcc, both if nothing "
+        "fails or the op has no reference)",
     )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; one is examined, the first on which the case fails")
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; only the first target on which the case fails is examined")
     add_jobs(parser)
     add_json(parser)
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Build, turn, tell."""
-    suite = suite_of(arguments)
+    """Run the command and return the exit code."""
+    suite = load_suite(arguments)
 
     def build(run: Run) -> Prepared:
-        return built(run, messages(arguments.json))
+        return build_run(run, messages(arguments.json))
 
     options = {"runners": arguments.runner, "targets": arguments.target, "jobs": arguments.jobs}
     run = prepare_case(suite, arguments.case, **options, build=build)
-    with reporting() as (report, _):
+    with run_progress() as (report, _):
         found = bisect(run, report)
     if arguments.json:
         print_json(as_dict(found, suite.kernels))

@@ -1,40 +1,40 @@
-"""Lend this machine to runs on a Dask cluster: start workers with what it has, until they are interrupted.
+"""Lend this machine to runs on a Dask cluster: start workers that run until they are interrupted.
 
-SCHEDULER is the address of a Dask scheduler (tls://HOST:8786), or a file of Dask's configuration that names one. There
-is a worker for each GPU, or one if there is none; what each has is what parity doctor finds here. What clients send is
-executed with the rights of the user who starts it: whoever can reach the scheduler can send code. docs/cluster.md shows
-it with TLS. Exit code: 0 the scheduler ended, 2 wrong usage, 3 no scheduler answers, 130 interrupted, 143 terminated.
+SCHEDULER is the address of a Dask scheduler (tls://HOST:8786), or a Dask configuration file that names one. The command
+starts one worker for each GPU, or one worker on a machine without GPUs, with the tools that parity doctor finds.
+
+Workers execute the code that clients send, with the rights of the user who started them. Anyone who can reach the
+scheduler can send code. See docs/cluster.md for a setup with TLS.
+
+Exit code: 0 the scheduler ended; 2 wrong usage; 3 no scheduler answers; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from parity.cli.clusters import add_insecure
-from parity.cli.options import positive
-from parity.cli.terminal import output
+from parity.cli.shared.options import add_insecure_cluster, add_jobs
+from parity.cli.shared.terminal import output
 from parity.errors import UsageError
 
 __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("scheduler", metavar="SCHEDULER", help="the address of a scheduler, or a file that names one")
-    parser.add_argument("-j", "--jobs", type=positive, metavar="N", help="calls at a time (default: one per processor)")
-    add_insecure(parser)
+    """Add the options of the command."""
+    parser.add_argument("scheduler", metavar="SCHEDULER", help="address of a scheduler, or a file that names one")
+    add_jobs(parser, "concurrent calls")
+    add_insecure_cluster(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Look what is here, and start the workers."""
+    """Start the workers for what this machine has."""
     from parity.cluster.connection import need_dask, parse_site, require_trusted
     from parity.cluster.workers import local_gpus, local_workers, run_workers
 
     where = parse_site(arguments.scheduler)
     if not where.address:
-        raise UsageError(
-            "--cluster local has workers of its own; parity worker is for the scheduler of another process"
-        )
+        raise UsageError("--cluster local starts its own workers; parity worker needs the scheduler of another process")
     require_trusted(where, arguments.insecure_cluster)
     need_dask()
     workers = list(local_workers(arguments.jobs, local_gpus()))

@@ -19,7 +19,7 @@ from parity.engine import Column, Plan
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.serialization import packed, unpacked
 from parity.suite.corpus import SUFFIX
 
@@ -172,7 +172,7 @@ def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
     size = 0
     for folder, name in moved.items():
         suffixes = HEADERS if name.startswith("include/") else (*SOURCES, ".py", SUFFIX)
-        for path in below(folder, *suffixes):
+        for path in find_below(folder, *suffixes):
             inside = path.relative_to(folder)
             if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
                 continue

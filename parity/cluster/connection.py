@@ -26,9 +26,9 @@ from parity.cluster.remote import collect_offer
 from parity.engine import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 from parity.platform.serialization import unpacked
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
 from parity.suite.loading import Suite
 
@@ -113,7 +113,7 @@ def parse_site(text: str) -> Site:
     if not path.is_file():
         raise UsageError(f"--cluster {text}: neither the address of a scheduler nor a file; write {EXAMPLES}")
     try:
-        found = yaml.safe_load(text_of(path))
+        found = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is neither YAML nor JSON: {error}") from error
     table = found if isinstance(found, dict) else {}
@@ -197,7 +197,7 @@ class Cluster:
         Raises:
             NotAvailable: There is no scheduler or no worker, or a worker has other versions than this machine.
         """
-        with held():
+        with delay_interrupts():
             self._thread.start()
         self.offers = self._call(self._open())
         for each in self.offers:

@@ -1,29 +1,29 @@
 """Comparison of outputs with expected values: special values, error budgets, known divergences, patterns."""
 
-from parity.compare.arbitration import Comparison, Conclusion, SideResult, who_is_wrong
-from parity.compare.comparison import accepts_zeros, compare, unchanged
-from parity.compare.cuda_oracle import Moved, expected_of, same
-from parity.compare.patterns import describe
-from parity.compare.ulps import bit_patterns, show, ulp_distance
-from parity.compare.verdict import Mismatch, Status, Verdict, general
+from parity.compare.arbitration import Comparison, Conclusion, SideResult, arbitrate
+from parity.compare.comparison import accepts_zeros, check_unmodified, compare
+from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
+from parity.compare.patterns import describe_pattern
+from parity.compare.ulps import bit_patterns, format_value, ulp_distance
+from parity.compare.verdict import Mismatch, Status, Verdict, general_class
 
 __all__ = [
     "Comparison",
     "Conclusion",
     "Mismatch",
-    "Moved",
+    "RoundingRuns",
     "SideResult",
     "Status",
     "Verdict",
     "accepts_zeros",
+    "arbitrate",
     "bit_patterns",
+    "check_unmodified",
     "compare",
-    "describe",
-    "expected_of",
-    "general",
-    "same",
-    "show",
+    "describe_pattern",
+    "expected_from_cuda",
+    "format_value",
+    "general_class",
+    "same_values",
     "ulp_distance",
-    "unchanged",
-    "who_is_wrong",
 ]

@@ -7,14 +7,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from parity.compare.comparison import right_elements
+from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
-from parity.model.divergences import in_order
-from parity.model.dtypes import Array, of_array
+from parity.model.divergences import sort_ids
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected, Limits
 
-__all__ = ["Comparison", "Conclusion", "SideResult", "who_is_wrong"]
+__all__ = ["Comparison", "Conclusion", "SideResult", "arbitrate"]
 
 
 class Conclusion(StrEnum):
@@ -70,7 +70,7 @@ _VALUES = ("value", "nan", "infinity", "sign of zero")
 
 
 @np.errstate(all="ignore")
-def who_is_wrong(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
+def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
     """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
     if cuda.verdict.status is Status.TAKEN:
         return _beside(cuda, amd)
@@ -90,7 +90,7 @@ def who_is_wrong(cuda: SideResult, amd: SideResult, expected: Expected | None = 
             conclusion = Conclusion.REFERENCE if _agree(cuda, amd, expected) else Conclusion.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
-            divergences = in_order(ids) if elements else ()
+            divergences = sort_ids(ids) if elements else ()
             conclusion = Conclusion.RULES if divergences else Conclusion.RIGHT if elements else Conclusion.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
     share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
@@ -121,7 +121,7 @@ def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apa
 
 
 def _is_float(output: Array | None) -> bool:
-    return output is not None and of_array(output).is_float
+    return output is not None and array_dtype(output).is_float
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def _agree(cuda: SideResult, amd: SideResult, expected: Expected | None) -> bool
         return False
     if cuda.verdict.kind not in _VALUES or amd.verdict.kind not in _VALUES:
         return False
-    wrong = ~(right_elements(expected, cuda.output, "cuda") & right_elements(expected, amd.output, "amd"))
+    wrong = ~(accepted_elements(expected, cuda.output, "cuda") & accepted_elements(expected, amd.output, "amd"))
     apart, _ = _apart(cuda.output, amd.output, expected)
     if expected.bounds is None:
         return not (apart & wrong).any()

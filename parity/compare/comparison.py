@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from parity.compare.patterns import describe, picture
-from parity.compare.ulps import bit_patterns, bytes_apart, show_pair, ulp_distance, ulp_distances
-from parity.compare.verdict import Mismatch, Status, Verdict, general
+from parity.compare.patterns import describe_pattern, picture
+from parity.compare.ulps import bit_patterns, differing_bytes, format_pair, ulp_distance, ulp_distances
+from parity.compare.verdict import Mismatch, Status, Verdict, general_class
 from parity.errors import UsageError
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
 
-__all__ = ["accepts_zeros", "compare", "right_elements", "unchanged"]
+__all__ = ["accepted_elements", "accepts_zeros", "check_unmodified", "compare"]
 
 
 @np.errstate(all="ignore")
@@ -65,7 +65,7 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
 
 
 @np.errstate(all="ignore")
-def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
+def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
     """The elements of ``got`` that are right by the rules of that vendor, bool in the logical shape."""
     bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
     return _within(expected, bounds, got, _exactly(expected, got)[0])[0]
@@ -75,8 +75,8 @@ def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
     """True if a kernel that writes only zeros would be right in every element, except for NaN and infinities."""
     value = expected.value
-    number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
-    return not (number & ~right_elements(expected, np.zeros_like(value), vendor)).any()
+    number = np.isfinite(value) if array_dtype(value).is_float else np.ones(value.shape, np.bool_)
+    return not (number & ~accepted_elements(expected, np.zeros_like(value), vendor)).any()
 
 
 def _allows(bounds: Bounds) -> bool:
@@ -98,7 +98,7 @@ def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
     for other in expected.alternatives:
         right |= _matches(other, got, expected.sign_of_zero)
     right |= expected.unspecified
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
     return right, divergences
 
@@ -111,7 +111,7 @@ def _within(expected: Expected, bounds: Bounds | None, got: Array, exactly: Arra
     return exactly | ((shares <= 1) & ~_wrong_zero(expected.value, got, expected.sign_of_zero)), shares
 
 
-def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
+def check_unmodified(name: str, before: Array, after: Array) -> Verdict | None:
     """A failure if an input's bytes changed, else None."""
     wrong = np.asarray(bit_patterns(before) != bit_patterns(after))
     if not wrong.any():
@@ -124,7 +124,7 @@ def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
         wrong=int(wrong.sum()),
         total=wrong.size,
         first=_mismatch(before, after, index, math.inf),
-        pattern=describe(wrong),
+        pattern=describe_pattern(wrong),
         shape=wrong.shape,
         picture=picture(wrong),
         detail=f"the kernel wrote into its input {name}",
@@ -133,10 +133,10 @@ def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
 
 def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     """Equal, or both NaN; zeros of either sign are equal unless ``sign_of_zero``. Blocks: the same bytes."""
-    if of_array(got).is_block:
+    if array_dtype(got).is_block:
         return np.asarray(bit_patterns(value) == bit_patterns(got))
     same = np.asarray(value == got)
-    if not of_array(got).is_float:
+    if not array_dtype(got).is_float:
         return same
     same = same | (np.isnan(value) & np.isnan(got))
     return np.asarray(same if sign_of_zero is False else same & ~_wrong_zero(value, got, sign_of_zero))
@@ -144,12 +144,12 @@ def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
 
 def _wrong_zero(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     zeros = (value == 0) & (got == 0) & sign_of_zero
-    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if of_array(got).is_float else zeros & False)
+    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if array_dtype(got).is_float else zeros & False)
 
 
 def _shares(bounds: Bounds, got: Array, right: Array) -> Array:
     """Share of its budget that every element uses: above 1 where it is outside, 0 where it is ``right`` regardless."""
-    dtype = of_array(got)
+    dtype = array_dtype(got)
     g = got.astype(np.float64)
     beyond = half_ulp_of_max(dtype)
     overflowed = np.isinf(g)
@@ -184,12 +184,12 @@ def _failure(
 ) -> Verdict:
     value = expected.value
     if poison is None:
-        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(of_array(got).bits)[0]
+        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(array_dtype(got).bits)[0]
         poison = bit_patterns(got) == pattern
     # single wrong values may equal the poison by chance, one in 256 of u8
     unwritten = np.asarray(wrong & poison)
     classes = {"unwritten": unwritten & (2 * unwritten.sum() >= wrong.sum())}
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         classes["nan for a number"] = wrong & np.isnan(got)
         classes["a number for nan"] = wrong & np.isnan(value)
         classes["infinity for a number"] = wrong & np.isinf(got) & ~np.isinf(value)
@@ -205,8 +205,8 @@ def _failure(
     for name, candidates in classes.items():
         if (members := left & candidates).any():
             kinds[name], left = members, left & ~members
-    kind = general(next(iter(kinds)))
-    members = np.logical_or.reduce([each for name, each in kinds.items() if general(name) == kind])
+    kind = general_class(next(iter(kinds)))
+    members = np.logical_or.reduce([each for name, each in kinds.items() if general_class(name) == kind])
     index = np.unravel_index(int(np.flatnonzero(members)[0]), wrong.shape)
     return Verdict(
         Status.FAIL,
@@ -215,7 +215,7 @@ def _failure(
         wrong=int(wrong.sum()),
         total=got.size,
         first=_mismatch(value, got, index, float(shares[index])),
-        pattern=describe(wrong),
+        pattern=describe_pattern(wrong),
         shape=wrong.shape,
         picture=picture(wrong),
         divergences=divergences,
@@ -226,16 +226,16 @@ def _failure(
 
 def _largest_distance(value: Array, got: Array, members: Array) -> float:
     x, y = value[members], got[members]
-    if of_array(got).is_block:
-        return float(bytes_apart(x, y).max())
-    if of_array(got).is_float:
+    if array_dtype(got).is_block:
+        return float(differing_bytes(x, y).max())
+    if array_dtype(got).is_float:
         return float(ulp_distances(x, y).max())
     return float((np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)).max())
 
 
 def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) -> Mismatch:
     expected, actual = value[index], got[index]
-    coordinates, texts = tuple(int(i) for i in index), show_pair(expected, actual)
+    coordinates, texts = tuple(int(i) for i in index), format_pair(expected, actual)
     distance = ulp_distance(expected, actual)
-    unit = "ULP" if not of_array(got).is_block else "byte" if distance == 1 else "bytes"
+    unit = "ULP" if not array_dtype(got).is_block else "byte" if distance == 1 else "bytes"
     return Mismatch(coordinates, *texts, ulps=distance, budgets=share, unit=unit)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.compare.comparison import right_elements
-from parity.model.dtypes import NUMBERS, Array, DType, of_array
+from parity.compare.comparison import accepted_elements
+from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import half_ulp_of_max, ulp_safe
 
-__all__ = ["Moved", "expected_of", "same"]
+__all__ = ["RoundingRuns", "expected_from_cuda", "same_values"]
 
 
 WIDE = 24
@@ -25,7 +25,7 @@ WIDE = 24
 
 
 @dataclass(frozen=True)
-class Moved:
+class RoundingRuns:
     """An output of one side as its code computes it on an emulator: as it is, with operations that round up or down,
     of bf16 with products that are rounded to it, and where matrix cores take subnormal numbers for 0 with these kept
     (``parity.model.launch.Shadows``).
@@ -41,14 +41,14 @@ class Moved:
         """All of them."""
         return (self.nearest, *self.moved, *self.narrowed, *self.unflushed)
 
-    def field(self, name: str) -> Moved:
+    def field(self, name: str) -> RoundingRuns:
         """A field of blocks."""
         groups = (self.moved, self.narrowed, self.unflushed)
-        return Moved(self.nearest[name], *([each[name] for each in some] for some in groups))
+        return RoundingRuns(self.nearest[name], *([each[name] for each in some] for some in groups))
 
 
 @np.errstate(all="ignore")
-def same(standard: Array, got: Array) -> bool:
+def same_values(standard: Array, got: Array) -> bool:
     """True if all elements have the same bits, or are both NaN."""
     return bool(_alike(standard, got).all())
 
@@ -63,7 +63,9 @@ def _alike(x: Array, y: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved], flushed: float = 0.0) -> Expected:
+def expected_from_cuda(
+    standard: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], flushed: float = 0.0
+) -> Expected:
     """The expectation of an output, all arrays in its dtype and logical shape.
 
     ``standard`` is what CUDA's side computed. ``sides`` are those whose code can be executed with other roundings; the
@@ -71,7 +73,7 @@ def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved],
     moves them, zeros of the same sign. So has a launch that no rounding moves, but for numbers that underflow.
     ``flushed`` is how much further off f32 may be where one side takes subnormal numbers for 0 and another adds them.
     """
-    kind = of_array(standard)
+    kind = array_dtype(standard)
     if kind.is_block:
         return Expected(standard, accepts=lambda got: _right_blocks(standard, arithmetic, sides, got))
     if arithmetic < Arithmetic.ROUNDS or not sides:
@@ -97,7 +99,7 @@ def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved],
     return Expected(standard, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed)
 
 
-def _moves(side: Moved) -> bool:
+def _moves(side: RoundingRuns) -> bool:
     """True if any rounding changes any element."""
     return any(not _alike(side.nearest, each).all() for each in side.runs)
 
@@ -143,12 +145,12 @@ def _spread(runs: Array) -> Array:
     return np.where(np.isfinite(runs).all(0), runs.max(0) - runs.min(0), 0.0)
 
 
-def _integers(standard: Array, sides: Sequence[Moved]) -> Expected:
+def _integers(standard: Array, sides: Sequence[RoundingRuns]) -> Expected:
     """Numbers that are as near to the standard as the runs of each side are to each other."""
     return Expected(standard, accepts=lambda got: _right_integers(standard, sides, got))
 
 
-def _right_integers(standard: Array, sides: Sequence[Moved], got: Array) -> Array:
+def _right_integers(standard: Array, sides: Sequence[RoundingRuns], got: Array) -> Array:
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
@@ -156,14 +158,14 @@ def _right_integers(standard: Array, sides: Sequence[Moved], got: Array) -> Arra
     return np.asarray(apart(standard, got) <= np.add.reduce([np.zeros(standard.shape, np.uint64), *rooms]))
 
 
-def _right_blocks(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved], got: Array) -> Array:
+def _right_blocks(standard: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], got: Array) -> Array:
     """The blocks of which every field is right: its integers as near as the runs are, its scales as other numbers."""
     right = np.ones(standard.shape, np.bool_)
     for name in standard.dtype.names or ():
         field = standard[name]
         moved = [side.field(name) for side in sides]
         if field.dtype.kind == "f":
-            found = right_elements(expected_of(field, arithmetic, moved), got[name], "amd")
+            found = accepted_elements(expected_from_cuda(field, arithmetic, moved), got[name], "amd")
         else:
             found = _right_integers(field, moved, got[name])
         right &= found.reshape(*standard.shape, -1).all(-1)

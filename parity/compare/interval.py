@@ -6,29 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from parity.compare.comparison import right_elements
+from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.reference.expected import Expected, Vendor
 
-__all__ = ["right_interval"]
+__all__ = ["accepted_interval"]
 
 
 @np.errstate(all="ignore")
-def right_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]:
+def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]:
     """The ends of the interval around each expected value that the budget of a vendor allows, both of them right.
 
     What makes single values right (another right value, NaN, the sign of a zero) is not looked at; where the expected
     value is NaN, both ends are that. They are found by bisection among all values of the type, of which those that are
     right have to be neighbours.
     """
-    value, kind = expected.value, of_array(expected.value)
+    value, kind = expected.value, array_dtype(expected.value)
     alone = replace(expected, sign_of_zero=False, nan_allowed=False, divergences={}, alternatives=(), unspecified=False)
     start = _places(value, kind)
     nan = np.isnan(value) if kind.is_float else np.zeros(value.shape, np.bool_)
 
     def right(places: Array) -> Array:
-        return nan | right_elements(alone, _at(places, kind), vendor)
+        return nan | accepted_elements(alone, _at(places, kind), vendor)
 
     def furthest(end: Array) -> Array:
         """The last place that is right on the way from the expected values to ``end``."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.model.dtypes import Array
 
-__all__ = ["describe", "picture"]
+__all__ = ["describe_pattern", "picture"]
 
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
 """Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
@@ -17,7 +17,7 @@ _ROWS, _COLUMNS = 32, 64
 """The largest picture, in characters."""
 
 
-def describe(wrong: Array) -> str:
+def describe_pattern(wrong: Array) -> str:
     """Words for the true elements of a mask in logical shape; indices count in row-major order."""
     flat = np.flatnonzero(wrong)
     count, size = len(flat), wrong.size

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 
-__all__ = ["bit_patterns", "bytes_apart", "show", "show_pair", "ulp_distance", "ulp_distances"]
+__all__ = ["bit_patterns", "differing_bytes", "format_pair", "format_value", "ulp_distance", "ulp_distances"]
 
 
 SHOWN = 8
@@ -18,7 +18,7 @@ SHOWN = 8
 
 def bit_patterns(x: Array) -> Array:
     """The elements as unsigned integers of the same size; blocks as plain bytes, which can be equal or not."""
-    return x.view(of_array(x).bits)
+    return x.view(array_dtype(x).bits)
 
 
 def ulp_distance(x: np.generic, y: np.generic) -> float:
@@ -27,16 +27,16 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
     An infinity counts as the neighbour of the largest finite value; infinite for NaN. Integers: the difference. Blocks:
     the number of bytes that differ.
     """
-    if of_array(x).is_block:
-        return float(bytes_apart(np.asarray(x), np.asarray(y)))
-    if not of_array(x).is_float:
+    if array_dtype(x).is_block:
+        return float(differing_bytes(np.asarray(x), np.asarray(y)))
+    if not array_dtype(x).is_float:
         return float(abs(int(x) - int(y)))
     if math.isnan(float(x)) or math.isnan(float(y)):
         return math.inf
     return float(abs(_order(x) - _order(y)))
 
 
-def bytes_apart(x: Array, y: Array) -> Array:
+def differing_bytes(x: Array, y: Array) -> Array:
     """The number of bytes of every element that differ, int64 in the shape of both arrays."""
     rows = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(*each.shape, -1) for each in (x, y))
     return np.asarray(np.count_nonzero(np.not_equal(*rows), axis=-1))
@@ -45,7 +45,7 @@ def bytes_apart(x: Array, y: Array) -> Array:
 @np.errstate(all="ignore")
 def ulp_distances(x: Array, y: Array) -> Array:
     """``ulp_distance`` of every element of two float arrays, as float64."""
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     sign = np.uint64(1 << (8 * dtype.itemsize - 1))
     a, b = (bit_patterns(each).astype(np.uint64) for each in (x, y))
     low, high = np.minimum(a & ~sign, b & ~sign), np.maximum(a & ~sign, b & ~sign)
@@ -55,18 +55,18 @@ def ulp_distances(x: Array, y: Array) -> Array:
 
 def _order(x: np.generic) -> int:
     """Position of a float among all floats of its type, zeros at 0."""
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     bits = int(x.view(dtype.bits))
     sign = 1 << (8 * dtype.itemsize - 1)
     return sign - bits if bits & sign else bits
 
 
-def show(x: np.generic) -> str:
+def format_value(x: np.generic) -> str:
     """The shortest decimal text that rounds back to ``x``; exact in 8 bits, where 450 would stand for 448.
 
     A block is shown by its fields: scales as numbers, of all others the first values (bytes without a sign in hex).
     """
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     if dtype.is_block:
         return _show_block(x)
     if not dtype.is_float:
@@ -83,15 +83,15 @@ def show(x: np.generic) -> str:
     return str(float(text)) if math.isfinite(value) else str(value)
 
 
-def show_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
+def format_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
     """Both as text; with their bit patterns where the texts agree. Of blocks only fields that differ, from there on."""
-    if of_array(expected).is_block:
+    if array_dtype(expected).is_block:
         return _show_blocks(expected, got)
-    texts = show(expected), show(got)
+    texts = format_value(expected), format_value(got)
     if texts[0] != texts[1]:
         return texts
     width = 2 * expected.itemsize
-    hexes = (f"{int(x.view(of_array(x).bits)):0{width}x}" for x in (expected, got))
+    hexes = (f"{int(x.view(array_dtype(x).bits)):0{width}x}" for x in (expected, got))
     first, second = (f"{text} (0x{bits})" for text, bits in zip(texts, hexes, strict=True))
     return first, second
 
@@ -110,10 +110,14 @@ def _show_blocks(expected: Any, got: Any) -> tuple[str, str]:
             at = int(np.flatnonzero(x != y)[0])
             pairs.append((_show_field(name, x, at), _show_field(name, y, at)))
         elif x.dtype.kind == "f":
-            pairs.append(tuple(f"{name}={text}" for text in show_pair(x, y)))
+            pairs.append(tuple(f"{name}={text}" for text in format_pair(x, y)))
         else:
             pairs.append((_show_field(name, x), _show_field(name, y)))
-    first, second = (" ".join(texts) for texts in zip(*pairs, strict=True)) if pairs else (show(expected), show(got))
+    first, second = (
+        (" ".join(texts) for texts in zip(*pairs, strict=True))
+        if pairs
+        else (format_value(expected), format_value(got))
+    )
     return first, second
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-__all__ = ["Mismatch", "Status", "Verdict", "general"]
+__all__ = ["Mismatch", "Status", "Verdict", "general_class"]
 
 
 class Status(StrEnum):
@@ -103,6 +103,6 @@ class Verdict:
         return replace(self, detail="\n".join(filter(None, (self.detail, *notes))))
 
 
-def general(kind: str) -> str:
+def general_class(kind: str) -> str:
     """The class of a failure without its direction: "nan" for "nan for a number"."""
     return next((name for name in ("nan", "infinity") if name in kind.split()), kind)

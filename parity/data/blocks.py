@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from parity.data.values import field, mix, special_values
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 
-__all__ = ["BLOCK_STREAMS", "scales_of"]
+__all__ = ["BLOCK_STREAMS", "scale_fields"]
 
 
 LOWEST = {"s": -2}
@@ -40,7 +40,7 @@ SMALL: Mapping[str, Mapping[str, tuple[int | Sequence[int], int | Sequence[int]]
 """Fields that are small in ``small``: which of their random bits stay, and what is added to every byte, modulo 256."""
 
 
-def scales_of(dtype: DType) -> tuple[str, ...]:
+def scale_fields(dtype: DType) -> tuple[str, ...]:
     """Names of the floating-point fields of a type of blocks, in their order in memory."""
     return tuple(name for name in dtype.numpy.names or () if dtype.numpy[name].kind == "f")
 
@@ -62,8 +62,8 @@ def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     ``s`` of q8_1 is from 2**-2 up to 2**4 and has nothing to do with the quants.
     """
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
-        kind = of_array(blocks[name])
+    for name in scale_fields(dtype):
+        kind = array_dtype(blocks[name])
         bits = blocks[name].view(kind.bits).astype(np.uint64)
         fraction = field(bits, 0, kind.precision - 1).astype(np.float64) * 2.0 ** (1 - kind.precision)
         exponent = LOWEST.get(name, LOWEST_STEP) + (field(bits, kind.precision - 1, 5) % np.uint64(BINADES)).astype(int)
@@ -78,9 +78,9 @@ def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     Quants of up to 6 bits are random over all of their range.
     """
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
+    for name in scale_fields(dtype):
         whole = np.array(WHOLE_STEPS if name == "d" else WHOLE_TERMS)
-        blocks[name] = whole[blocks[name].view(of_array(blocks[name]).bits) % len(whole)]
+        blocks[name] = whole[blocks[name].view(array_dtype(blocks[name]).bits) % len(whole)]
     for name, (kept, added) in SMALL.get(dtype.name, {}).items():
         small = (blocks[name].view(np.uint8) & np.array(kept, np.uint8)) + np.array(added, np.uint8)
         blocks[name] = small.view(blocks[name].dtype)
@@ -90,8 +90,8 @@ def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Every scale goes through the special values of its type, each in another order; all other bytes are random."""
     blocks = _bits(dtype, index, random, points)
-    for number, name in enumerate(scales_of(dtype)):
-        table = special_values(of_array(blocks[name]))
+    for number, name in enumerate(scale_fields(dtype)):
+        table = special_values(array_dtype(blocks[name]))
         blocks[name] = table[(index * np.uint64(7**number) % np.uint64(len(table))).astype(np.int64)]
     return blocks
 
@@ -99,8 +99,8 @@ def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 def _subnormal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Random bytes, with scales that are subnormal numbers or zeros of either sign."""
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
-        kind = of_array(blocks[name])
+    for name in scale_fields(dtype):
+        kind = array_dtype(blocks[name])
         exponent = kind.bits.type((1 << (8 * kind.itemsize - kind.precision)) - 1 << (kind.precision - 1))
         blocks[name] = (blocks[name].view(kind.bits) & ~exponent).view(kind.numpy)
     return blocks
@@ -110,7 +110,7 @@ def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array
     """Every byte at every place of a block, in 256 consecutive blocks; the scales are 1, a second one is 2."""
     places = np.arange(dtype.itemsize, dtype=np.uint64)
     blocks = _blocks(dtype, field(index[:, None] + np.uint64(37) * places, 0, 8))
-    for number, name in enumerate(scales_of(dtype), 1):
+    for number, name in enumerate(scale_fields(dtype), 1):
         blocks[name] = number
     return blocks
 
@@ -119,7 +119,7 @@ def _equal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """One random byte in all places of a block but its scales, which are as in ``normal``."""
     blocks = _blocks(dtype, np.repeat(field(random, 20, 8), dtype.itemsize))
     usual = _normal(dtype, index, random, points)
-    for name in scales_of(dtype):
+    for name in scale_fields(dtype):
         blocks[name] = usual[name]
     return blocks
 

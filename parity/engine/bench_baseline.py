@@ -11,7 +11,7 @@ from typing import Any
 
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
 __all__ = [
@@ -132,7 +132,7 @@ def read_baseline(path: Path) -> BenchBaseline:
     Raises:
         UsageError: The file is not readable, or has another format.
     """
-    return parse_baseline(content_of(path), str(path))
+    return parse_baseline(read_content(path), str(path))
 
 
 def parse_baseline(text: bytes, path: str) -> BenchBaseline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parity.compare import Comparison, SideResult, Status, show, who_is_wrong
+from parity.compare import Comparison, SideResult, Status, arbitrate, format_value
 from parity.engine.case_records import Column, CrossVendorComparison
 from parity.reference.expected import Expected
 
@@ -37,7 +37,7 @@ def compare_vendors(
     for mine, other in pairs.items():
         amd = mine if mine.side == "amd" else other
         outputs = judged[cuda].output is not None and judged[amd].output is not None
-        comparison = who_is_wrong(judged[cuda], judged[amd], expected() if expected and outputs else None)
+        comparison = arbitrate(judged[cuda], judged[amd], expected() if expected and outputs else None)
         if comparison:
             found[mine] = _against(judged[mine], other, judged[other], comparison)
     return found
@@ -47,6 +47,6 @@ def _against(mine: SideResult, column: Column, other: SideResult, comparison: Co
     first, output = mine.verdict.first, other.output
     value = ""
     if first is not None and output is not None and len(first.coordinates) == output.ndim:
-        value = show(output[first.coordinates])
+        value = format_value(output[first.coordinates])
     budget = math.inf if other.verdict.failed else other.verdict.budget
     return CrossVendorComparison(**vars(comparison), column=column.known_as, value=value, budget=budget)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from parity.compare import Moved, expected_of, same
+from parity.compare import RoundingRuns, expected_from_cuda, same_values
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array
@@ -56,8 +56,8 @@ class CudaOracle:
         Raises:
             Unreferenced: The code cannot be executed with other roundings.
         """
-        if all(same(self.outputs[name], got[name]) for name in self.outputs):
-            return {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
+        if all(same_values(self.outputs[name], got[name]) for name in self.outputs):
+            return {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
         return self._expected
 
     @functools.cached_property
@@ -70,7 +70,7 @@ class CudaOracle:
         arithmetic = max(each for each, _ in ran)
         moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
         return {
-            name: expected_of(value, arithmetic, [outputs[name] for outputs in moved], self._flushed)
+            name: expected_from_cuda(value, arithmetic, [outputs[name] for outputs in moved], self._flushed)
             for name, value in self.outputs.items()
         }
 
@@ -103,7 +103,7 @@ def kernel_ptx(call: Call, code: CodeObject) -> str:
     return "\n".join(each.text for several in of_kernels for each in several)
 
 
-def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:
+def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
     """Return the most general arithmetic of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:
@@ -113,14 +113,14 @@ def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Map
     def view(name: str, outcome: Outcome) -> Array:
         return call.outputs[name].view(outcome.buffers[name])
 
-    def shadows() -> Mapping[str, Moved]:
+    def shadows() -> Mapping[str, RoundingRuns]:
         ran = session.shadows(side.code, launch, call.buffers)
         for each in (ran.nearest, *ran.moved, *ran.narrowed, *ran.unflushed):
             if each.fault:
                 raise Unreferenced(UNKNOWN.format(f"the run with other roundings fails: {each.fault.message}"))
         runs = ran.moved, ran.narrowed, ran.unflushed
         return {
-            name: Moved(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
+            name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
             for name in call.outputs
         }
 

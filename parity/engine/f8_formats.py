@@ -13,7 +13,7 @@ import numpy as np
 from parity.compare import compare
 from parity.engine.judging import CheckedCase, Implementation, judge
 from parity.errors import ParityError
-from parity.model.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, array_dtype
 from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Vendor
@@ -35,7 +35,7 @@ def fnuz_mixups(
     """
     if failing.expected is None:
         return
-    inputs = [name for name, x in call.inputs.items() if of_array(x) is F8]
+    inputs = [name for name, x in call.inputs.items() if array_dtype(x) is F8]
     names = [*inputs, *(name for name in failing.outputs if call.buffers[name].dtype is F8 and name not in inputs)]
     for count in range(len(names), 0, -1):
         found = [

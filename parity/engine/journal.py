@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
-from parity.errors import UsageError, some_of
-from parity.platform.files import writing
+from parity.errors import UsageError, first_names
+from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, plain, read_json
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 
 __all__ = ["Journal", "describe_differences"]
 
@@ -48,7 +48,7 @@ class Journal(Generic[T]):
         self.other = ""
         self._advice = advice
         wanted = plain({"format": f"parity journal of {what}, version 2", **plan})
-        with writing(path, advice):
+        with naming_write_errors(path, advice):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
         try:
@@ -64,7 +64,7 @@ class Journal(Generic[T]):
         Raises:
             UsageError, ResourceExhausted: The file is not writable.
         """
-        with held():  # an interrupt must not separate the file from ``entries``
+        with delay_interrupts():  # an interrupt must not separate the file from ``entries``
             self._write(entry)
             self.entries.append(entry)
 
@@ -115,7 +115,7 @@ class Journal(Generic[T]):
 
     def _write(self, value: object) -> None:
         text = json_text(value)
-        with writing(self.path, self._advice):
+        with naming_write_errors(self.path, self._advice):
             self._file.write(_checksum(text) + text[1:] + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -144,7 +144,7 @@ def describe_differences(
 
     ``where`` and ``now`` name the origins of the two objects.
     """
-    return some_of(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
+    return first_names(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 
 
 def _differences(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from parity.build.loaded_modules import MissingKernel
-from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.compare import Status, Verdict, check_unmodified, compare, format_value
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, kernel_ptx
-from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, refusal
+from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
@@ -188,7 +188,7 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
     if isinstance(error, MemoryError):
         return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for the case")
     if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
-        return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
+        return Verdict(Status.NOT_JUDGED, "system", detail=describe_os_error(error))
     if isinstance(error, ResourceExhausted):
         return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
     if isinstance(error, Unreferenced):
@@ -228,7 +228,7 @@ def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Che
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
-    modified = unchanged(name, before, after)
+    modified = check_unmodified(name, before, after)
     return modified and replace(modified, detail=f"the library wrote to the memory of {name}, which must not change")
 
 
@@ -246,7 +246,7 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
-    return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+    return {name: format_value(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
 def fault_verdict(fault: Fault) -> Verdict:
@@ -283,14 +283,14 @@ class _Judging:
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
     """Return a failure if the kernel changed an input or memory outside of an output, else None."""
     for name, buffer in call.buffers.items():
-        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+        if not buffer.writable and (modified := check_unmodified(name, buffer.data, outcome.buffers[name])):
             return modified
     for name, layout in call.outputs.items():
         storage = outcome.buffers[name]
         if layout.span > layout.numel:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
-            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
+            if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are not elements of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None

@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from parity.compare import Verdict, general
+from parity.compare import Verdict, general_class
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column, Task, add_cases
-from parity.errors import UsageError, nearest, shown
-from parity.platform.files import text_of
+from parity.errors import UsageError, display_path, nearest
+from parity.platform.files import read_text
 from parity.platform.serialization import SchemaError, checked
 from parity.runners import device_description, replayed_recording, runner
 from parity.suite.loading import Suite
@@ -102,7 +102,7 @@ class Issue:
     def difference(self, verdict: Verdict) -> str:
         """Describe how a failure differs from the known failure; empty if it does not."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
-        other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
+        other = [kind for kind in kinds if not {kind, general_class(kind)} & set(self.failure)]
         if other:
             return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
         if "value" in kinds and verdict.ulps > self.ulps:
@@ -198,9 +198,9 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
     """
     if suite.known is None:
         return KnownIssues()
-    file = shown(suite.known)
+    file = display_path(suite.known)
     try:
-        text = text_of(suite.known)
+        text = read_text(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
         told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
@@ -250,8 +250,8 @@ def _issue(
             raise _Mistake(key, f"{key} is {value!r}, which is blank")
     try:
         entry = checked(table, _Entry, location)
-    except SchemaError as misfit:
-        raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
+    except SchemaError as mismatch:
+        raise _Mistake(str(mismatch.where[0]) if mismatch.where else "", mismatch.problem) from mismatch
     failure = _several(entry.failure)
     for kind in failure:
         if (needed := SIGNATURE.get(kind)) and needed not in table:

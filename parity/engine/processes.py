@@ -32,8 +32,8 @@ from typing import Any, ClassVar
 from parity.engine.calls import CallTimeout, T, WorkerCrashed, describe_exit
 from parity.engine.case_records import Column
 from parity.errors import NotAvailable
-from parity.platform.fork_server import Forked, forked
-from parity.platform.signals import INTERRUPTS, held
+from parity.platform.fork_server import ForkedProcess, fork_process
+from parity.platform.signals import INTERRUPTS, delay_interrupts
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import receive_in_thread
 
@@ -56,7 +56,7 @@ class _PendingCall:
 class _WorkerProcess:
     """A process, its current call, and the deadline of that call. ``asked`` is set when the initializer was sent."""
 
-    process: Forked
+    process: ForkedProcess
     connection: Connection
     call: _PendingCall | None = None
     deadline: float = 0.0
@@ -87,7 +87,7 @@ class Processes:
     def start(self) -> None:
         """Start the processes. Call ``stop`` afterwards, even after an interrupt."""
         atexit.register(self.stop)
-        with held():
+        with delay_interrupts():
             self._thread.start()
 
     shared: ClassVar[bool] = True
@@ -217,7 +217,7 @@ class Processes:
 def _started() -> _WorkerProcess:
     ours, theirs = Pipe()
     try:
-        process = forked(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
+        process = fork_process(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
     except BaseException:
         ours.close()
         raise

@@ -18,7 +18,7 @@ from parity.engine.plan import Plan
 from parity.engine.shards import Share
 from parity.errors import UsageError
 from parity.op import Entry
-from parity.platform.files import below, content_of, writing
+from parity.platform.files import find_below, naming_write_errors, read_content
 from parity.platform.serialization import Malformed, json_text, read_json
 from parity.platform.version import __version__
 from parity.runners import device_description, runner
@@ -93,7 +93,7 @@ def environment(
         "sources": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"), (plan.cases, f"*{SUFFIX}"))
-            for path in sorted(below(folder, ""))
+            for path in sorted(find_below(folder, ""))
             if path.match(pattern) and (folder == plan.kernels or path.parent == folder)
         },
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
@@ -148,7 +148,7 @@ class RecordWriter:
         """
         self.path = path
         start = path.with_name(f"{path.name}.start")
-        with writing(path, "choose another folder with --output"):
+        with naming_write_errors(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
             start.write_bytes(b"".join(json_text(line) + b"\n" for line in (RecordHead(environment), *kept)))
             start.replace(path)  # atomic, so the kept records survive a kill at any time
@@ -188,7 +188,7 @@ def read_record(path: Path) -> Record:
     Raises:
         UsageError: The file is not a record, or a line is invalid.
     """
-    return parse_record(content_of(path), str(path))
+    return parse_record(read_content(path), str(path))
 
 
 def parse_record(text: bytes, source: str) -> Record:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 from parity.runners.recording_file import Part
 
 __all__ = ["Shard", "Share", "cut"]
@@ -32,7 +32,7 @@ class Shard:
         """
         if not (match := re.fullmatch("([0-9]+)/([0-9]+)", text)):
             raise UsageError(f"{text!r} is not a shard; write 3/8 for the third of eight shards")
-        index, count = (natural(number, "a shard's number") for number in match.groups())
+        index, count = (parse_natural(number, "a shard's number") for number in match.groups())
         if not 1 <= index <= count:
             raise UsageError(f"there is no shard {text}: {count} shards have the numbers 1 to {count}")
         return cls(index, count)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 from parity.model.layout import Layout
 
 __all__ = ["Case", "Tensor", "split"]
@@ -47,7 +47,9 @@ class Tensor:
         if not match:
             raise UsageError(f"{text!r} is not a tensor; write layout~data@start like 4x5:1,4+3~mixed@17")
         return Tensor(
-            Layout.parse(match["layout"]), match["data"] or "", natural(match["start"] or "0", "the start of the data")
+            Layout.parse(match["layout"]),
+            match["data"] or "",
+            parse_natural(match["start"] or "0", "the start of the data"),
         )
 
 

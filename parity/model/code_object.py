@@ -22,11 +22,11 @@ __all__ = [
     "first_difference",
     "idle",
     "mangled",
-    "name_of",
     "parse",
     "plain",
     "prebuilt",
-    "source_of",
+    "replaced_source",
+    "source_name",
     "spelled",
     "unqualified",
 ]
@@ -186,7 +186,7 @@ def spelled(symbol: str) -> tuple[str, ...]:
     return text[start:begin], text[start:]
 
 
-def name_of(symbol: str) -> str:
+def source_name(symbol: str) -> str:
     """The name of a symbol in source code, without its arguments; the symbol itself if it is none that is mangled."""
     return (spelled(symbol) or (symbol,))[0]
 
@@ -270,7 +270,7 @@ def prebuilt(source: Path) -> dict[str, Path]:
     return {match["target"] or "": path for match, path in matches if match and match["module"] == source.stem}
 
 
-def source_of(path: Path) -> Path:
+def replaced_source(path: Path) -> Path:
     """The source in whose place a code object stands, see ``prebuilt``; of any other file itself."""
     match = _PREBUILT.fullmatch(path.name)
     return path.with_name(f"{match['module']}.cu") if match else path

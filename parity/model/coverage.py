@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["COUNTS", "Point", "Reached", "joined"]
+__all__ = ["COUNTS", "Point", "Reached", "concatenate_coverage"]
 
 COUNTS = ("blocks", "blocks_reached", "directions", "directions_reached")
 """The numbers of ``Reached``: basic blocks and branch directions, all and those that were reached."""
@@ -72,7 +72,7 @@ class Reached:
         return bool(self.mask & ~mask)
 
 
-def joined(each: Iterable[Reached]) -> Reached | None:
+def concatenate_coverage(each: Iterable[Reached]) -> Reached | None:
     """The coverage of several kernels, one after the other in the order given; None of none."""
     blocks = directions = in_blocks = in_directions = 0
     found = False

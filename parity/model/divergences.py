@@ -14,9 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
-__all__ = ["Divergence", "divergence", "divergences", "in_order", "met_by"]
+__all__ = ["Divergence", "divergence", "divergences", "met_by", "sort_ids"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Divergence:
 @cache
 def divergences() -> Mapping[str, Divergence]:
     """The register, by id, in the order of the numbers."""
-    rows = rows_of(Path(__file__).with_name("divergences.csv"))
+    rows = read_table(Path(__file__).with_name("divergences.csv"))
     return MappingProxyType({row["id"]: Divergence(**row) for row in rows})
 
 
@@ -61,6 +61,6 @@ def met_by(ptx: str) -> tuple[Divergence, ...]:
     return tuple(each for each in divergences().values() if each.ptx and re.search(each.ptx, ptx, re.DOTALL))
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
+def sort_ids(names: Iterable[str]) -> tuple[str, ...]:
     """Each id once, D2 before D10."""
     return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "dtype", "of_array"]
+__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "array_dtype", "dtype"]
 
 Array = np.ndarray[Any, Any]
 
@@ -167,6 +167,6 @@ def dtype(name: str) -> DType:
         raise UsageError(f"unknown dtype {name!r}; known: {' '.join(DTYPES)}{nearest(name, DTYPES)}") from None
 
 
-def of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
+def array_dtype(array: np.ndarray[Any, Any] | np.generic) -> DType:
     """The type of the elements of an array or NumPy scalar."""
     return _BY_NUMPY[array.dtype]

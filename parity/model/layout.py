@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 
 __all__ = ["Layout", "contiguous"]
 
@@ -110,11 +110,11 @@ class Layout:
             raise UsageError(f"{text!r} is not a layout; write dims, strides and offset like 4x5:1,4+3")
 
         def numbers(what: str, separator: str) -> tuple[int, ...]:
-            return tuple(natural(each, f"a number of the {what}") for each in match[what].split(separator))
+            return tuple(parse_natural(each, f"a number of the {what}") for each in match[what].split(separator))
 
         shape = () if match["shape"] == "()" else numbers("shape", "x")
         strides = numbers("strides", ",") if match["strides"] else contiguous(shape).strides
-        layout = Layout(shape, strides, natural(match["offset"] or "0", "the offset"))
+        layout = Layout(shape, strides, parse_natural(match["offset"] or "0", "the offset"))
         if max(layout.numel, layout.span) > LARGEST:
             raise UsageError(f"{text!r} has more elements, or reaches further, than the {LARGEST} that can be numbered")
         return layout

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.codegen import writer_of
+from parity.emulator.amdgpu.codegen import new_writer
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.instructions import emit
 from parity.emulator.amdgpu.isa import BRANCHES
-from parity.emulator.image import image_of
-from parity.emulator.parse import Instruction, KernelCode, bodies_of, instruction_of, kernel_code
-from parity.emulator.writer import Unknown
+from parity.emulator.amdgpu.listing import KernelCode, function_bodies, kernel_code, parse_instruction
+from parity.emulator.instruction import Instruction, Unknown
 from parity.model.code_object import CodeObject
 from parity.mutation.mutant import Mutant
 from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
@@ -75,10 +75,10 @@ def _runs(old: str, new: str, name: str) -> bool:
 
 @functools.lru_cache(maxsize=100_000)
 def _translates(text: str, name: str) -> bool:
-    item = instruction_of(text, 1)
+    item = parse_instruction(text, 1)
     if item.mnemonic in BRANCHES:
         return True
-    w = writer_of(KernelCode("", (item,), {}), target(name), {})
+    w = new_writer(KernelCode("", (item,), {}), target(name), {})
     w.at = 0
     try:
         emit(w, item)
@@ -129,7 +129,7 @@ def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObj
 
 def program(listing: str, kernel: str) -> tuple[object, ...]:
     """Return the instructions and data of a kernel in a form that compares equal for identical programs."""
-    code, image = kernel_code(listing, kernel), image_of(listing)
+    code, image = kernel_code(listing, kernel), data_image(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
 
@@ -143,7 +143,7 @@ def source_lines(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[in
     found: dict[tuple[str, int], dict[int, str]] = {}
     symbol = code.symbol(kernel)
     instructions = {item.line: item.text for item in kernel_code(code.listing, symbol).instructions}
-    for body in bodies_of(code.listing, symbol):
+    for body in function_bodies(code.listing, symbol):
         places: list[tuple[str, int]] = []
         for number, text in enumerate(body.text.split("\n"), body.line):
             if text.startswith("\t.loc\t"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parity.errors import UsageError
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, Reason
-from parity.platform.files import content_of
+from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
 __all__ = [
@@ -242,7 +242,7 @@ def read_recall(path: Path) -> Recall:
     Raises:
         UsageError: The file has another format.
     """
-    found = read_json(content_of(path), Recall, str(path), "generate it again with parity mutate --output")
+    found = read_json(read_content(path), Recall, str(path), "generate it again with parity mutate --output")
     if found.format != FORMAT:
         raise UsageError(
             f"{path} has the format {found.format!r}, not {FORMAT!r}; generate it again with parity mutate"

@@ -14,7 +14,7 @@ import tree_sitter
 import tree_sitter_cuda
 
 from parity.mutation.operators import SOURCE, Operator, fill_replacement
-from parity.porting.host_syntax import syntax_tree
+from parity.porting.source_tree import parse
 
 __all__ = ["Edit", "apply_edit", "source_edits"]
 
@@ -47,7 +47,7 @@ class Edit:
 
 def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
     """Yield every edit of the table in these lines of a text."""
-    root, wanted, data = syntax_tree(text).root_node, frozenset(lines), text.encode(*_CODING)
+    root, wanted, data = parse(text).root, frozenset(lines), text.encode(*_CODING)
     statements = dict(_statements(root))
     for operator, captures in tree_sitter.QueryCursor(_query()).matches(root):
         nodes = {name: each[0] for name, each in captures.items()}

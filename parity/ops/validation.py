@@ -1,18 +1,20 @@
-"""Checks of a declaration before any case: unknown names, types, streams, expressions."""
+"""Checks a declaration before any case exists: types of fields, names, data streams, expressions, the reference."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
-import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from string import Formatter
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from parity.data.blocks import BLOCK_STREAMS
 from parity.data.extents import alternatives
 from parity.data.indices import INDEX_STREAMS
-from parity.data.layouts import STRIDES, Strides
+from parity.data.layouts import STRIDES
 from parity.data.streams import STREAMS, is_stream
 from parity.dsl.arguments import ArgumentSpec
 from parity.dsl.expression import Expression, expression
@@ -20,225 +22,220 @@ from parity.dsl.shapes import words
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import dtype
 from parity.model.launch import BLOCK
+from parity.ops import declaration
 from parity.ops.declaration import Declaration
 
 __all__ = ["check_declaration"]
 
 COUNTS = ("numel", "num_dims")
-LAUNCHED = ("threads", "blocks")
-RESERVED = (*COUNTS, *LAUNCHED, "info", "launch")
-"""Names that parity gives."""
+LAUNCH_COUNTS = ("threads", "blocks")
+RESERVED = (*COUNTS, *LAUNCH_COUNTS, "info", "launch")
+"""Names that parity defines."""
 
 
 def check_declaration(op: Declaration) -> None:
-    """Refuse what cannot be right.
+    """Check a declaration.
 
     Raises:
-        UsageError: what it is, and what there is instead.
+        UsageError: a field is wrong; the message names the op, the field, the value and the place in it.
     """
-    _kinds(op)
+    _check_types(op)
+    _check_kernel_names(op)
+    _check_dtypes(op)
     if op.library and op.reference is None:
-        raise UsageError(f"op {op.name}: what libraries compute is judged by a reference; name one in reference=")
-    _names(op)
-    _outputs(op)
-    _shapes(op)
-    _rules(op)
-    _arguments(op)
-    _reference(op)
+        raise _error(op, "a reference judges what libraries compute; name one in reference=")
+    _check_names(op)
+    _check_outputs(op)
+    _check_shapes(op)
+    _check_expressions(op)
+    _check_arguments(op)
+    _check_reference(op)
 
 
-_TEXTS = {str: str}
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("name", "kernel", "args", "shapes", "where", "source"), str),
-    "types": [str],
-    "optional": [str],
-    **dict.fromkeys(("inputs", "outputs", "updates", "params", "structs", "spelling"), _TEXTS),
-    "strides": (str, Strides, {str: (str, Strides)}),
-    "grid": (str, int),
-    "block": (str, int),
-    "shared": (str, int),
-    "named": [object],
-    "bench": [object],
-    "threads": [int],
-    "points": [(int, float)],
-    "values": [(int, float)],
-    "in_place": (type(None), str),
-    "aliased": (type(None), [str]),
-    "info": (str, Callable),
-    "data": ([str], {str: [str]}),
-    "choices": ([{str: [object]}], {str: [object]}),
-    "indices": {str: (str, int, Callable)},
-    "elements": {str: (str, int, Callable)},
-    "operations": (str, int, Callable),
-    "workspace": {str: (str, Callable)},
-    "scalars": {str: Callable},
-    "symbols": {str: (str, Callable)},
-    **dict.fromkeys(("library", "grid_stride", "null_info", "writes"), bool),
-    **dict.fromkeys(("reference", "layouts", "shape", "mismatch", "launch"), (type(None), Callable)),
-}
-"""The kinds of value of each field of a declaration: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are
-names with such values, and a tuple has several kinds, of which it may be any.
-"""
-_CALLED = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    type(None): "None",
-    Callable: "a function",
-}
+def _error(op: Declaration, message: str) -> UsageError:
+    return UsageError(f"op {op.name}: {message}")
 
 
-def _kinds(op: Declaration) -> None:
-    """Values of another kind than the field takes."""
-    for name, kind in _KINDS.items():
-        if problem := _type_error(getattr(op, name), kind):
-            raise UsageError(f"op {op.name}: {name}{problem}")
-    for what in ("named", "bench"):
-        for case in getattr(op, what):
-            if not (isinstance(getattr(case, "title", None), str) and isinstance(getattr(case, "items", None), str)):
-                raise UsageError(f"op {op.name}: {what} has {case!r}, and holds cases: NamedCase(title, items)")
+_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "True or False", type(None): "None"}
+
+
+@functools.cache
+def _field_types() -> Mapping[str, Any]:
+    """The declared type of every field of ``Declaration``."""
+    scope = vars(declaration)
+    return {field.name: eval(str(field.type), scope) for field in dataclasses.fields(Declaration)}
+
+
+def _check_types(op: Declaration) -> None:
+    """Check the value of every field against its declared type."""
+    for name, kind in _field_types().items():
+        if mismatch := _mismatch(getattr(op, name), kind, name):
+            place, value, wanted = mismatch
+            raise _error(op, f"{place} is {value!r}, not {wanted}")
+    for name in ("named", "bench"):
+        for case in getattr(op, name):
+            if not (isinstance(case.title, str) and isinstance(case.items, str)):
+                raise _error(op, f"{name} has {case!r}; title and items of a NamedCase are texts")
+
+
+def _mismatch(value: Any, kind: Any, place: str) -> tuple[str, Any, str] | None:
+    """Return the first part of a value that does not fit a type: its place, the part, and the type in words.
+
+    Lists count as tuples, whole numbers as numbers. What a function takes and returns is not checked.
+    """
+    origin, args = get_origin(kind) or kind, get_args(kind)
+    if origin in (Union, UnionType):
+        found = [_mismatch(value, each, place) for each in args]
+        wrong = [each for each in found if each]
+        if len(wrong) < len(found):
+            return None
+        deepest = max(wrong, key=lambda each: len(each[0]))
+        return deepest if deepest[0] != place else (place, value, " or ".join(each for _, _, each in wrong))
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            return place, value, "a dict"
+        return _first(_mismatch(each, args[1], f"{place}: {name}") for name, each in value.items())
+    if origin in (tuple, Sequence):
+        if not isinstance(value, list | tuple):
+            return place, value, "a list"
+        return _first(_mismatch(each, args[0], f"{place}[{i}]") for i, each in enumerate(value))
+    if origin is Callable:
+        return None if callable(value) else (place, value, "a function")
+    accepted = (int, float) if origin is float else origin
+    fits = origin is Any or (isinstance(value, accepted) and (origin is bool or not isinstance(value, bool)))
+    return None if fits else (place, value, _WORDS.get(origin) or f"a {origin.__name__}")
+
+
+def _first(found: Iterable[tuple[str, Any, str] | None]) -> tuple[str, Any, str] | None:
+    return next(filter(None, found), None)
+
+
+def _check_kernel_names(op: Declaration) -> None:
+    """Check names, and the type variables in kernel names."""
     for text in (step.kernel for step in op.steps):
         try:
             fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError as error:
-            raise UsageError(f"op {op.name}: kernel={text!r}: {error}; type variables stand in braces: {{T}}") from None
+            raise _error(op, f"kernel={text!r}: {error}; type variables stand in braces: {{T}}") from None
         if unnamed := [name for name in fields if not name.isidentifier()]:
-            raise UsageError(f"op {op.name}: kernel={text!r}: {{{unnamed[0]}}} is no type variable; write {{T}}")
+            raise _error(op, f"kernel={text!r}: {{{unnamed[0]}}} is not a type variable; write {{T}}")
+    for name in ("kernel", "source", "name"):
+        if not (text := getattr(op, name)).isprintable() or (not text and name != "source"):
+            raise UsageError(f"op {op.name!r}: {name}={text!r} is not a name")
+
+
+def _check_dtypes(op: Declaration) -> None:
+    """Check dtypes, and the numbers of threads."""
     for text in op.types:
         if len(text.split(",")) != len(op.variables):
-            raise UsageError(
-                f"op {op.name}: types has {text!r}, and kernel={op.kernel!r} has {len(op.variables)} type variables"
-            )
-    for what, kinds in (
-        ("types", [name for text in op.types for name in text.split(",")]),
-        *((what, getattr(op, what).values()) for what in ("inputs", "outputs", "updates", "params")),
-    ):
+            raise _error(op, f"types has {text!r}, and kernel={op.kernel!r} has {len(op.variables)} type variables")
+    for name in ("types", "inputs", "outputs", "updates", "params"):
+        value = getattr(op, name)
+        kinds = [kind for text in value for kind in text.split(",")] if name == "types" else value.values()
         for kind in kinds:
-            if what == "types" or kind not in op.variables:
-                with _naming(op, what):
+            if name == "types" or kind not in op.variables:
+                with _naming(op, name):
                     dtype(kind)
     for step in op.steps:
         if isinstance(step.block, int) and not 0 < step.block <= BLOCK:
-            raise UsageError(f"op {op.name}: block is {step.block}; a block has 1 to {BLOCK} threads")
-    for name in ("kernel", "source", "name"):
-        if not (text := getattr(op, name)).isprintable() or (not text and name != "source"):
-            raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
+            raise _error(op, f"block is {step.block}; a block has 1 to {BLOCK} threads")
 
 
-def _type_error(value: Any, kind: Any) -> str:
-    """The first error in a value, to be said after its name; empty if the value is of the kind."""
-    if isinstance(kind, tuple):
-        problems = list(itertools.takewhile(bool, (_type_error(value, each) for each in kind)))
-        return problems[-1] if len(problems) == len(kind) else ""
-    if isinstance(kind, list):
-        if not isinstance(value, list | tuple):
-            return f" is {value!r}, not a list"
-        return next((f"[{i}]{problem}" for i, each in enumerate(value) if (problem := _type_error(each, kind[0]))), "")
-    if isinstance(kind, dict):
-        if not isinstance(value, Mapping):
-            return f" is {value!r}, not a dict"
-        return next((f": {at}{problem}" for at, each in value.items() if (problem := _type_error(each, kind[str]))), "")
-    right = kind is object or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
-    return "" if right else f" is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
-
-
-def _names(op: Declaration) -> None:
-    """Names that have to be those of inputs, tensors or streams."""
+def _check_names(op: Declaration) -> None:
+    """Check names that must be inputs, tensors, layouts or streams."""
     in_place = (op.in_place,) if op.in_place else ()
-    lying = [each for each in op.symbols.values() if isinstance(each, str)]
+    in_symbols = [each for each in op.symbols.values() if isinstance(each, str)]
     streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
     strides = op.strides if isinstance(op.strides, Mapping) else {op.result: op.strides or "any"}
     for what, names, known in (
-        ("input", (*op.optional, *op.indices, *(op.aliased or ()), *in_place, *lying), op.inputs),
+        ("input", (*op.optional, *op.indices, *(op.aliased or ()), *in_place, *in_symbols), op.inputs),
         ("tensor with strides", strides, {**op.tensors, **op.compared}),
         ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
         ("tensor with data", op.data if isinstance(op.data, Mapping) else (), op.filled),
         ("tensor with elements", op.elements, op.kinds),
     ):
-        _known(op, what, names, known)
+        _check_known(op, what, names, known)
     for stream in (each for group in streams for each in group):
         if not is_stream(stream):
-            _known(op, "data", [stream], {**STREAMS, **BLOCK_STREAMS, **INDEX_STREAMS})
+            _check_known(op, "data", [stream], {**STREAMS, **BLOCK_STREAMS, **INDEX_STREAMS})
 
 
-def _known(op: Declaration, what: str, names: Iterable[str], known: Collection[str]) -> None:
+def _check_known(op: Declaration, what: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise UsageError(f"op {op.name}: unknown {what} {name!r}{nearest(name, known)}")
+            raise _error(op, f"unknown {what} {name!r}{nearest(name, known)}")
 
 
-def _outputs(op: Declaration) -> None:
-    """Outputs that no kernel is given, and those whose shape follows from nothing."""
+def _check_outputs(op: Declaration) -> None:
+    """Check that a kernel gets the outputs, and that their shape follows from something."""
     outputs = " ".join(op.compared)
     if not (op.library or set(op.compared) & set(op.argument_names)):
-        raise UsageError(f"op {op.name}: args has none of its outputs ({outputs}), so nothing could be compared")
+        raise _error(op, f"args has none of its outputs ({outputs}), so nothing could be compared")
     if not (op.tensors or op.shape or op.library):
-        raise UsageError(
-            f"op {op.name}: without inputs nothing tells the shape of {outputs}; "
-            f'say writes=True, and shapes="{op.result}: n" for one dim'
+        raise _error(
+            op,
+            f"without inputs, the shape of {outputs} is unknown; "
+            f'set writes=True, and shapes="{op.result}: n" for one dim',
         )
 
 
-def _shapes(op: Declaration) -> None:
-    """The statement of shapes: it is about every tensor, and about nothing else."""
+def _check_shapes(op: Declaration) -> None:
+    """Check that ``shapes`` describes every tensor, and nothing else."""
     with _naming(op, "shapes"):
-        stated = op.parsed_shapes
-        known = {**op.kinds, **op.workspace}
-        _known(op, "tensor in shapes", stated.tensors, known)
+        shapes = op.parsed_shapes
+        _check_known(op, "tensor in shapes", shapes.tensors, {**op.kinds, **op.workspace})
         needed = [*op.inputs, *(() if op.shape else op.compared)] if op.shapes else ()
         for name in needed:
-            if name not in stated.tensors:
-                raise UsageError(f"nothing is said of {name}; write '{name}: ' and its dims")
-        for name in (*stated.free, *stated.defined):
+            if name not in shapes.tensors:
+                raise UsageError(f"the shape of {name} is missing; write '{name}: ' and its dims")
+        for name in (*shapes.free, *shapes.defined):
             if name in RESERVED or name in op.kinds:
-                raise UsageError(f"{name} cannot name a dim: it is {'a tensor' if name in op.kinds else 'given'}")
-        stated_names = {*stated.free, *stated.defined, *op.params}
-        for each in stated.defined.values():
-            _check(each, stated_names, op.tensors)
-        _told(op)
+                meaning = "a tensor" if name in op.kinds else "a name that parity defines"
+                raise UsageError(f"{name} cannot name a dim: it is {meaning}")
+        names = {*shapes.free, *shapes.defined, *op.params}
+        for each in shapes.defined.values():
+            _check_expression(each, names, op.tensors)
+        _check_output_extents(op)
     for option in alternatives(op.choices):
-        _known(op, "name in choices", option, {*stated_names, *op.params})
+        _check_known(op, "name in choices", option, names)
     if op.layouts and op.choices:
-        raise UsageError(f"op {op.name}: layouts draws everything, so nothing is drawn from choices; leave one out")
+        raise _error(op, "layouts draws everything, so nothing is drawn from choices; leave one out")
 
 
-def _told(op: Declaration) -> None:
-    """Extents of outputs, which nothing tells unless an input has them, or a parameter."""
-    stated = op.parsed_shapes
-    told = {name for tensor in op.tensors for dim in stated.tensors.get(tensor, ()) for name in dim.extent.names}
-    told |= {*stated.defined, *op.params}
-    for name in set(op.compared) & set(stated.tensors) - set(op.tensors):
-        for dim in stated.tensors[name]:
+def _check_output_extents(op: Declaration) -> None:
+    """Check that the extents of outputs follow from inputs or parameters."""
+    shapes = op.parsed_shapes
+    known = {name for tensor in op.tensors for dim in shapes.tensors.get(tensor, ()) for name in dim.extent.names}
+    known |= {*shapes.defined, *op.params}
+    for name in set(op.compared) & set(shapes.tensors) - set(op.tensors):
+        for dim in shapes.tensors[name]:
             if dim.extent.tensors or op.shape:
                 continue
-            for missing in sorted(dim.extent.names - told):
+            for missing in sorted(dim.extent.names - known):
                 raise UsageError(
-                    f"{stated.statement(name)!r}: nothing tells {missing}: no input has it, and it is no parameter"
+                    f"{shapes.statement(name)!r}: {missing} is unknown: no input has it, and it is not a parameter"
                 )
 
 
-def _reference(op: Declaration) -> None:
-    """The reference, which has to take what it is given."""
+def _check_reference(op: Declaration) -> None:
+    """Check that the reference accepts its arguments."""
     if op.reference is None:
         return
     try:
         signature = inspect.signature(op.reference)
-    except (TypeError, ValueError):  # a function of C that does not say
+    except (TypeError, ValueError):  # a C function without a signature
         return
-    given = (*op.filled, *op.params)
+    positional = (*op.filled, *op.params)
     named = [name for name in ("to", "shape", "grid") if name in signature.parameters]
     try:
-        signature.bind(*given, **dict.fromkeys(named))
+        signature.bind(*positional, **dict.fromkeys(named))
     except TypeError as error:
-        text = ", ".join((*given, *(f"{name}=" for name in named)))
-        raise UsageError(
-            f"op {op.name}: the reference is called with ({text}) and does not take that: {error}"
-        ) from None
+        text = ", ".join((*positional, *(f"{name}=" for name in named)))
+        raise _error(op, f"the reference is called with ({text}) and does not accept that: {error}") from None
 
 
-def _rules(op: Declaration) -> None:
-    """Expressions, whose names must be known."""
+def _check_expressions(op: Declaration) -> None:
+    """Check that the names in expressions are known."""
     names = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params}
     counted, tensors = {*names, *COUNTS}, op.kinds
     rules: list[tuple[str, Any, set[str], Collection[str]]] = [
@@ -254,51 +251,51 @@ def _rules(op: Declaration) -> None:
             ("grid", step.grid or "1", {*counted, "threads"}, tensors),
             ("shared", step.shared, {*counted, "threads"}, tensors),
         ]
-    for what, rule, known, about in rules:
+    for field, rule, known, known_tensors in rules:
         if not callable(rule):
-            with _naming(op, what):
-                _check(expression(str(rule)), known, about)
+            with _naming(op, field):
+                _check_expression(expression(str(rule)), known, known_tensors)
 
 
-def _arguments(op: Declaration) -> None:
-    """The words of arguments and fields."""
-    values = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params, *COUNTS, *LAUNCHED}
+def _check_arguments(op: Declaration) -> None:
+    """Check the arguments of kernels and the fields of structures."""
+    values = {*op.parsed_shapes.free, *op.parsed_shapes.defined, *op.params, *COUNTS, *LAUNCH_COUNTS}
     pointers = {*op.kinds, *op.workspace}
-    for what, lists, more in (
+    for field, lists, more in (
         ("args", [step.arguments for step in op.steps], {"info", *op.structs, *op.scalars}),
         ("structs", list(op.struct_fields.values()), set[str]()),
     ):
-        for word in (word for each in lists for word in each):
-            with _naming(op, what):
-                _check_word(op, word, pointers | more, values)
-    lying = {each for each in op.symbols.values() if isinstance(each, str)}
-    if both := lying & set(op.argument_names):
-        raise UsageError(f"op {op.name}: {min(both)} lies in a symbol, so it is no argument; take it out of args")
+        for spec in (spec for each in lists for spec in each):
+            with _naming(op, field):
+                _check_argument(op, spec, pointers | more, values)
+    in_symbols = {each for each in op.symbols.values() if isinstance(each, str)}
+    if both := in_symbols & set(op.argument_names):
+        raise _error(op, f"{min(both)} is the content of a symbol, so it is not an argument; remove it from args")
 
 
-def _check_word(op: Declaration, word: ArgumentSpec, others: set[str], values: set[str]) -> None:
-    if word.value:
-        if word.name in others or word.name in op.params:
-            raise UsageError(f"{word.name}={word.value}: {word.name} is something else already; take another name")
-        _check(word.value, values, op.kinds)
-    elif word.name not in others | values:
+def _check_argument(op: Declaration, spec: ArgumentSpec, others: set[str], values: set[str]) -> None:
+    if spec.value:
+        if spec.name in others or spec.name in op.params:
+            raise UsageError(f"{spec.name}={spec.value}: {spec.name} has another meaning; use another name")
+        _check_expression(spec.value, values, op.kinds)
+    elif spec.name not in others | values:
         raise UsageError(
-            f"unknown argument {word.name!r}{nearest(word.name, others | values)}; or write {word.name}=..."
+            f"unknown argument {spec.name!r}{nearest(spec.name, others | values)}; or write {spec.name}=..."
         )
-    if word.kind and word.kind not in op.variables:
-        kind = dtype(word.kind)
-        if kind.is_block or (word.name in others and (word.name != "info" or kind.is_float)):
-            raise UsageError(f"{word.name}:{word.kind}: {word.name} has a type already, or can have none")
-    if word.kind and word.name in op.params and word.kind != op.params[word.name]:
-        raise UsageError(f"{word.name}:{word.kind}: params says {op.params[word.name]}")
+    if spec.kind and spec.kind not in op.variables:
+        kind = dtype(spec.kind)
+        if kind.is_block or (spec.name in others and (spec.name != "info" or kind.is_float)):
+            raise UsageError(f"{spec.name}:{spec.kind}: {spec.name} already has a type, or cannot have one")
+    if spec.kind and spec.name in op.params and spec.kind != op.params[spec.name]:
+        raise UsageError(f"{spec.name}:{spec.kind}: its type in params is {op.params[spec.name]}")
 
 
-def _check(rule: Expression, names: Collection[str], tensors: Collection[str]) -> None:
+def _check_expression(rule: Expression, names: Collection[str], tensors: Collection[str]) -> None:
     for name in sorted(rule.names):
         if name not in names:
             known = f"; there are {' '.join(sorted(names))}" if names else ""
-            asked = f"; write {name}.shape[0] or {name}.numel" if name in tensors else nearest(name, names) or known
-            raise UsageError(f"{rule.text!r}, column {rule.column(name)}: unknown name {name!r}{asked}")
+            hint = f"; write {name}.shape[0] or {name}.numel" if name in tensors else nearest(name, names) or known
+            raise UsageError(f"{rule.text!r}, column {rule.column(name)}: unknown name {name!r}{hint}")
     for name in sorted(rule.tensors):
         if name not in tensors:
             raise UsageError(
@@ -307,8 +304,9 @@ def _check(rule: Expression, names: Collection[str], tensors: Collection[str]) -
 
 
 @contextmanager
-def _naming(op: Declaration, what: str) -> Iterator[None]:
+def _naming(op: Declaration, field: str) -> Iterator[None]:
+    """Add op and field to errors."""
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"op {op.name}: {what}: {error}") from None
+        raise _error(op, f"{field}: {error}") from None

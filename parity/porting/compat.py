@@ -16,9 +16,9 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.hipify import defined_macros
-from parity.porting.sources import INCLUDE
+from parity.porting.includes import INCLUDE
 
 __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]
 
@@ -66,7 +66,7 @@ class Compat:
 def table() -> Mapping[str, tuple[Row, ...]]:
     """The rows by name."""
     rows: dict[str, tuple[Row, ...]] = {}
-    for each in rows_of(TABLE):
+    for each in read_table(TABLE):
         row = Row(
             each["name"], each["header"], frozenset(each["beside"].split()), of_version(each["until"]), each["reason"]
         )

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting import inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
 from parity.porting.vector_types import short_of_components
@@ -178,7 +178,7 @@ def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     """The rules for identifiers and those for headers, each by CUDA name."""
     names: dict[str, Rule] = {}
     headers: dict[str, Rule] = {}
-    for row in rows_of(TABLE):
+    for row in read_table(TABLE):
         rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
         (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.compat import identifiers
+from parity.porting.device_words import device_macros
 from parity.porting.hipify import counterpart, defined_macros
-from parity.porting.host_syntax import TypeName, device_macros, type_of_head_at
+from parity.porting.host_pieces import TypeName, type_in_host_head
 
 __all__ = ["brought", "pasted"]
 
@@ -61,7 +62,7 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
     found: dict[str, list[TypeName]] = {}
     for error in unknown:
         file, line, column = error.places[0]
-        if (named := type_of_head_at(texts[file], line, column, device)) and not _NOT_A_TYPE.fullmatch(named.name):
+        if (named := type_in_host_head(texts[file], line, column, device)) and not _NOT_A_TYPE.fullmatch(named.name):
             found.setdefault(named.name, []).append(named)
     for name, several in found.items():
         defined = re.compile(_DEFINES.format(name))
@@ -110,4 +111,4 @@ def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
 
 @functools.cache
 def _table() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["name"]), row["directive"]) for row in rows_of(TABLE))
+    return tuple((re.compile(row["name"]), row["directive"]) for row in read_table(TABLE))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["Refused", "Row", "macros_of_statements", "rows", "translate"]
 
@@ -182,7 +182,9 @@ class _Program:
 @functools.cache
 def rows() -> tuple[Row, ...]:
     """The rows, those with a list of types once for each."""
-    return tuple(_row(row["ptx"], row["cpp"], name) for row in rows_of(TABLE) for name in row["types"].split() or [""])
+    return tuple(
+        _row(row["ptx"], row["cpp"], name) for row in read_table(TABLE) for name in row["types"].split() or [""]
+    )
 
 
 def _row(ptx: str, cpp: str, name: str) -> Row:

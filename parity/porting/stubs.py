@@ -1,181 +1,235 @@
-"""Headers of libraries that are not here, in whose place small ones of parity's own stand (``include/stubs``).
+"""Chooses between a real library and parity's stub for an ``#include`` that a project itself does not answer.
 
-The table ``stubs.csv`` says which header is answered by which of them. A real header, in the folders of a project or in
-an installed ROCm, wins.
+``choose`` is the only place where that is decided. Two tables are its rules:
+
+* ``stubs.csv`` maps header names to the stub in ``include/stubs`` that answers them, and to the library.
+* ``libraries.csv`` has a line for each library: where its real headers are looked for, and when the stub is used.
+
+The project's own include folders take precedence over both. An installed ROCm that compiles (``--toolchain rocm``)
+finds its own headers before any stub. On the CUDA side, nvcc answers what it can; ``cuda_stub`` names the rest.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import os
 import re
-from collections.abc import Iterable
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
+from parity.porting.hipify import table
 
 __all__ = [
-    "LIBRARY_NAMES",
+    "POLICY",
+    "Choice",
+    "Library",
     "Stub",
-    "answered",
+    "choose",
     "cuda_library",
     "cuda_stub",
-    "library_names",
+    "forwarding_header",
+    "libraries",
     "library_of",
     "needed_for",
-    "stub_of",
-    "switches",
+    "real_libraries",
+    "stub_for",
+    "stubbed_libraries",
 ]
 
 TABLE = Path(__file__).with_name("stubs.csv")
+LIBRARIES = Path(__file__).with_name("libraries.csv")
 NEEDS = Path(__file__).with_name("needs.csv")
 
-#: What the builds of a library define for AMD's GPUs, by the library.
-_SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
+POLICY = "PARITY_STUBS"
+"""The environment variable that, set to ``always``, disables real libraries outside the project."""
 
-LIBRARY_NAMES = "parity/library_names.h"
-"""The header that ``library_names`` makes."""
-
-_LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen"
-    r"|cudnn(?=[A-Z])|CUDNN_|nccl(?=[A-Z])|NCCL_)\w*"
-)
-_CUDA_LIBRARY_NAME = re.compile(
-    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
-)
-_TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
-"""A function of Torch 7's library for the host."""
-_OWN = (
-    re.compile(r"\btypedef\b[^;{}()]*?\b(\w+)\s*;"),
-    re.compile(r"\b(?:struct|class|enum(?:\s+class)?)\s+(\w+)\s*\{"),
-    re.compile(r"\b(?:const|constexpr)\s+(?:[\w:]+[\s*&]+)+(\w+)\s*[={]"),
-)
-"""Names that a source defines itself: a handle, so that its header needs none of the library's, or a constant."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
-_HEADERS = {
-    "cublas": "cublas_v2.h",
-    "cudnn": "cudnn.h",
-    "cufft": "cufft.h",
-    "cusolver": "cusolverDn.h",
-    "cusparse": "cusparse.h",
-    "nccl": "nccl.h",
-}
-"""The headers of NVIDIA's libraries, by how their names begin."""
-_OF_BOTH = frozenset(
-    ("PyTorch", "GLM", "the helpers of CUDA's samples", "Torch 7", "glog", "dmlc-core's logging", "{fmt}")
-)
-"""The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
-_LIBRARY_TYPES = frozenset(
-    ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")
-)
-"""Types whose names do not end as those of types do."""
 
 
 @dataclass(frozen=True)
 class Stub:
-    """One row of the table: the headers it is for (a pattern), the header of parity's, and the library's name."""
+    """A row of ``stubs.csv``: a pattern of header names, the stub that answers them, and the library."""
 
+    pattern: str
     header: str
-    stub: str
-    what: str
+    library: str
+
+
+@dataclass(frozen=True)
+class Library:
+    """A row of ``libraries.csv``: the real library that a stub replaces.
+
+    Attributes:
+        name: The library, as ``stubs.csv`` names it.
+        header: A header that shows that the library is there.
+        place: Where it is looked for: folders, ``rocm`` (an installed ROCm) or ``torch`` (the torch of parity's
+            environment). Without a place, the stub is always used.
+        folders: The library's own folders in a place that others share.
+        first: A header to include before the real ones.
+        defines: Flags for the real headers as well as the stub.
+        nvcc: The stub also serves the CUDA side.
+        stub_used: When the stub is used, for users.
+    """
+
+    name: str
+    header: str
+    place: str
+    folders: tuple[str, ...]
+    first: str
+    defines: tuple[str, ...]
+    nvcc: bool
+    stub_used: str
+
+    def search_path(self) -> tuple[Path, ...]:
+        """Return the folders to search for the real headers; none if the library is not there."""
+        wanted = (self.header, *self.folders)
+        paths = _search_paths(self.place) if self.place else ()
+        return next((path for path in paths if all(_find(name, path) for name in wanted)), ())
+
+    def link_into(self, folder: Path) -> tuple[Path, ...]:
+        """Return the folders to search for the real headers and nothing else, made of links below ``folder``."""
+        path = self.search_path()
+        for name in self.folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            if (found := _find(name, path)) and not (folder / name).is_symlink():
+                (folder / name).symlink_to(found.resolve(), target_is_directory=True)
+        return (folder,) if self.folders else path
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer to the headers that a project includes and does not have.
+
+    ``stubs`` maps header names to stubs; ``real`` has, for each library that is used itself, its search path.
+    """
+
+    stubs: Mapping[str, str]
+    real: Mapping[Library, tuple[Path, ...]]
+    flags: tuple[str, ...] = ()
+
+
+def choose(headers: Iterable[str], stubbed: Collection[str] = ()) -> Choice:
+    """Choose the real library or the stub for each of these headers that the tables have.
+
+    The real library is used if it is found and has all headers that the source includes of it. ``stubbed`` are
+    libraries whose real headers do not compile for the device.
+    """
+    known = {header: stub for header in headers if (stub := stub_for(header))}
+    real: dict[Library, tuple[Path, ...]] = {}
+    flags: list[str] = []
+    for name in dict.fromkeys(stub.library for stub in known.values()):
+        library = _libraries()[name]
+        path = () if name in stubbed or os.environ.get(POLICY) == "always" else library.search_path()
+        own = [header for header, stub in known.items() if stub.library == name]
+        if path and all(_find(header, path) for header in own):
+            real[library] = path
+        flags += library.defines
+    stubs = {header: stub.header for header, stub in known.items() if _libraries()[stub.library] not in real}
+    return Choice(stubs, real, tuple(flags))
+
+
+def real_libraries(headers: Iterable[str]) -> Iterator[str]:
+    """Generate a cache key for the real libraries that sources which include these headers may be built with."""
+    mapped = table()[1]
+    headers = tuple(headers)
+    for library, path in choose((*headers, *(mapped[name].hip for name in headers if name in mapped))).real.items():
+        yield from ("library", library.name, *map(str, path))
+        found = (_find(name, path) for name in (library.header, *library.folders))
+        yield from (str(each.stat().st_mtime_ns) for each in found if each)
+
+
+def libraries() -> tuple[Library, ...]:
+    """Return all libraries that have a stub."""
+    return tuple(_libraries().values())
 
 
 @functools.cache
-def stub_of(header: str) -> Stub | None:
-    """The stub that answers ``#include`` of ``header``, if there is one."""
-    return next((stub for stub in _table() if fnmatchcase(header, stub.header)), None)
+def stub_for(header: str) -> Stub | None:
+    """Return the first row of the table whose pattern matches a header."""
+    return next((stub for stub in _stubs() if fnmatchcase(header, stub.pattern)), None)
 
 
-def switches(headers: Iterable[str]) -> tuple[str, ...]:
-    """The flags with which the libraries of these headers have extensions built for AMD's GPUs."""
-    libraries = dict.fromkeys(stub.what for header in headers if (stub := stub_of(header)))
-    return tuple(flag for library in libraries for flag in _SWITCHES.get(library, ()))
+def stubbed_libraries(headers: Iterable[str]) -> Iterator[Library]:
+    """Generate the libraries that have a better answer to headers which stubs answered: those with a place."""
+    for library in dict.fromkeys(_libraries()[stub.library] for header in headers if (stub := stub_for(header))):
+        if library.place:
+            yield library
 
 
 def cuda_stub(header: str) -> str:
-    """The stub that answers a header on the CUDA side; empty for any other header.
+    """Return the stub that answers a header on the CUDA side; empty if there is none.
 
-    Of CUDA's own headers only those are answered that host code alone needs: nvcc has the others.
+    Of CUDA's own headers, stubs answer only those that host code alone needs.
     """
-    stub = stub_of(header)
-    return cuda_library(header) or (stub.stub if stub and stub.what in _OF_BOTH else "")
+    stub = stub_for(header)
+    return cuda_library(header) or (stub.header if stub and _libraries()[stub.library].nvcc else "")
 
 
 def cuda_library(header: str) -> str:
-    """The stub that answers a header of cuBLAS and the like on the CUDA side; empty for any other header."""
+    """Return the stub that answers a header of cuBLAS and similar libraries on the CUDA side; empty for others."""
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 
-def answered(stub: str) -> str:
-    """The text of a header that a stub answers, which may be included in ``extern "C"``, where no template can be."""
+def forwarding_header(stub: str) -> str:
+    """Return the text of a header that includes a stub, even inside ``extern "C"``, which forbids templates."""
     return f'extern "C++" {{\n#include <{stub}>\n}}\n'
 
 
-def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
-    """Declarations of what host code in these HIP texts uses of AMD's libraries, or in CUDA texts of NVIDIA's.
-
-    ``cuda`` is the folder of CUDA's headers. A library whose header is there is included in place of its names.
-
-    What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
-    types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
-    that one is defined somewhere says nothing, for it may be in a branch that is not taken.
-    """
-    library = "cu" if cuda else "hip"
-    texts = tuple(texts)
-    names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
-    for text in texts:
-        names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
-    names -= _written().union(*(own.findall(text) for own in _OWN for text in texts))
-    here = {} if cuda is None else {name: each for name, each in _HEADERS.items() if (cuda / each).is_file()}
-    names = {name for name in names if not name.lower().startswith(tuple(here))}
-    lines = [f"#include <{header}>" for header in here.values()]
-    lines += [
-        f"template <class... Arguments> ::parity_stub::Anything {name}(Arguments&&...);"
-        for name in sorted(set().union(*map(_TORCH_NAME.findall, texts)))
-    ]
-    for place, name in enumerate(sorted(names)):
-        lines.append(f"#ifndef {name}")
-        if name.isupper():
-            success = name.endswith(("_SUCCESS", "_OP_N"))
-            lines.append(f"constexpr int {name} = {0 if success else place + 1};")
-        elif name.endswith("_t") or name in _LIBRARY_TYPES:
-            lines.append(f"struct {name} : parity_stub::LibraryType {{ using LibraryType::LibraryType; }};")
-        else:
-            lines.append(f"template <class... Arguments> int {name}(Arguments&&...);")
-        lines.append("#endif")
-    return "\n".join(("#pragma once", "#include <parity/anything.h>", *lines, ""))
-
-
 def needed_for(name: str) -> str:
-    """The library that code needs for a name that parity's headers do not have; empty for any other name."""
+    """Return advice on the library that a name belongs to; empty if parity's headers should have the name."""
     return next((sentence for pattern, sentence in _needs() if pattern.fullmatch(name)), "")
 
 
 def library_of(stub: str) -> str:
-    """The library in whose place a header of parity's stands (``parity/thrust.h``); empty for any other header."""
-    folder = stub.removesuffix(".h")
-    return next((row.what for row in _table() if folder.startswith(row.stub.removesuffix(".h"))), "")
+    """Return the library that a stub such as ``parity/thrust.h`` replaces; empty for any other header."""
+    name = stub.removesuffix(".h")
+    return next((row.library for row in _stubs() if name.startswith(row.header.removesuffix(".h"))), "")
+
+
+def _search_paths(place: str) -> Iterator[tuple[Path, ...]]:
+    """Generate the search paths that a place of ``libraries.csv`` stands for, the preferred one first."""
+    if place == "rocm":
+        yield from ((Path(root, "include"),) for root in (os.environ.get("ROCM_PATH"), "/opt/rocm", "/usr") if root)
+    elif place == "torch":
+        spec = importlib.util.find_spec("torch")
+        for root in (spec and spec.submodule_search_locations) or ():
+            include = Path(root, "include")
+            yield include, include / "torch" / "csrc" / "api" / "include", Path(sysconfig.get_path("include"))
+    else:
+        yield tuple(map(Path, place.split()))
+
+
+def _find(name: str, path: Iterable[Path]) -> Path | None:
+    return next((found for folder in path if (found := folder / name).exists()), None)
+
+
+@functools.cache
+def _stubs() -> tuple[Stub, ...]:
+    return tuple(Stub(row["header"], row["stub"], row["library"]) for row in read_table(TABLE))
+
+
+@functools.cache
+def _libraries() -> Mapping[str, Library]:
+    return {
+        row["library"]: Library(
+            row["library"],
+            row["header"],
+            row["place"],
+            tuple(row["folders"].split()),
+            row["first"],
+            tuple(row["defines"].split()),
+            row["nvcc"] == "yes",
+            row["stub_used"],
+        )
+        for row in read_table(LIBRARIES)
+    }
 
 
 @functools.cache
 def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in rows_of(NEEDS))
-
-
-@functools.cache
-def _written() -> frozenset[str]:
-    """Names of these libraries that a header of parity's declares itself."""
-    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
-    texts = [
-        TABLE.parents[1].joinpath("include").joinpath("stubs/parity", name).read_text(encoding="utf-8")
-        for name in headers
-    ]
-    return frozenset(
-        name for text in texts for known in (_LIBRARY_NAME, _CUDA_LIBRARY_NAME) for name in known.findall(text)
-    )
-
-
-@functools.cache
-def _table() -> tuple[Stub, ...]:
-    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in rows_of(TABLE))
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in read_table(NEEDS))

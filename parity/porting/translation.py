@@ -30,6 +30,8 @@ class Translation:
         needs: Names that parity's compatibility headers supply.
         defects: Names whose function in AMD's headers is known to be wrong.
         brought: Lines that replace what missing headers would have declared.
+        libraries: Real libraries that were used instead of stubs, with their folders.
+        stubbed: Real libraries whose headers do not compile for the device, so that their stubs were used.
     """
 
     ported: bool = False
@@ -46,3 +48,5 @@ class Translation:
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
     brought: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    stubbed: tuple[Finding, ...] = ()

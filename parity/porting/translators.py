@@ -24,8 +24,8 @@ from parity.model.finding import Finding
 from parity.platform.cache import digest
 from parity.porting.conditionals import Conditionals, macros_of
 from parity.porting.hipify import LITERAL, STYLES, Hipified, declared_names, defined_macros, hipify
+from parity.porting.includes import included, searched
 from parity.porting.inline_ptx import macros_of_statements
-from parity.porting.sources import included, searched
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
 

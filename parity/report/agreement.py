@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 from parity.compare import Conclusion
 from parity.engine import Column
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
 __all__ = [
     "AGREEMENT",
     "AGREEMENT_LEGEND",
     "agreement_legend",
-    "agreement_of",
     "agreement_summary",
-    "describe",
+    "agreement_text",
+    "describe_agreement",
     "is_compared",
 ]
 
@@ -47,7 +47,7 @@ def is_compared(matrix: Matrix) -> bool:
     return any(cell.agreement for cell in matrix.cells())
 
 
-def describe(agreement: Agreement) -> str:
+def describe_agreement(agreement: Agreement) -> str:
     """An agreement in a few words: who is wrong in how many cases, or how close the right results are."""
     counts = agreement.conclusions
     words = [f"{text} x{counts[conclusion]}" for conclusion, text in _WRONG.items() if counts.get(conclusion)]
@@ -69,23 +69,23 @@ def _apart(agreement: Agreement) -> str:
 
 def agreement_legend(matrix: Matrix) -> str:
     """The meaning of what the comparison of AMD with CUDA has here; empty if that needs none."""
-    shown = " ".join(agreement_of(matrix.columns, row.cells, brief=True) for row in matrix.rows)
+    shown = " ".join(agreement_text(matrix.columns, row.cells, brief=True) for row in matrix.rows)
     said = "; ".join(text for pattern, text in _LEGEND.items() if re.search(pattern, shown))
     return f"{_RAN}: {said}" if said else ""
 
 
-def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:
+def agreement_text(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:
     """The agreement of all AMD columns in one kernel: once if they have the same, else by target.
 
     ``brief``: where no side is wrong the largest differences stand for all targets.
     """
     found = {column: cell.agreement for column, cell in zip(columns, cells, strict=True) if cell.agreement}
-    texts = {column: describe(agreement) for column, agreement in found.items()}
+    texts = {column: describe_agreement(agreement) for column, agreement in found.items()}
     if len(set(texts.values())) <= 1:
         return next(iter(texts.values()), "")
     wrong = {column: text for column, text in texts.items() if any(found[column].conclusions.get(f) for f in _WRONG)}
     if brief and not wrong:
-        return describe(combine_agreements(found.values()))
+        return describe_agreement(combine_agreements(found.values()))
     return ", ".join(f"{column.target} {text}" for column, text in (wrong if brief else texts).items())
 
 
@@ -97,5 +97,5 @@ def agreement_summary(matrix: Matrix) -> str:
     total = combine_agreements(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
-    compared = f"{count_of(total.cases, 'result')} compared"
+    compared = f"{pluralize(total.cases, 'result')} compared"
     return f"{' '.join(targets)} against {total.witness}: {', '.join([compared, *counts])}"

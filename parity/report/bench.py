@@ -29,7 +29,7 @@ __all__ = [
     "si",
     "slowest",
     "speed_legend",
-    "speed_of",
+    "speed_text",
 ]
 
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
@@ -158,7 +158,7 @@ def bench_json(results: BenchResults) -> str:
     return json_text(bench_dict(results), indent=1).decode() + "\n"
 
 
-def speed_of(m: Measurement | None) -> str:
+def speed_text(m: Measurement | None) -> str:
     """A measurement in a cell of the matrix."""
     if m is None or m.share is None:
         return "" if m is None or m.per_element is None else f"{m.per_element:.3g} instr."

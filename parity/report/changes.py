@@ -12,7 +12,7 @@ from parity.engine import CaseRecord
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
 from parity.report.model import FAILED_KEYS
 
-__all__ = ["KINDS", "Changed", "Comparison", "Difference", "compared", "differences"]
+__all__ = ["KINDS", "Difference", "KernelChange", "RunComparison", "compare_runs", "differences"]
 
 KINDS = ("broken", "changed", "mended", "removed", "added", "unchanged")
 """The kinds of changes, what matters most first."""
@@ -21,7 +21,7 @@ NOISE = 0.001
 """A used budget that differs by no more is the same."""
 
 
-class Cases(Protocol):
+class HasRecords(Protocol):
     """An object with case records: ``Results`` or ``Stored``."""
 
     @property
@@ -65,7 +65,7 @@ class Difference:
         return _outcome(self.before), _outcome(self.after)
 
 
-def differences(before: Cases, after: Cases) -> list[Difference]:
+def differences(before: HasRecords, after: HasRecords) -> list[Difference]:
     """The cases whose outcomes differ between two runs, in the order of the later one, then those only the first had.
 
     A case is the same in both if kernel, runner, target and text are. Its outcome is its verdict, with the class of a
@@ -76,7 +76,7 @@ def differences(before: Cases, after: Cases) -> list[Difference]:
     return [each for each in found if _outcome(each.before) != _outcome(each.after)]
 
 
-def _by_case(found: Cases) -> dict[tuple[str, str, str, str], CaseRecord]:
+def _by_case(found: HasRecords) -> dict[tuple[str, str, str, str], CaseRecord]:
     return {(each.kernel, each.runner, each.target, each.case): each for each in found.records}
 
 
@@ -87,7 +87,7 @@ def _outcome(record: CaseRecord | None) -> str:
 
 
 @dataclass(frozen=True)
-class Changed:
+class KernelChange:
     """A kernel in a column, in each of two runs; None stands for a run that did not have it, or did not run it.
 
     ``ulps`` are the largest distances from the reference of what passed, before and after.
@@ -129,10 +129,10 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Two runs: every kernel in every column of either, and the cases whose outcomes differ."""
 
-    cells: tuple[Changed, ...]
+    cells: tuple[KernelChange, ...]
     cases: tuple[Difference, ...]
 
     @property
@@ -147,13 +147,13 @@ class Comparison:
         return any(each.worse for each in self.cells) or any(each.kind == "broken" for each in self.cases)
 
     @property
-    def changed(self) -> list[Changed]:
+    def changed(self) -> list[KernelChange]:
         """The kernels that are not unchanged, what matters most first."""
         found = [each for each in self.cells if each.kind != "unchanged"]
         return sorted(found, key=lambda each: (not each.worse, KINDS.index(each.kind)))
 
 
-class Run(Cases, Protocol):
+class ComparedRun(HasRecords, Protocol):
     """A run with its matrix."""
 
     @property
@@ -162,19 +162,19 @@ class Run(Cases, Protocol):
         ...
 
 
-def compared(before: Run, after: Run) -> Comparison:
+def compare_runs(before: ComparedRun, after: ComparedRun) -> RunComparison:
     """The changes from a run to a later one. A column is the same in both if its name is (``gfx1100 emulated``)."""
     then, now = _cells(before), _cells(after)
     distances = [_distances(each.records) for each in (before, after)]
     cells = (
-        Changed(*key, then.get(key), now.get(key), (distances[0].get(key, 0.0), distances[1].get(key, 0.0)))
+        KernelChange(*key, then.get(key), now.get(key), (distances[0].get(key, 0.0), distances[1].get(key, 0.0)))
         for key in dict.fromkeys((*now, *then))
     )
     found = [each for each in cells if each.before or each.after]
-    return Comparison(tuple(found), tuple(differences(before, after)))
+    return RunComparison(tuple(found), tuple(differences(before, after)))
 
 
-def _cells(run: Run) -> dict[tuple[str, str, str], CellEntry | None]:
+def _cells(run: ComparedRun) -> dict[tuple[str, str, str], CellEntry | None]:
     return {
         (kernel.op, kernel.kernel, str(column)): None if cell.state in WITHOUT_CASES else cell
         for kernel in run.matrix.kernels

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rich.text import Text
 
 from parity.report import tables
-from parity.report.changes import KINDS, Changed, Comparison, Difference
+from parity.report.changes import KINDS, Difference, KernelChange, RunComparison
 from parity.report.document import CellEntry
 
 __all__ = ["as_dict", "markdown", "summary", "terminal"]
@@ -19,7 +19,7 @@ MOST = 20
 
 STYLES = {"broken": "bold red", "mended": "green", "changed": "yellow"}
 HEADS = ("change", "kernel", "column", "state", "cases", "budget", "ULP")
-T = TypeVar("T", Changed, Difference)
+T = TypeVar("T", KernelChange, Difference)
 
 LEGEND = (
     "broken: fails now and did not before; changed: another state, number of cases, used budget or distance; "
@@ -27,7 +27,7 @@ LEGEND = (
 )
 
 
-def terminal(found: Comparison, *, full: bool = False, width: int | None = None) -> Text:
+def terminal(found: RunComparison, *, full: bool = False, width: int | None = None) -> Text:
     """The kernels that changed, and the cases that have another outcome, as aligned text with colours.
 
     ``full`` lists all; otherwise those that matter most, and the number of the others, without cases of one run only.
@@ -53,7 +53,7 @@ def terminal(found: Comparison, *, full: bool = False, width: int | None = None)
     return Text("\n\n").join(parts)
 
 
-def markdown(found: Comparison, *, full: bool = False) -> str:
+def markdown(found: RunComparison, *, full: bool = False) -> str:
     """The same as GitHub tables, for the summary of a job or a comment."""
     parts = [f"**{summary(found)}**"]
     kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
@@ -67,7 +67,7 @@ def markdown(found: Comparison, *, full: bool = False) -> str:
     return "\n\n".join([*(part for part in parts if part), LEGEND]) + "\n"
 
 
-def summary(found: Comparison) -> str:
+def summary(found: RunComparison) -> str:
     """The comparison in one line."""
     counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items() if count)
     verdict = "worse" if found.worse else "no worse"
@@ -75,7 +75,7 @@ def summary(found: Comparison) -> str:
     return f"{verdict}: kernels in columns: {counts or 'none'}{cases if found.cases else ''}"
 
 
-def as_dict(found: Comparison) -> dict[str, Any]:
+def as_dict(found: RunComparison) -> dict[str, Any]:
     """Plain data for JSON: everything that is not unchanged."""
     return {
         "worse": found.worse,
@@ -106,7 +106,7 @@ def as_dict(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _outcomes(found: Comparison, full: bool) -> list[Difference]:
+def _outcomes(found: RunComparison, full: bool) -> list[Difference]:
     """The cases that both runs have, what matters most first; ``full``: and those of one of them."""
     cases = sorted(found.cases, key=lambda each: KINDS.index(each.kind))
     return cases if full else [each for each in cases if each.before and each.after]
@@ -125,7 +125,7 @@ def _with_rest(table: Text, number: int, noun: str) -> Text:
     return Text.assemble(table, (f"\n{_rest(number, noun)}", "dim")) if number else table
 
 
-def _line(each: Changed) -> list[str]:
+def _line(each: KernelChange) -> list[str]:
     ulps = tuple(f"{value:.4g}" if value else "" for value in each.ulps)
     return [
         each.kind,
@@ -138,7 +138,7 @@ def _line(each: Changed) -> list[str]:
     ]
 
 
-def _both(each: Changed, value: Callable[[CellEntry], str]) -> str:
+def _both(each: KernelChange, value: Callable[[CellEntry], str]) -> str:
     return _arrow(*(value(cell) if cell else "" for cell in (each.before, each.after)))
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 from parity.engine import Column
 from parity.engine.coverage_search import FoundCase
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
-from parity.report.coverage_totals import Total, totals
+from parity.report.coverage_totals import ColumnCoverage, coverage_by_column
 from parity.report.model import Matrix
 from parity.suite.loading import Suite
 
-__all__ = ["Missed", "as_dict", "lines", "survey"]
+__all__ = ["UnreachedLines", "as_dict", "coverage_lines", "find_unreached_lines"]
 
 
 @dataclass(frozen=True)
-class Missed:
+class UnreachedLines:
     """Neighbouring lines that were not reached for one reason, with the kernels and the targets in which they were not.
 
     ``first`` and ``last`` are lines of ``file``, ``text`` is the first of them; ``guard`` is the line of the condition
@@ -43,9 +43,9 @@ class Missed:
     blocks: int
 
 
-def survey(
+def find_unreached_lines(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
-) -> tuple[list[Total], list[Missed]]:
+) -> tuple[list[ColumnCoverage], list[UnreachedLines]]:
     """The coverage of each column, and the gaps: the project's own lines first."""
     groups: dict[tuple[GapKind, str, str], list[tuple[Gap, str, str]]] = {}
     counts: Counter[tuple[str, str]] = Counter()
@@ -64,7 +64,7 @@ def survey(
             branches=counts[each.column, GapKind.BRANCH],
             copies=counts[each.column, GapKind.COPY],
         )
-        for each in totals(matrix)
+        for each in coverage_by_column(matrix)
     ]
     found = [_missed(suite, where) for where in groups.values()]
     order = [*GapKind]
@@ -84,7 +84,7 @@ def _gaps(
                 yield row.kernel, column, find_gaps(built, dict.fromkeys(map(built.symbol, symbols)), reached)
 
 
-def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> Missed:
+def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> UnreachedLines:
     """One line in several kernels, with the condition and the reason of most of them."""
     gap = where[0][0]
     file, _, line = gap.line.rpartition(":")
@@ -94,15 +94,15 @@ def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> Missed:
     ]
     number = int(line or 0)
     kernels, targets = (tuple(dict.fromkeys(names)) for names in zip(*(each[1:] for each in where), strict=True))
-    return Missed(
+    return UnreachedLines(
         gap.kind, file, number, number, source_line(suite.kernels, gap.line), guard, source_line(suite.kernels, guard),
         gap.header, reason, kernels, targets, len(where),
     )  # fmt: skip
 
 
-def _merged(found: Iterable[Missed]) -> Iterator[Missed]:
+def _merged(found: Iterable[UnreachedLines]) -> Iterator[UnreachedLines]:
     """Neighbouring lines that have all else in common as one."""
-    before: Missed | None = None
+    before: UnreachedLines | None = None
     for each in found:
         if before and _is_next(before, each):
             kernels, targets = (
@@ -124,7 +124,7 @@ def _merged(found: Iterable[Missed]) -> Iterator[Missed]:
         yield before
 
 
-def _is_next(before: Missed, each: Missed) -> bool:
+def _is_next(before: UnreachedLines, each: UnreachedLines) -> bool:
     if each.kind is not GapKind.LINE or each.first - before.last > 2:
         return False
     return (before.file, before.guard, before.reason) == (each.file, each.guard, each.reason)
@@ -141,7 +141,9 @@ _HEADS = {
 }
 
 
-def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = False) -> Iterator[tuple[str, str]]:
+def coverage_lines(
+    reached: Sequence[ColumnCoverage], found: Sequence[UnreachedLines], *, full: bool = False
+) -> Iterator[tuple[str, str]]:
     """The report as lines, each with its style. ``full``: all kernels by name, and each line of library functions."""
     for kind, (head, style) in _HEADS.items():
         if chosen := [each for each in found if each.kind is kind]:
@@ -156,7 +158,7 @@ def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = Fal
         yield str(total), ""
 
 
-def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
+def _lines_of(each: UnreachedLines, full: bool) -> Iterator[tuple[str, str]]:
     last = f"-{each.last}" if each.last > each.first else ""
     where = f"{each.file}:{each.first}{last}" if each.file else "(the compiler's own code)"
     yield f"  {where}  {each.text}", "yellow" if each.kind is GapKind.LINE and not each.reason else ""
@@ -166,22 +168,24 @@ def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
         yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
     if each.reason:
         yield f"    why   {each.reason}", "dim"
-    names = some_of(each.kernels, len(each.kernels) if full else NAMES)
+    names = first_names(each.kernels, len(each.kernels) if full else NAMES)
     yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
-def _files(found: Sequence[Missed]) -> Iterator[str]:
+def _files(found: Sequence[UnreachedLines]) -> Iterator[str]:
     """A line for each header, or each file of the project."""
-    files: dict[str, list[Missed]] = {}
+    files: dict[str, list[UnreachedLines]] = {}
     for each in found:
         files.setdefault(each.header.rpartition(":")[0] or each.file or "(the compiler's own code)", []).append(each)
     for file, group in files.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {file}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
+        yield f"  {file}: {pluralize(blocks, 'block')} in {pluralize(kernels, 'kernel')}"
 
 
-def as_dict(reached: Sequence[Total], missing: Sequence[Missed], found: Sequence[FoundCase] = ()) -> dict[str, Any]:
+def as_dict(
+    reached: Sequence[ColumnCoverage], missing: Sequence[UnreachedLines], found: Sequence[FoundCase] = ()
+) -> dict[str, Any]:
     """Plain data for JSON: of each column what was reached, the lines that were not, and cases that a search found."""
     return {
         "columns": [asdict(each) for each in reached],

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from parity.model.coverage import COUNTS
 from parity.report.model import Matrix
 
-__all__ = ["Total", "totals"]
+__all__ = ["ColumnCoverage", "coverage_by_column"]
 
 
 @dataclass(frozen=True)
-class Total:
+class ColumnCoverage:
     """The machine code of a column, of all kernels.
 
     Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` others
@@ -58,12 +58,12 @@ class Total:
         return f"; the other {left:,}: {copies:,} of lines that ran, {left - copies:,} of lines that did not"
 
 
-def totals(matrix: Matrix) -> list[Total]:
+def coverage_by_column(matrix: Matrix) -> list[ColumnCoverage]:
     """The code that was reached on each column that notes it."""
     found = []
     for column, cells in matrix.by_column():
         if each := [cell.reached for cell in cells if cell.reached]:
-            found.append(Total(str(column), *(sum(getattr(one, name) for one in each) for name in COUNTS)))
+            found.append(ColumnCoverage(str(column), *(sum(getattr(one, name) for one in each) for name in COUNTS)))
     return found
 
 

@@ -18,7 +18,7 @@ from parity.platform.version import __version__
 from parity.report.matrix import EXCLUDED
 from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix, combine_agreements
 
-__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
+__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "document", "empty_cell", "read_matrix", "with_totals"]
 
 WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
 """The states of a kernel that has no record."""
@@ -47,7 +47,7 @@ class IssueEntry:
 
 
 @dataclass(frozen=True)
-class CompileError:
+class CompileErrorEntry:
     """The compiler's message for a module that does not compile for a target."""
 
     module: str
@@ -140,7 +140,7 @@ class MatrixFile:
     columns: tuple[Column, ...]
     compilers: Mapping[str, str]
     machines: tuple[str, ...]
-    compile_errors: tuple[CompileError, ...]
+    compile_errors: tuple[CompileErrorEntry, ...]
     against: Mapping[str, Agreement]
     kernels: tuple[KernelEntry, ...]
 
@@ -161,7 +161,7 @@ def document(matrix: Matrix) -> MatrixFile:
         for each in matrix.issues
     )
     errors = (
-        CompileError(each.module, each.target, each.verdict.detail)
+        CompileErrorEntry(each.module, each.target, each.verdict.detail)
         for each in matrix.uncompiled
         if each.verdict.status is Status.ERROR
     )
@@ -215,12 +215,12 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
     )
 
 
-def no_cases(column: Column) -> CellEntry:
+def empty_cell(column: Column) -> CellEntry:
     """The cell of a kernel that was no part of the run in this column."""
     return _cell(column, Cell(CellState.NOT_IN_RUN, reason=EXCLUDED))
 
 
-def counted(matrix: MatrixFile) -> MatrixFile:
+def with_totals(matrix: MatrixFile) -> MatrixFile:
     """The matrix with totals that are those of its cells."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
     absent = sum(cell.state in (CellState.MISSING.key, CellState.COMPILE_ERROR.key) for cell in cells)
@@ -245,7 +245,7 @@ def read_matrix(text: bytes, source: str) -> MatrixFile:
     Raises:
         UsageError: the text is something else; ``source`` is its name in messages.
     """
-    usual = {**plain(no_cases(Column("", ""))), "reason": ""}
+    usual = {**plain(empty_cell(Column("", ""))), "reason": ""}
     stored = read_json(text, dict[str, Any], source)
     for kernel in stored.get("kernels", ()):
         kernel["cells"] = [{**usual, **cell} for cell in kernel["cells"]]

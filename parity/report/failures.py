@@ -13,7 +13,7 @@ from typing import Any
 
 from parity.compare import Conclusion, Status
 from parity.engine import CaseRecord
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.porting.hipify import LITERAL
 from parity.porting.sources import find_ported
@@ -133,7 +133,7 @@ def not_judged(records: Iterable[CaseRecord]) -> list[str]:
             whose = record.op if record.verdict.kind == "reference" else ""
             reasons.setdefault((record.verdict.kind, whose), []).append(record)
     return [
-        f"not judged: {count_of(len(each), 'case')} of {count_of(len({r.kernel for r in each}), 'kernel')}, "
+        f"not judged: {pluralize(len(each), 'case')} of {pluralize(len({r.kernel for r in each}), 'kernel')}, "
         f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
         for each in reasons.values()
     ]
@@ -208,7 +208,7 @@ def failure_lines(
     lines: list[tuple[str, str]] = [("case", small.case)]
     if record.without_code:
         who = f"{record.module} for {targets}"
-        lines.append(("kernels", some_of(failure.kernels, KERNELS_NAMED)))
+        lines.append(("kernels", first_names(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))

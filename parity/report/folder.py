@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from parity.engine import CaseRecord
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
-from parity.report.html import Shown, Sources, badge, content, page, recall_content
+from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_badge, render_page
 from parity.report.junit import junit
 from parity.report.model import Matrix
 from parity.report.render import as_csv, markdown, plain, summary
@@ -31,7 +31,7 @@ def check_folder(folder: Path) -> None:
     Raises:
         UsageError, SystemLacks: they cannot.
     """
-    with writing(folder, ADVICE):
+    with naming_write_errors(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
@@ -41,7 +41,7 @@ def write_reports(
     matrix: Matrix,
     records: Sequence[CaseRecord],
     reproduction: Reproduction,
-    sources: Sources | None = None,
+    sources: SourceFolders | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the matrix in every form, and the failures; ``sources`` are those of the kernels, whose lines the page
@@ -50,11 +50,11 @@ def write_reports(
     Raises:
         UsageError, SystemLacks: a file cannot be written.
     """
-    shown = Shown(
+    shown = PageInput(
         document(matrix),
         [*matrix.uncompiled, *records],
         reproduction,
-        sources or Sources(),
+        sources or SourceFolders(),
         datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         measurements=[cell.measured for cell in matrix.cells() if cell.measured],
         more={"recall": recall_content(matrix.recall), **(more or {})},
@@ -66,8 +66,8 @@ def write_reports(
         "matrix.csv": as_csv(matrix),
         "failures.txt": failures_file([*matrix.uncompiled, *records], reproduction),
         "junit.xml": junit(matrix, records, reproduction),
-        PAGE: page(content(shown), "parity report"),
-        BADGE: badge(shown.matrix),
+        PAGE: render_page(page_content(shown), "parity report"),
+        BADGE: render_badge(shown.matrix),
     }
     write_texts(folder, texts)
 
@@ -79,5 +79,5 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
         UsageError, SystemLacks: a file cannot be written.
     """
     for name, text in texts.items():
-        with writing(folder / name, ADVICE):
+        with naming_write_errors(folder / name, ADVICE):
             (folder / name).write_text(text, encoding="utf-8")

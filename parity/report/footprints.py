@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.footprint.measure import Footprint
 from parity.footprint.remarks import Remark
 from parity.report import tables
@@ -82,7 +82,7 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
 def remark_lines(found: Sequence[Remark]) -> list[str]:
     """The remarks as lines, with the first few kernels of each."""
     return [
-        f"{each.what} ({each.where}): {count_of(len(each.kernels), 'kernel')}: {some_of(each.kernels, NAMES)}"
+        f"{each.what} ({each.where}): {pluralize(len(each.kernels), 'kernel')}: {first_names(each.kernels, NAMES)}"
         for each in found
     ]
 

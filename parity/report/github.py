@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parity.engine import CaseRecord
 from parity.report.failures import Failure, Reproduction, failure_lines, failure_text, shown_failures
-from parity.report.html.excerpts import Sources
+from parity.report.html.excerpts import SourceFolders
 
 __all__ = ["github_annotations"]
 
@@ -18,7 +18,7 @@ MOST = 10
 
 
 def github_annotations(
-    records: Sequence[CaseRecord], reproduction: Reproduction, sources: Sources, file_of: FileOf, root: Path
+    records: Sequence[CaseRecord], reproduction: Reproduction, sources: SourceFolders, file_of: FileOf, root: Path
 ) -> Iterator[str]:
     """A line for each failure worth reading: at the source line that its message names, else at the kernel's file.
 
@@ -32,7 +32,9 @@ def github_annotations(
         yield f"::notice title=parity::{_text(f'{len(failures) - MOST} more failures are in the report')}"
 
 
-def _annotation(failure: Failure, reproduction: Reproduction, sources: Sources, file_of: FileOf, root: Path) -> str:
+def _annotation(
+    failure: Failure, reproduction: Reproduction, sources: SourceFolders, file_of: FileOf, root: Path
+) -> str:
     record = failure.records[0]
     small = record.minimal or record
     head, _ = failure_lines(failure, reproduction)

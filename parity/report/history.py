@@ -16,13 +16,21 @@ from typing import Any
 
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import content_of, writing
+from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState
 from parity.runners.recording_file import Environment
 
-__all__ = ["Flaky", "Summary", "add_summary", "flaky", "history_content", "read_history", "summary_of"]
+__all__ = [
+    "FlakyKernel",
+    "RunSummary",
+    "add_summary",
+    "flaky_kernels",
+    "history_content",
+    "read_history",
+    "summarize_run",
+]
 
 FORMAT, VERSION = "parity history", 1
 
@@ -31,7 +39,7 @@ SOON = datetime.timedelta(days=30)
 
 
 @dataclass(frozen=True)
-class Cells:
+class ColumnSummary:
     """A column of a run: the state of every kernel, the largest used budget of what passed, and the number of cases.
 
     ``made_of`` is by module a digest of all that decides an outcome: code, cases, seed, parity.
@@ -44,7 +52,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """A run in its history. ``kernels`` are module, op and kernel of each, ``columns`` by their name.
 
     ``recall`` is the share of planted faults that were found, where something has measured it.
@@ -56,7 +64,7 @@ class Summary:
     complete: bool
     seconds: float
     kernels: tuple[tuple[str, str, str], ...]
-    columns: Mapping[str, Cells]
+    columns: Mapping[str, ColumnSummary]
     issues: tuple[IssueEntry, ...] = ()
     recall: float | None = None
     format: str = FORMAT
@@ -64,7 +72,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Flaky:
+class FlakyKernel:
     """A kernel with several states in a column, in the order of the runs of the same code and cases."""
 
     op: str
@@ -73,9 +81,9 @@ class Flaky:
     states: tuple[str, ...]
 
 
-def summary_of(
+def summarize_run(
     matrix: MatrixFile, environment: Environment, commit: str, date: str, recall: float | None = None
-) -> Summary:
+) -> RunSummary:
     """The summary of a run; ``date`` is ISO 8601."""
     columns = {}
     code, sources = environment.get("code objects", {}), environment.get("sources", {})
@@ -87,11 +95,11 @@ def summary_of(
             for module in dict.fromkeys(kernel.module for kernel in matrix.kernels)
             if (own := code.get(f"{module} {column}"))
         }
-        columns[str(column)] = Cells(
+        columns[str(column)] = ColumnSummary(
             tuple(cell.state for cell in cells), max(used, default=None), sum(cell.run for cell in cells), made_of
         )
     kernels = tuple((each.module, each.op, each.kernel) for each in matrix.kernels)
-    return Summary(
+    return RunSummary(
         commit,
         date,
         matrix.parity,
@@ -104,7 +112,7 @@ def summary_of(
     )
 
 
-def add_summary(folder: Path, summary: Summary) -> Path:
+def add_summary(folder: Path, summary: RunSummary) -> Path:
     """Write a summary into the folder, under a name of its date and commit; if it is there already, it stays as it is.
 
     Raises:
@@ -112,14 +120,14 @@ def add_summary(folder: Path, summary: Summary) -> Path:
     """
     name = re.sub(r"[^\w.-]+", "-", f"{summary.date}-{summary.commit[:12] or 'run'}")
     path = folder / f"{name}.json"
-    with writing(path, "choose another folder with --history"):
+    with naming_write_errors(path, "choose another folder with --history"):
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(json_text(summary) + b"\n")
     return path
 
 
-def read_history(folder: Path) -> list[Summary]:
+def read_history(folder: Path) -> list[RunSummary]:
     """The summaries in a folder, the oldest first.
 
     Raises:
@@ -129,14 +137,14 @@ def read_history(folder: Path) -> list[Summary]:
         raise UsageError(f"there is no folder {folder}; parity run --history {folder} makes it")
     found = []
     for path in sorted(folder.glob("*.json")):
-        kind = read_json(content_of(path), dict[str, Any], str(path))
+        kind = read_json(read_content(path), dict[str, Any], str(path))
         if (kind.get("format"), kind.get("version")) != (FORMAT, VERSION):
             raise UsageError(f"{path} is no summary of version {VERSION} that parity run --history wrote; remove it")
-        found.append(read_json(content_of(path), Summary, str(path)))
+        found.append(read_json(read_content(path), RunSummary, str(path)))
     return sorted(found, key=lambda each: datetime.datetime.fromisoformat(each.date).astimezone())
 
 
-def flaky(runs: Sequence[Summary]) -> list[Flaky]:
+def flaky_kernels(runs: Sequence[RunSummary]) -> list[FlakyKernel]:
     """The kernels whose state has changed while nothing did that decides it."""
     met: dict[tuple[str, str, str, str], list[str]] = {}
     for run in runs:
@@ -144,7 +152,7 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
             for (module, op, kernel), state in zip(run.kernels, column.states, strict=True):
                 if module in column.made_of and state not in WITHOUT_CASES:
                     met.setdefault((op, kernel, name, column.made_of[module]), []).append(state)
-    found = (Flaky(op, kernel, name, tuple(states)) for (op, kernel, name, _), states in met.items())
+    found = (FlakyKernel(op, kernel, name, tuple(states)) for (op, kernel, name, _), states in met.items())
     return [each for each in found if len({_outcome(state) for state in each.states}) > 1]
 
 
@@ -153,7 +161,7 @@ def _outcome(state: str) -> str:
     return "failed" if state in FAILED_KEYS or state == CellState.KNOWN.key else state
 
 
-def history_content(runs: Sequence[Summary]) -> dict[str, Any]:
+def history_content(runs: Sequence[RunSummary]) -> dict[str, Any]:
     """The part ``history`` of the page."""
     last = runs[-1] if runs else None
     return {
@@ -178,7 +186,7 @@ def history_content(runs: Sequence[Summary]) -> dict[str, Any]:
                 "cell": f"{each.op}/{each.kernel}@{each.column}",
                 "states": each.states,
             }
-            for each in flaky(runs)
+            for each in flaky_kernels(runs)
         ],
         "expiring": [
             {"expires": str(each.expires), "location": each.location, "cases": each.cases, "reason": each.reason}
@@ -187,7 +195,7 @@ def history_content(runs: Sequence[Summary]) -> dict[str, Any]:
     }
 
 
-def _expiring(run: Summary) -> Iterable[IssueEntry]:
+def _expiring(run: RunSummary) -> Iterable[IssueEntry]:
     """The known issues that expire soon after this run."""
     day = datetime.datetime.fromisoformat(run.date).date()
     return sorted((each for each in run.issues if each.expires <= day + SOON), key=lambda each: each.expires)

@@ -28,15 +28,15 @@ from rich.text import Text
 
 from parity.engine import Column
 from parity.model.coverage import Reached
-from parity.model.coverage import joined as joined_coverage
-from parity.model.divergences import in_order
+from parity.model.coverage import concatenate_coverage as joined_coverage
+from parity.model.divergences import sort_ids
 from parity.report import tables
-from parity.report.agreement import AGREEMENT, agreement_of, is_compared
-from parity.report.bench import slowest, speed_of
+from parity.report.agreement import AGREEMENT, agreement_text, is_compared
+from parity.report.bench import slowest, speed_text
 from parity.report.matrix import class_counts
 from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
 
-__all__ = ["Line", "Section", "lines_of", "sections", "share", "words_of"]
+__all__ = ["MatrixLine", "ModuleTable", "cell_words", "coverage_share", "matrix_lines", "module_tables"]
 
 STYLES = {
     CellState.PASS: "green",
@@ -82,7 +82,7 @@ class Fold(IntEnum):
 
 
 @dataclass(frozen=True)
-class Line:
+class MatrixLine:
     """A line of the matrix: one kernel, or those of an op that have the same state, by the dtypes that they differ in.
 
     ``common`` is what their dtypes begin with.
@@ -104,7 +104,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Section:
+class ModuleTable:
     """The table of a module. ``without`` is what was left out of it to make it narrower."""
 
     module: str
@@ -119,14 +119,14 @@ class Section:
         return sum(max(map(_widest, column)) + tables.GAP for column in columns) - tables.GAP
 
 
-def sections(matrix: Matrix, *, full: bool = False, width: int | None = None) -> list[Section]:
+def module_tables(matrix: Matrix, *, full: bool = False, width: int | None = None) -> list[ModuleTable]:
     """The tables of all modules, none wider than this where that is possible; None: with all there is."""
     room = math.inf if width is None else max(width, LEAST)
-    grouped = itertools.groupby(lines_of(matrix.rows, full), key=lambda line: line.module)
+    grouped = itertools.groupby(matrix_lines(matrix.rows, full), key=lambda line: line.module)
     return [_fitted(matrix, tuple(lines), room) for _, lines in grouped]
 
 
-def _fitted(matrix: Matrix, lines: Sequence[Line], room: float) -> Section:
+def _fitted(matrix: Matrix, lines: Sequence[MatrixLine], room: float) -> ModuleTable:
     for fold in (Fold.NOTHING, Fold.HEADS):
         section = _section(matrix, lines, fold)
         if section.width <= room:
@@ -146,10 +146,10 @@ def _fitted(matrix: Matrix, lines: Sequence[Line], room: float) -> Section:
 
 
 def _section(
-    matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Container[str] = (), notes: int = NOTES
-) -> Section:
+    matrix: Matrix, lines: Sequence[MatrixLine], fold: Fold, without: Container[str] = (), notes: int = NOTES
+) -> ModuleTable:
     """The table of a module without some things; ``notes`` are the characters of a line of them at least."""
-    columns = zip(*([words_of(cell, without) for cell in line.cells] for line in lines), strict=True)
+    columns = zip(*([cell_words(cell, without) for cell in line.cells] for line in lines), strict=True)
     alike: dict[Hashable, list[Column]] = {}
     words: dict[Hashable, tuple[Words, ...]] = {}
     for i, (column, shown) in enumerate(zip(matrix.columns, columns, strict=True)):
@@ -164,9 +164,11 @@ def _section(
         head = _head(alike[key])
         table.append((_folded(head, max(map(_widest, texts))) if fold else head, texts))
     if is_compared(matrix):
-        compared = [agreement_of(matrix.columns, line.cells, brief=True) for line in lines]
+        compared = [agreement_text(matrix.columns, line.cells, brief=True) for line in lines]
         table.append((AGREEMENT, [_folded(each, notes) for each in compared] if fold >= Fold.NOTES else compared))
-    return Section(module, tuple(head for head, _ in table), tuple(zip(*(cells for _, cells in table), strict=True)))
+    return ModuleTable(
+        module, tuple(head for head, _ in table), tuple(zip(*(cells for _, cells in table), strict=True))
+    )
 
 
 def _head(columns: Sequence[Column]) -> str:
@@ -214,7 +216,7 @@ def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
     return texts
 
 
-def words_of(cell: Cell, without: Container[str] = ()) -> Words:
+def cell_words(cell: Cell, without: Container[str] = ()) -> Words:
     """State, cases, budget, coverage, speed and notes of a cell."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
     counts = "" if CASES in without else counts
@@ -231,8 +233,8 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
         if cell.vacuous:
             budget = "vacuous"
             notes += [f"({' '.join(cell.vacuous)})"]
-    speed = "" if SPEED in without else speed_of(cell.measured)
-    coverage = "" if COVERAGE in without or not cell.reached else f"code {share(cell.reached)}"
+    speed = "" if SPEED in without else speed_text(cell.measured)
+    coverage = "" if COVERAGE in without or not cell.reached else f"code {coverage_share(cell.reached)}"
     return (
         str(cell.state),
         counts,
@@ -243,12 +245,12 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
     )
 
 
-def share(reached: Reached) -> str:
+def coverage_share(reached: Reached) -> str:
     """The share of the basic blocks that were reached, rounded down."""
     return f"{100 * reached.blocks_reached // max(reached.blocks, 1)} %"
 
 
-def lines_of(rows: Sequence[KernelRow], full: bool) -> Iterator[Line]:
+def matrix_lines(rows: Sequence[KernelRow], full: bool) -> Iterator[MatrixLine]:
     """The lines: one per op, dtypes together, for what passes, one per kernel for the rest, and for all if ``full``."""
     groups: dict[tuple[str, ...], list[KernelRow]] = {}
     for row in rows:
@@ -263,7 +265,7 @@ def lines_of(rows: Sequence[KernelRow], full: bool) -> Iterator[Line]:
         if not (full or any(map(_alone, cells))):
             label = first.op.partition(".")[2] or first.op
             cells = tuple(_sum(each) for each in zip(*(row.cells for row in group), strict=True))
-        yield Line(first.module, label, tuple(row.dtypes[-1] for row in group), first.dtypes[:-1], cells)
+        yield MatrixLine(first.module, label, tuple(row.dtypes[-1] for row in group), first.dtypes[:-1], cells)
 
 
 def _alone(cell: Cell) -> bool:
@@ -286,7 +288,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         taken=sum(cell.taken for cell in each),
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=in_order(d for cell in each for d in cell.divergences),
+        divergences=sort_ids(d for cell in each for d in cell.divergences),
         agreement=combine_agreements(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),

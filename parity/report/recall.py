@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.mutation import MutantOutcome, MutantResult, Recall
 from parity.mutation.mutant import Reason
 from parity.mutation.recall import ClassRecall, KernelRecall, Survivor
@@ -113,7 +113,7 @@ def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float
     counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in MutantOutcome}
     planted = recall.planted
     kernels = len(recall.kernels)
-    parts = [f"{count_of(len(tried), 'fault')} in {count_of(kernels, 'kernel')} on {' '.join(recall.targets)}"]
+    parts = [f"{pluralize(len(tried), 'fault')} in {pluralize(kernels, 'kernel')} on {' '.join(recall.targets)}"]
     for outcome, count in counts.items():
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]

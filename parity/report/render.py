@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from parity.compare import Conclusion
-from parity.errors import count_of, some_of
-from parity.model.divergences import divergences, in_order
+from parity.errors import first_names, pluralize
+from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
 from parity.report import tables
-from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
+from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
 from parity.report.bench import speed_legend
-from parity.report.coverage_totals import totals
+from parity.report.coverage_totals import coverage_by_column
 from parity.report.matrix import NO_KERNEL
-from parity.report.matrix_tables import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
+from parity.report.matrix_tables import FAILED, LEAST, STEPS, ModuleTable, cell_words, matrix_lines, module_tables
 from parity.report.model import Agreement, Cell, CellState, Matrix
 from parity.report.recall import recall_line
 
@@ -58,10 +58,10 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     ``parity.report.matrix_tables``; a line below says what was left out of which, and how many columns show everything.
     """
     room = None if width is None else max(width, LEAST)
-    found = sections(matrix, full=full, width=room)
+    found = module_tables(matrix, full=full, width=room)
     prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
-        whole = max(each.width for each in sections(matrix, full=full))
+        whole = max(each.width for each in module_tables(matrix, full=full))
         said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
         prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
     # rich is several times as fast where nothing has to be broken.
@@ -71,7 +71,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as aligned text without colours, and with all there is."""
-    parts = [tables.plain(each.heads, each.rows) for each in sections(matrix, full=full)]
+    parts = [tables.plain(each.heads, each.rows) for each in module_tables(matrix, full=full)]
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
@@ -91,10 +91,10 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
 
 def coverage_summary(matrix: Matrix) -> str:
     """The machine code that was reached on each target, a line for each; empty if none was noted."""
-    return "\n".join(map(str, totals(matrix)))
+    return "\n".join(map(str, coverage_by_column(matrix)))
 
 
-def _left_out(found: Sequence[Section]) -> str:
+def _left_out(found: Sequence[ModuleTable]) -> str:
     """The parts that were left out, and their modules; empty if nothing was."""
     steps: dict[tuple[str, ...], list[str]] = {}
     for step in STEPS:
@@ -117,7 +117,7 @@ def summary(matrix: Matrix) -> str:
     kernels = len(
         {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
     )
-    parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
@@ -132,7 +132,7 @@ def summary(matrix: Matrix) -> str:
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
-        parts.append(f"executed by {some_of(machines, MACHINES)}")
+        parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
@@ -147,9 +147,9 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
     last = [AGREEMENT] if is_compared(matrix) else []
     heads = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
     rows = []
-    for line in lines_of(matrix.rows, full):
-        cells = (" ".join(filter(None, words_of(cell))) for cell in line.cells)
-        compared = [agreement_of(matrix.columns, line.cells)] if last else []
+    for line in matrix_lines(matrix.rows, full):
+        cells = (" ".join(filter(None, cell_words(cell))) for cell in line.cells)
+        compared = [agreement_text(matrix.columns, line.cells)] if last else []
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     legend = _legend(matrix).replace("\n", "\n\n")
@@ -187,7 +187,7 @@ def _legend(matrix: Matrix) -> str:
 def _met(matrix: Matrix) -> tuple[str, ...]:
     """The ids of the divergences that the matrix shows."""
     found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
-    return in_order(itertools.chain.from_iterable(found))
+    return sort_ids(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:

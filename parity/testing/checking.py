@@ -20,7 +20,7 @@ from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES
-from parity.testing.failure import ParityFailure, failure_of
+from parity.testing.failure import ParityFailure, failure_from_records
 
 __all__ = ["ParityCheck"]
 
@@ -94,7 +94,7 @@ class ParityCheck:
                     )
                 records = list(execute_plan(prepared.plan, suite, jobs=1))
                 again = Reproduction()
-        if failure := failure_of(records, again, suite):
+        if failure := failure_from_records(records, again, suite):
             raise failure
         if unjudged := not_judged(records):
             raise ParityFailure("\n".join(unjudged))

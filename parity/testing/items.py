@@ -16,7 +16,7 @@ from parity.engine.record_file import as_line
 from parity.op import Entry
 from parity.report import Reproduction, not_judged
 from parity.testing.execution import Execution
-from parity.testing.failure import ParityFailure, failure_of
+from parity.testing.failure import ParityFailure, failure_from_records
 
 __all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
@@ -79,7 +79,7 @@ class KernelItem(pytest.Item):
                 pytest.xfail(f"{'does not compile' if self.error else 'is not there'}, which is known: {record.known}")
             raise ParityFailure(record.verdict.detail)
         self.found = execution.records(self.entry, column)
-        if failure := failure_of(self.found, self.suite.reproduction(column), run.suite):
+        if failure := failure_from_records(self.found, self.suite.reproduction(column), run.suite):
             raise failure
         if unjudged := not_judged(self.found):
             raise ParityFailure("\n".join(unjudged))

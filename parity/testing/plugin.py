@@ -27,7 +27,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting.translators import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
-from parity.report.html import Sources
+from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
 from parity.suite.loading import find_suite
 from parity.suite.settings import LAUNCHES
@@ -204,7 +204,7 @@ class SuitePlugin:
         for problem in self._problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
         if folder := self.config.option.parity_output:
-            write_reports(Path(folder), matrix, self._records, self.reproduction(), Sources.of(self.run.suite))
+            write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
 
     @functools.cached_property

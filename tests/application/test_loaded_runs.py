@@ -15,7 +15,7 @@ from parity.compare import Status, Verdict
 from parity.engine import CaseRecord, Column, Provenance, RecordWriter, records_without_code
 from parity.errors import UsageError
 from parity.report import Reproduction, make_matrix, write_reports
-from parity.report.changes import compared
+from parity.report.changes import compare_runs
 
 GFX = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 HERE = {
@@ -125,7 +125,7 @@ def test_joined_runs_use_later_result(written):
 
 
 def changes_of(one, other):
-    found = compared(LoadedRun.read(one), LoadedRun.read(other))
+    found = compare_runs(LoadedRun.read(one), LoadedRun.read(other))
     return {(each.kernel, each.column): each.kind for each in found.changed}, found
 
 

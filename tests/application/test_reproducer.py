@@ -11,11 +11,11 @@ import pytest
 
 from parity.application.reproducer import render_template
 from parity.application.reproducer_expectations import output_tables
-from parity.compare.comparison import right_elements
+from parity.compare.comparison import accepted_elements
 from parity.compilers import rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS
 from parity.hip.hipcc import FLAGS
-from parity.model.dtypes import NUMBERS, of_array
+from parity.model.dtypes import NUMBERS, array_dtype
 from parity.model.launch import Buffer
 from parity.model.layout import contiguous
 from parity.reference import Bounds, Expected
@@ -52,7 +52,7 @@ def judge(tmp_path):
     """Compiles what a reproducer of an expectation compares with."""
 
     def compiled(expected):
-        value, kind = expected.value, of_array(expected.value)
+        value, kind = expected.value, array_dtype(expected.value)
         call = SimpleNamespace(outputs={"out": contiguous(value.shape)}, buffers={"out": Buffer(kind, value.ravel())})
         (result,), files = output_tables(call, {"out": expected}, ["hip"])
         for name, content in files.items():
@@ -118,7 +118,7 @@ def test_program_and_parity_agree_on_every_element(judge, name):
         found += [-value, np.where(flags[0], kind.convert(np.nan), value), kind.convert(0.9 * centre)]
     for got in found:
         with np.errstate(all="ignore"):
-            right = right_elements(expected, got, "amd")
+            right = accepted_elements(expected, got, "amd")
         assert judged.wrong(got) == (~right).sum()
 
 
@@ -138,4 +138,4 @@ def test_sort_program_accepts_any_order_of_equal_elements(judge):
 
 
 def test_hipcc_flags_equal_flags_of_builds():
-    assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm._FLAGS}
+    assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm.HIP_FLAGS}

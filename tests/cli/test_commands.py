@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import parity as package
-from parity.cli.terminal import print_json
+from parity.cli.shared.terminal import print_json
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +132,7 @@ def test_build_counts_what_is_alike_in_a_file(parity, tmp_path, monkeypatch):
     result = parity("build", "--kernels", ".", "--target", "gfx1100")
     lines = [line for line in result.out.splitlines() if "could not be mapped" in line]
     assert result.code == 0 and len(lines) == 9
-    assert lines[-1] == "k.cu: 4 more places like these (could not be mapped to HIP), all of them with --json"
+    assert lines[-1] == "k.cu: 4 more places like these (could not be mapped to HIP); --json lists them all"
     (built,) = json.loads(parity("build", "--kernels", ".", "--target", "gfx1100", "--json").out)
     assert len(built["unmapped"]) == 12
 
@@ -254,7 +254,11 @@ def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
 def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
     (tmp_path / "größe").mkdir()
     result = subprocess.run(
-        [sys.executable, "-c", f"from parity.cli.terminal import output; output().print({str(tmp_path / 'größe')!r})"],
+        [
+            sys.executable,
+            "-c",
+            f"from parity.cli.shared.terminal import output; output().print({str(tmp_path / 'größe')!r})",
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from parity.cli import COMMANDS, main
+from parity.cli import main
+from parity.cli.shared.parser import COMMANDS
 from parity.compilers.targets import TARGETS
 from parity.runners import runners
 

@@ -99,7 +99,7 @@ def test_leading_finds_the_size_the_rank_and_the_value_that_the_code_asks_for(pa
     assert rank.partition("x=")[2].partition("~")[0].count("x") == 5
     found = result.out.partition("cases found that reach more:")[2]
     assert "  FAIL  hidden.one_size[f32](x=4099~" in found
-    assert "parity run explains" in result.err
+    assert "parity run shows why" in result.err
 
     again = parity("run", "hidden.one_size", *TARGET)  # which has the case from now on
     assert again.code == 1 and "FAIL  one_size_f32 on gfx1100 (emulated)" in again.out

@@ -43,7 +43,7 @@ def test_what_is_no_case_any_more_stands_for_its_kernel(failed):
 
 def test_if_nothing_failed_nothing_is_run(failed, tmp_path, capsys):
     assert run(tmp_path / "out", "affine", "--failed", str(failed)) == 3
-    assert "nothing that is selected failed in" in capsys.readouterr().err
+    assert "no selected case failed in" in capsys.readouterr().err
     assert run(tmp_path / "out", "--failed", str(tmp_path / "none")) == 2
 
 

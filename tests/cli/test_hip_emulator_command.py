@@ -58,7 +58,7 @@ def test_it_prints_an_environment_for_the_shell(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--target", "gfx9"], "no emulated GPU is 'gfx9'"),
+        (["--target", "gfx9"], "'gfx9' is not an emulated target"),
         (["--fault", "hipMalloc=hipErrorOutOfMem"], "did you mean hipErrorOutOfMemory"),
         (["--memory", "much"], "'much' is not a number of bytes"),
         (["--", "/no/such/program"], "no program '/no/such/program'"),

@@ -91,7 +91,7 @@ def test_shards_that_are_missing_or_there_twice_are_named(parity, results, shard
     whole = parity("merge", results / "whole", "-o", tmp_path / "all")
     assert "has the results of a whole run" in whole.err
     mixed = parity("merge", results / "1", results / "2.zip", "-o", tmp_path / "all")
-    assert "one kind at a time" in mixed.err
+    assert "merge either results or recordings" in mixed.err
     assert not (tmp_path / "all").exists()
 
 
@@ -131,7 +131,7 @@ def test_costs_decide_where_shards_are_cut(parity, results, shards, tmp_path):
     assert len(untimed(out)["kernels"]) == 3  # all but the one that costs most
     result = parity("merge", shards[0], out, "-o", tmp_path / "all")
     assert "give every shard the same file with --costs" in result.err
-    assert "--costs divides a run" in parity("run", *RUN, "--costs", path).err
+    assert "--costs balances shards" in parity("run", *RUN, "--costs", path).err
     assert "is not a shard; write 3/8" in parity("run", *RUN, "--shard", "two").err
     assert "there is no shard 3/2" in parity("run", *RUN, "--shard", "3/2").err
     assert "the run has 4 kernels" in parity("run", *RUN, "--shard", "3/5").err

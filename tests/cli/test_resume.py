@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_ends_as_one_that_was_not(killed, slow, tmp_path, 
     assert set(executed.read_text().split()) == {"uneg_f32", "uneg_f64"}
 
     assert main([*slow, "--output", "whole", "--resume"]) == 1
-    assert "there is no whole/record.jsonl to resume: starting anew" in capsys.readouterr().err
+    assert "there is no whole/record.jsonl to resume: starting a new run" in capsys.readouterr().err
     assert records(killed) == records(Path("whole")) and load(killed).complete
     assert untimed(killed) == untimed(Path("whole"))
     for name in ("failures.txt", "matrix.csv"):

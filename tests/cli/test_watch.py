@@ -102,4 +102,4 @@ def test_only_kernels_that_changed_are_run_again(project, watching):
 
 def test_what_watching_cannot_be_combined_with_is_said(project, capsys):
     assert main([*RUN, "--watch", "--failed"]) == 2
-    assert "leave out --failed" in capsys.readouterr().err
+    assert "cannot be combined with --failed" in capsys.readouterr().err

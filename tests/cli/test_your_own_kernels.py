@@ -124,7 +124,7 @@ def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_pat
     result = parity("build", "--kernels", ".", "--signatures")
     assert result.code == 1
     for said in (
-        "both: broken on the CUDA side, too",
+        "both: the CUDA side is broken as well",
         "cuda: only the CUDA side is broken: it compiles for AMD",
         "amd: only the AMD side is broken: it compiles for CUDA",
     ):
@@ -165,7 +165,7 @@ def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, f
     (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\nsmall: -DTILE=8\n")
     result = parity("build", "tiled", *TARGET)
     said = "tiled: built with -DTILE=16, as Makefile:2 has it (elsewhere in it -DTILE=8); "
-    said += 'to say so: flags = ["-DTILE=16"] in [tool.parity]'
+    said += 'to make this explicit: flags = ["-DTILE=16"] in [tool.parity]'
     assert (result.code, said in result.out.splitlines()) == (0, True)
     (document,) = json.loads(parity("build", "tiled", *TARGET, "--json").out)
     switch = {"flag": "-DTILE=16", "file": str(foreign / "Makefile"), "line": 2, "others": ["-DTILE=8"]}
@@ -176,7 +176,9 @@ def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_
     (foreign / "src" / "tiled.cu").write_text("template <class T> __global__ void tiled(T* x) { x[0] = T(1); }\n")
     result = parity("build", "tiled", *TARGET)
     assert result.code == 0
-    assert "its kernel templates are; built for tiled<float>" in " ".join(result.out.split())
+    assert "no compiled code shows the template arguments of its kernels; built for tiled<float>" in " ".join(
+        result.out.split()
+    )
 
 
 def test_kernels_of_which_there_is_no_code_are_named(parity, foreign):
@@ -185,16 +187,14 @@ def test_kernels_of_which_there_is_no_code_are_named(parity, foreign):
         "__global__ void tiled(int* x) { x[0] = 1; }\n"
         "#ifdef NEVER\n__global__ void __launch_bounds__(64) never(int* x) { x[0] = 1; }\n#endif\n"
     )
-    said = "tiled: no code of twice never for gfx1100: nothing that compiles instantiates a template, or a condition"
+    said = "tiled: no code of twice never for gfx1100: a template has no instance, or a condition"
     assert said in " ".join(parity("build", "tiled", *TARGET).out.split())
 
 
 def test_kernels_behind_a_switch_that_nothing_defines_need_the_switch(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text("#ifdef TILED\n__global__ void tiled(int* x) { x[0] = 1; }\n#endif\n")
     result = parity("build", "tiled", *TARGET)
-    said = (
-        "tiled: no kernel came out of it: its kernels are for builds that define TILED; if yours does, say so: flags = "
-    )
+    said = "tiled: no kernel was built: its kernels need a build that defines TILED; if yours does, say so: flags = "
     assert (result.code, said + '["-DTILED"] in [tool.parity]' in result.out.splitlines()) == (0, True)
 
 
@@ -204,7 +204,7 @@ def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, forei
     )
     (foreign / "tile.h.in").write_text("#cmakedefine USE_CUDA\n#define TILE @TILE@\n")
     result = parity("build", "tiled", *TARGET)
-    assert "header made of its template tile.h.in, with USE_CUDA: tile.h" in result.out.splitlines()
+    assert "header generated from its template tile.h.in, with USE_CUDA: tile.h" in result.out.splitlines()
     assert result.code == 0
 
 

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import Conclusion, SideResult, Status, Verdict, compare, ulp_distance, who_is_wrong
+from parity.compare import Conclusion, SideResult, Status, Verdict, arbitrate, compare, ulp_distance
 from parity.compare.ulps import ulp_distances
 from parity.reference import Bounds, Expected
 
@@ -24,7 +24,7 @@ def judged(expected, *values, vendor, dtype=F32):
 def found(expected, cuda, amd, dtype=F32):
     """The comparison of two outputs, each judged by its vendor's rules."""
     sides = (judged(expected, *values, vendor=v, dtype=dtype) for values, v in ((cuda, "cuda"), (amd, "amd")))
-    return who_is_wrong(*sides, expected)
+    return arbitrate(*sides, expected)
 
 
 def exact(*values, dtype=F32, **more):
@@ -148,7 +148,7 @@ def test_both_wrong_in_what_is_no_value_say_nothing_about_the_reference():
     unwritten = np.full(2, 0xA5A5A5A5, np.uint32).view(F32)
     sides = [SideResult(compare(exact(1, 2), unwritten, vendor=v), unwritten) for v in ("cuda", "amd")]
     assert {side.verdict.kind for side in sides} == {"unwritten"}
-    assert who_is_wrong(*sides, exact(1, 2)).conclusion is Conclusion.BOTH
+    assert arbitrate(*sides, exact(1, 2)).conclusion is Conclusion.BOTH
 
 
 PASS, FAULT = Verdict(Status.PASS), Verdict(Status.FAIL, "out-of-bounds read")
@@ -161,14 +161,14 @@ NO_OUTPUT = [
 
 @pytest.mark.parametrize(("cuda", "amd", "conclusion"), NO_OUTPUT)
 def test_faults_leave_no_output_and_are_wrong(cuda, amd, conclusion):
-    assert who_is_wrong(SideResult(cuda), SideResult(amd)).conclusion is conclusion
+    assert arbitrate(SideResult(cuda), SideResult(amd)).conclusion is conclusion
 
 
 @pytest.mark.parametrize("status", [Status.ERROR, Status.UNSUPPORTED, Status.MISSING])
 def test_a_side_without_a_result_is_not_compared(status):
-    assert who_is_wrong(SideResult(Verdict(status)), SideResult(PASS)) is None
-    assert who_is_wrong(SideResult(PASS), SideResult(Verdict(status))) is None
-    assert who_is_wrong(SideResult(PASS), SideResult(PASS)) is None
+    assert arbitrate(SideResult(Verdict(status)), SideResult(PASS)) is None
+    assert arbitrate(SideResult(PASS), SideResult(Verdict(status))) is None
+    assert arbitrate(SideResult(PASS), SideResult(PASS)) is None
 
 
 @pytest.mark.parametrize("dtype", [F32, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from parity.compare import SideResult, Status, compare, show, ulp_distance, unchanged, who_is_wrong
-from parity.compare.ulps import show_pair
+from parity.compare import SideResult, Status, arbitrate, check_unmodified, compare, format_value, ulp_distance
+from parity.compare.ulps import format_pair
 from parity.data import elements
 from parity.model.dtypes import DTYPES, dtype
 from parity.model.launch import poisoned
@@ -82,9 +82,9 @@ def test_blocks_that_were_never_written_are_called_so():
 def test_an_input_of_blocks_may_not_change():
     before = elements("bits", dtype("q3_K"), 0, 8, "w")
     after = before.copy()
-    assert unchanged("w", before, after) is None
+    assert check_unmodified("w", before, after) is None
     after["scales"][5, 11] ^= 1
-    verdict = unchanged("w", before, after)
+    verdict = check_unmodified("w", before, after)
     assert (verdict.kind, verdict.wrong, verdict.first.coordinates) == ("input modified", 1, (5,))
     assert verdict.first.expected.startswith("scales[11:]=")
 
@@ -95,32 +95,32 @@ def test_two_vendors_agree_in_bytes():
     other["qs"][1, 0] += 1
     expected = Expected(value, accepts=close(value))
     verdicts = [compare(expected, got, vendor=vendor) for vendor, got in (("cuda", value), ("amd", other))]
-    same = who_is_wrong(SideResult(verdicts[0], value), SideResult(verdicts[0], value.copy()), expected)
-    apart = who_is_wrong(SideResult(verdicts[0], value), SideResult(verdicts[1], other), expected)
+    same = arbitrate(SideResult(verdicts[0], value), SideResult(verdicts[0], value.copy()), expected)
+    apart = arbitrate(SideResult(verdicts[0], value), SideResult(verdicts[1], other), expected)
     assert (str(same.conclusion), same.elements) == ("same bits", 0)
     assert (str(apart.conclusion), apart.elements, apart.total, apart.ulps) == ("both right", 1, 6, 0.0)
     wrong = value.copy()
     wrong["d"][3] = 9
     failed = compare(expected, wrong, vendor="amd"), compare(Expected(value), wrong, vendor="cuda")
-    assert str(who_is_wrong(SideResult(verdicts[0], value), SideResult(failed[1], wrong)).conclusion) == "AMD is wrong"
+    assert str(arbitrate(SideResult(verdicts[0], value), SideResult(failed[1], wrong)).conclusion) == "AMD is wrong"
     both = SideResult(failed[1], wrong)
-    assert str(who_is_wrong(both, both, Expected(value)).conclusion) == "reference is suspect"
+    assert str(arbitrate(both, both, Expected(value)).conclusion) == "reference is suspect"
 
 
 def test_a_block_is_shown_by_its_fields():
     block = np.zeros(1, dtype("q5_0").numpy)
     block["d"], block["qh"], block["qs"][0, 1] = 0.25, 0xABCD, 0x4F
-    assert show(block[0]) == "d=0.25 qh=0000abcd qs=00 4f 00 00 00 00 00 00 ..."
+    assert format_value(block[0]) == "d=0.25 qh=0000abcd qs=00 4f 00 00 00 00 00 00 ..."
     block = np.zeros(1, dtype("q8_K").numpy)
     block["qs"], block["bsums"] = -7, 300
-    assert show(block[0]).startswith("d=0.0 qs=-7 -7 ") and "bsums=300 300 " in show(block[0])
+    assert format_value(block[0]).startswith("d=0.0 qs=-7 -7 ") and "bsums=300 300 " in format_value(block[0])
 
 
 def test_two_blocks_are_shown_by_what_differs_from_the_first_difference_on():
     one = np.zeros(1, dtype("q4_K").numpy)
     other = one.copy()
     other["d"], other["qs"][0, 100], other["qs"][0, 127] = -0.0, 0x1F, 2
-    assert show_pair(one[0], other[0]) == (
+    assert format_pair(one[0], other[0]) == (
         "d=0.0 qs[100:]=00 00 00 00 00 00 00 00 ...",
         "d=-0.0 qs[100:]=1f 00 00 00 00 00 00 00 ...",
     )
@@ -129,4 +129,4 @@ def test_two_blocks_are_shown_by_what_differs_from_the_first_difference_on():
 def test_nan_scales_of_other_bits_are_shown_with_them():
     one, other = np.zeros(1, dtype("q4_1").numpy), np.zeros(1, dtype("q4_1").numpy)
     one["m"].view(np.uint16)[0], other["m"].view(np.uint16)[0] = 0x7E00, 0x7E01
-    assert show_pair(one[0], other[0]) == ("m=nan (0x7e00)", "m=nan (0x7e01)")
+    assert format_pair(one[0], other[0]) == ("m=nan (0x7e00)", "m=nan (0x7e01)")

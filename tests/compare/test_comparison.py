@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare import Status, accepts_zeros, compare, general, show, ulp_distance, unchanged
+from parity.compare import Status, accepts_zeros, check_unmodified, compare, format_value, general_class, ulp_distance
 from parity.errors import UsageError
 from parity.model.dtypes import dtype
 from parity.model.launch import poisoned
@@ -79,7 +79,7 @@ def test_every_wrong_element_is_of_one_class():
     verdict = compare(value, got(math.nan, 1.0, 1.0, math.inf, -math.inf, -0.0, 1.5, 2.0), vendor="amd")
     infinities = ("infinity for a number", "a number for infinity", "infinity of the other sign")
     assert verdict.kinds == ("nan for a number", "a number for nan", *infinities, "value", "sign of zero")
-    assert [general(kind) for kind in verdict.kinds] == ["nan"] * 2 + ["infinity"] * 3 + ["value", "sign of zero"]
+    assert [general_class(kind) for kind in verdict.kinds] == ["nan"] * 2 + ["infinity"] * 3 + ["value", "sign of zero"]
     assert verdict.kind == "nan"
     assert verdict.ulps == 2**22
 
@@ -236,15 +236,15 @@ def test_other_shapes_and_types_are_refused():
 
 def test_modified_inputs():
     before = np.array([1, np.nan, -0.0, 4], F32)
-    assert unchanged("x", before, before.copy()) is None
-    verdict = unchanged("x", before, np.array([1, np.nan, 0.0, 4], F32))
+    assert check_unmodified("x", before, before.copy()) is None
+    verdict = check_unmodified("x", before, np.array([1, np.nan, 0.0, 4], F32))
     assert (verdict.status, verdict.kind, verdict.wrong) == (Status.FAIL, "input modified", 1)
     assert (verdict.first.expected, verdict.first.got) == ("-0.0", "0.0")
     assert "x" in verdict.detail
 
 
 def test_equal_texts_come_with_bits():
-    verdict = unchanged("x", np.array([np.nan], F32), np.array([0x7FC00001], np.uint32).view(F32))
+    verdict = check_unmodified("x", np.array([np.nan], F32), np.array([0x7FC00001], np.uint32).view(F32))
     assert (verdict.first.expected, verdict.first.got) == ("nan (0x7fc00000)", "nan (0x7fc00001)")
 
 
@@ -279,13 +279,13 @@ def test_ulp_distance_of_integers_is_the_difference():
     ],
 )
 def test_texts_are_the_shortest_that_round_trip(value, text):
-    assert show(value) == text
+    assert format_value(value) == text
     assert value.dtype.type(text) == value
 
 
 def test_every_bf16_round_trips():
     values = np.arange(0, 0x7F80, 7, dtype=np.uint16).view(ml_dtypes.bfloat16)
-    assert all(ml_dtypes.bfloat16(float(show(v))) == v for v in values)
+    assert all(ml_dtypes.bfloat16(float(format_value(v))) == v for v in values)
 
 
 def test_limits_choose_the_vendor():

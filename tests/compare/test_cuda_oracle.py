@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import Moved, compare, expected_of, same
+from parity.compare import RoundingRuns, compare, expected_from_cuda, same_values
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import accuracy, furthest
 from parity.reference.expected import Limits
@@ -19,8 +19,8 @@ def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1)):
     In a second element, which is right, the runs differ: they are the values ``beside``.
     """
     runs = [[np.array([value, beside[number > 0]], kind) for number, value in enumerate(side)] for side in sides]
-    moved = [Moved(nearest, more) for nearest, *more in runs]
-    expected = expected_of(np.array([standard, beside[0]], kind), arithmetic, moved)
+    moved = [RoundingRuns(nearest, more) for nearest, *more in runs]
+    expected = expected_from_cuda(np.array([standard, beside[0]], kind), arithmetic, moved)
     return compare(expected, np.array([got, beside[0]], kind), vendor="amd")
 
 
@@ -83,7 +83,7 @@ def test_one_function_may_underflow_to_zero_where_another_gives_the_least_number
 def test_subnormal_numbers_that_one_sides_sums_take_for_zero_may_be_missing():
     for kind, flushed, right in ((np.float32, 0, False), (np.float32, 2.0**-126, True), (np.float64, 2.0**-126, False)):
         value = np.zeros(1, kind)
-        expected = expected_of(value, ROUNDS, [Moved(value, [value])], flushed)
+        expected = expected_from_cuda(value, ROUNDS, [RoundingRuns(value, [value])], flushed)
         assert compare(expected, value + kind(2.0**-127), vendor="amd").passed == right
 
 
@@ -119,7 +119,9 @@ def test_products_that_may_be_rounded_to_bf16_count_once():
     values = [np.array([value], kind) for value in (1.0, 1.0, 1.0078125)]
     nearest, moved, narrowed = values
     for apart, passes in ((2, True), (3, False)):
-        expected = expected_of(np.array([1 + apart * 2.0**-7], kind), ROUNDS, [Moved(nearest, [moved], [narrowed])])
+        expected = expected_from_cuda(
+            np.array([1 + apart * 2.0**-7], kind), ROUNDS, [RoundingRuns(nearest, [moved], [narrowed])]
+        )
         assert compare(expected, nearest, vendor="amd").passed is passes
 
 
@@ -143,7 +145,7 @@ def test_blocks_are_the_same_but_where_roundings_change_them():
     kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
     one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
     two["qs"][1, 5], three["qs"][0, 0] = 1, 1
-    expected = expected_of(one, ROUNDS, [Moved(one, [two])])
+    expected = expected_from_cuda(one, ROUNDS, [RoundingRuns(one, [two])])
     assert compare(expected, two, vendor="amd").passed
     assert compare(expected, three, vendor="amd").first.coordinates == (0,)
     both = two.copy()
@@ -151,8 +153,8 @@ def test_blocks_are_the_same_but_where_roundings_change_them():
     assert compare(expected, both, vendor="amd").first.coordinates == (1,)
     for block in (one, two):
         block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with two payloads
-    assert compare(expected_of(one, COMPARES, []), one, vendor="amd").passed
-    assert same(one[:1], two[:1])
+    assert compare(expected_from_cuda(one, COMPARES, []), one, vendor="amd").passed
+    assert same_values(one[:1], two[:1])
 
 
 @np.errstate(all="ignore")
@@ -171,6 +173,6 @@ def test_nan_and_infinities():
 
 
 def test_sameness_is_of_bits_but_for_nan():
-    assert same(np.array([1, np.nan], np.float32), np.array([1, -np.nan], np.float32))
-    assert not same(np.array([0.0]), np.array([-0.0]))
-    assert same(np.array([3]), np.array([3])) and not same(np.array([3]), np.array([4]))
+    assert same_values(np.array([1, np.nan], np.float32), np.array([1, -np.nan], np.float32))
+    assert not same_values(np.array([0.0]), np.array([-0.0]))
+    assert same_values(np.array([3]), np.array([3])) and not same_values(np.array([3]), np.array([4]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.compare.comparison import right_elements
-from parity.compare.interval import right_interval
+from parity.compare.comparison import accepted_elements
+from parity.compare.interval import accepted_interval
 from parity.model.dtypes import NUMBERS
 from parity.reference import Bounds, Expected
 
@@ -20,21 +20,21 @@ def test_ends_are_right_and_their_neighbours_are_not(name):
     centre = value.astype(np.float64)
     size = np.where(np.isfinite(centre), np.abs(centre), 0)
     expected = Expected(value, lambda _: Bounds(centre, 0.0, 0.1 * size + 0.01, 0.02 * size))
-    lower, upper = right_interval(expected, "amd")
+    lower, upper = accepted_interval(expected, "amd")
     finite = np.isfinite(centre)
     assert (lower.astype(float)[finite] <= centre[finite]).all() and (lower != value)[finite][0]
     for ends, furthest in ((lower, -np.inf), (upper, np.inf)):
-        assert right_elements(expected, ends, "amd").all()
+        assert accepted_elements(expected, ends, "amd").all()
         beyond = np.nextafter(ends, kind.convert(furthest))
         moved = finite & np.isfinite(ends.astype(float)) & (beyond.astype(float) != ends.astype(float))
-        assert moved.sum() > 3 and not right_elements(expected, beyond, "amd")[moved].any()
+        assert moved.sum() > 3 and not accepted_elements(expected, beyond, "amd")[moved].any()
     for ends in (lower, upper):
         np.testing.assert_array_equal(ends[~finite].astype(float), centre[~finite])
 
 
 def test_without_room_there_is_the_value_alone():
     value = np.array([1.5, -0.0, np.nan], np.float32)
-    for ends in right_interval(Expected(value), "cuda"):
+    for ends in accepted_interval(Expected(value), "cuda"):
         np.testing.assert_array_equal(ends, value)
 
 
@@ -46,6 +46,6 @@ def test_integers_that_are_near_enough(name):
     def accepts(got):
         return np.array([abs(int(a) - int(b)) <= 3 for a, b in zip(value, got, strict=True)])
 
-    lower, upper = right_interval(Expected(value, accepts=accepts), "amd")
+    lower, upper = accepted_interval(Expected(value, accepts=accepts), "amd")
     assert lower.tolist() == [kind.min, 2, kind.max - 4, kind.max - 3]
     assert upper.tolist() == [kind.min + 3, 8, kind.max, kind.max]

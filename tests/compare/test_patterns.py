@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parity.compare import describe
+from parity.compare import describe_pattern
 from parity.compare.patterns import picture
 
 
@@ -42,7 +42,7 @@ def mask(shape, *wrong):
     ],
 )
 def test_patterns(wrong, text):
-    assert describe(wrong) == text
+    assert describe_pattern(wrong) == text
 
 
 def test_any_mask_has_words():
@@ -51,7 +51,7 @@ def test_any_mask_has_words():
         shape = tuple(rng.integers(1, 6, rng.integers(0, 4)))
         wrong = rng.random(shape) < rng.random()
         if np.any(wrong):
-            assert describe(np.asarray(wrong))
+            assert describe_pattern(np.asarray(wrong))
 
 
 @pytest.mark.parametrize(

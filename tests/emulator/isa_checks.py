@@ -30,7 +30,7 @@ from isa_values import Value, compute, integer, rounded
 
 from parity.emulator.amdgpu.isa import KEEPS_HIGH, Semantics, semantics
 from parity.emulator.amdgpu.operands import modified
-from parity.emulator.writer import Unknown
+from parity.emulator.instruction import Unknown
 
 # --- vector instructions ---------------------------------------------------------------------------------------------
 

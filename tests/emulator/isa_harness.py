@@ -413,7 +413,7 @@ def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[st
     portions = [portion for portion, _ in portioned]
     code = code_object.parse(listing_of(machine, portions), "checks")
     # One target runs compiled code, the others threaded code: an instruction has one text for both.
-    device = emulator.Device(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
+    device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
     device.prepare(code, workers=1)
     for i, (portion, groups) in enumerate(portioned):
         lanes, waves = _records(groups)

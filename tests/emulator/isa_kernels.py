@@ -22,11 +22,13 @@ from isa_texts import text_of
 from isa_values import Value, integer
 
 from parity.emulator import pack
-from parity.emulator.amdgpu.device import _kernarg
+from parity.emulator.amdgpu.data_sections import CODE, data_image
 from parity.emulator.amdgpu.isa import IGNORED, Semantics, semantics
 from parity.emulator.amdgpu.isa_names import canonical
-from parity.emulator.image import CODE, image_of
-from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.amdgpu.kernarg import argument_segment
+from parity.emulator.amdgpu.listing import kernel_code
+from parity.emulator.instruction import Instruction
+from parity.emulator.language import LaunchShape
 from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Launch, Pointer, argument_bytes
 
@@ -69,7 +71,7 @@ def execute(
     memory = Memory(
         {name: (_BUFFERS + i * _APART, each.data.tobytes()) for i, (name, each) in enumerate(buffers.items())}
     )
-    image = image_of(code.listing)
+    image = data_image(code.listing)
     memory.add("image", _IMAGE, image.placed(_IMAGE))
     if launch.constants:
         raise CannotRun("constants that the host fills")
@@ -84,7 +86,8 @@ def execute(
         kernel = code.kernels[each.kernel]
         args = pack(kernel, [a if isinstance(a, bytes) else argument_bytes(a, address) if not isinstance(a, Pointer)
                              else address(a) for a in each.args])  # fmt: skip
-        memory.add("arguments", _KERNARG, _kernarg(kernel, args, each.grid, each.block, each.shared_bytes, 0))
+        shape = LaunchShape(each.grid, each.block, each.shared_bytes)
+        memory.add("arguments", _KERNARG, argument_segment(kernel, args, shape, 0))
         program = Program(machine, code, each.kernel)
         for group in np.ndindex(*each.grid[::-1]):
             _group(program, memory, group[::-1], each, kernel.lds_bytes + each.shared_bytes, kernel.scratch_bytes, left)
@@ -141,7 +144,7 @@ class Program:
         self.function = kernel_code(code.listing, kernel)
         self.items = self.function.items
         self.labels = {item: i for i, item in enumerate(self.items) if isinstance(item, str)}
-        self.places = image_of(code.listing).places
+        self.places = data_image(code.listing).places
         self.steps: dict[int, Callable[[Wave], None]] = {}
 
     def step(self, at: int, item: Instruction) -> Callable[[Wave], None]:

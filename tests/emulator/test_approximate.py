@@ -42,13 +42,13 @@ FUNCTIONS = [line.split()[0] for line in EXAMPLES.split("\n") if line]
 def code(cache):
     (built,) = build(HERE / "kernels", ["approximate"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
-    emulator.Device(cache=cache, traced=True).prepare(built.code_object)
+    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
     return built.code_object
 
 
 @pytest.fixture
 def run(code, cache):
-    return Run(emulator.Device(cache=cache, traced=True), code)
+    return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)
 
 
 def bits_of(run, function, operands):
@@ -192,8 +192,10 @@ def test_a_draw_gives_both_neighbours_and_the_same_one_for_the_same_operand(run)
 
 def test_a_draw_reaches_functions_that_were_compiled_apart(code, tmp_path):
     cache = Cache(tmp_path)
-    emulator.Device(cache=cache, traced=True).prepare(code, ["sqrt_f32"])  # most steps of rcp_f32, and not v_rcp_f32
-    run, x = Run(emulator.Device(cache=cache, traced=True), code), operands("rcp_f32", 500)
+    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(
+        code, ["sqrt_f32"]
+    )  # most steps of rcp_f32, and not v_rcp_f32
+    run, x = Run(emulator.AmdgpuDevice(cache=cache, traced=True), code), operands("rcp_f32", 500)
     drawn = run("rcp_f32", x, out=np.float32, results=ApproximateResults.DOCUMENTED, draw=5)
     assert np.any(drawn != run("rcp_f32", x, out=np.float32))
 
@@ -216,7 +218,7 @@ def test_divisions_and_roots_are_correctly_rounded_whatever_is_drawn(run):
 
 def test_the_one_fraction_for_which_a_division_needs_the_nearest_reciprocal(run, monkeypatch):
     """All ones: AMD's GPUs give the nearest number there, and the table says why a draw has to."""
-    rows = approximate._documented(11)
+    rows = approximate.documented_errors(11)
     for kind, words, ones, other in (
         ("f32", np.uint32, 0x3FFFFFFF, 0x3FFFFFFE),
         ("f64", np.uint64, 0x3FFFFFFFFFFFFFFF, 0x3FFFFFFFFFFFFFFE),

@@ -21,7 +21,7 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(emulator.Device(cache=cache, traced=True), built[request.param])
+    return Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built[request.param])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

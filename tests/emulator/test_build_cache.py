@@ -8,7 +8,7 @@ from array_runs import Run
 
 from parity import emulator
 from parity.compilers import zig
-from parity.emulator.amdgpu import build
+from parity.emulator.amdgpu import language
 from parity.platform.cache import Cache
 
 KERNEL = "reversed"
@@ -19,7 +19,7 @@ X = np.arange(5, dtype=np.int32)
 def once(code, tmp_path_factory):
     """A cache in which one kernel is."""
     folder = tmp_path_factory.mktemp("once")
-    emulator.Device(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
+    emulator.AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
     return folder
 
 
@@ -29,7 +29,7 @@ def warm(once, tmp_path):
 
 
 def ran(code, cache):
-    return Run(emulator.Device(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
+    return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
 
 
 def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypatch):
@@ -37,8 +37,8 @@ def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypat
         raise AssertionError("although everything is there")
 
     monkeypatch.setattr(zig, "run", none)
-    monkeypatch.setattr(build.Amdgpu, "parts", none)
-    monkeypatch.setattr(build, "bodies_of", none)
+    monkeypatch.setattr(language.Amdgpu, "parts", none)
+    monkeypatch.setattr(language, "function_bodies", none)
     assert ran(code, warm) == X[::-1].tolist()
 
 

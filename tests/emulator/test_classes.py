@@ -72,7 +72,7 @@ def written(code, text):
 
 
 def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **options):
-    device = emulator.Device(cache=cache, **options)
+    device = emulator.AmdgpuDevice(cache=cache, **options)
     given = []
     for value in values:
         if isinstance(value, np.ndarray):
@@ -148,8 +148,8 @@ def test_the_classes_add_up_to_all_instructions(any_code, cache):
 
 
 def test_a_counting_device_leaves_the_usual_code_as_it_is(code, cache, monkeypatch):
-    emulator.Device(cache=cache, traced=True).prepare(code, ["block_sum"])
-    emulator.Device(cache=cache, counted=True).prepare(code, ["block_sum"])
+    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(code, ["block_sum"])
+    emulator.AmdgpuDevice(cache=cache, counted=True).prepare(code, ["block_sum"])
     monkeypatch.setattr("parity.compilers.zig.run", None)
     for options in ({"traced": True}, {"counted": True}):
         launched(code, "block_sum", FLOATS, FLOATS, 0, cache=cache, **options)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.emulator.parse import bodies_of
-from parity.model.coverage import Point, Reached, joined
+from parity.emulator.amdgpu.listing import function_bodies
+from parity.model.coverage import Point, Reached, concatenate_coverage
 
 # Of 32 lanes those below the second argument go on; four blocks with vector instructions, two without.
 BODY = """last:
@@ -32,14 +32,14 @@ BRANCHES = [2, 6]
 
 @pytest.fixture
 def by_hand(code):
-    body = bodies_of(code.listing, "last")[0].text
+    body = function_bodies(code.listing, "last")[0].text
     end = body.index("\ts_endpgm") + len("\ts_endpgm\n")
     return replace(code, listing=code.listing.replace(body[:end], BODY), digest="by hand")
 
 
 @pytest.fixture
 def device(cache):
-    return emulator.Device(cache=cache, traced=True)
+    return emulator.AmdgpuDevice(cache=cache, traced=True)
 
 
 def reached(device, code, n, lanes):
@@ -83,14 +83,14 @@ def test_launches_add_up(device, by_hand):
 
 
 def test_a_device_that_does_not_trace_notes_nothing(cache, by_hand):
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     assert reached(device, by_hand, 4099, 32) == Reached(0, 0, "0")
 
 
 def test_kernels_one_after_the_other():
-    both = joined([Reached.of(2, 2, 0b0110), Reached.of(1, 0, 0b1), Reached.of(1, 2, 0b101)])
+    both = concatenate_coverage([Reached.of(2, 2, 0b0110), Reached.of(1, 0, 0b1), Reached.of(1, 2, 0b101)])
     assert both == Reached.of(4, 4, 0b10_01_1_1_10)
-    assert joined([]) is None
+    assert concatenate_coverage([]) is None
 
 
 def test_a_loop_that_never_ends_its_way(device, code):

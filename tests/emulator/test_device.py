@@ -8,7 +8,7 @@ import pytest
 
 from parity import emulator
 from parity.emulator import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
-from parity.emulator.parse import bodies_of
+from parity.emulator.amdgpu.listing import function_bodies
 from parity.errors import UsageError
 from parity.model import code_object
 
@@ -38,11 +38,11 @@ def test_addresses_that_go_down(run):
 def test_scalar_loads_below_their_base(cache, code, offset):
     """As older compilers make them."""
     (load,) = re.findall(
-        r"\ts_load_b32 s\d+, s\[\d+:\d+\], 0x0(?: ; align 4)?\n", bodies_of(code.listing, "last")[0].text
+        r"\ts_load_b32 s\d+, s\[\d+:\d+\], 0x0(?: ; align 4)?\n", function_bodies(code.listing, "last")[0].text
     )
     low, high = re.findall(r"\[(\d+):(\d+)\]", load)[0]
     beyond = f"\ts_add_u32 s{low}, s{low}, 4\n\ts_addc_u32 s{high}, s{high}, 0\n" + load.replace("0x0", offset)
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     x = np.array([11, 22, 33], np.int32)
     there, out = device.allocate(x.nbytes, "x"), device.allocate(4, "out")
     device.write(there, x)
@@ -130,7 +130,7 @@ def test_wild_pointers(device, code, pointer):
     ],
 )
 def test_endless_loop(cache, prepared, traced, error, text):
-    device = emulator.Device(cache=cache, traced=traced, instruction_budget=5_000_000)
+    device = emulator.AmdgpuDevice(cache=cache, traced=traced, instruction_budget=5_000_000)
     y = device.allocate(4, "y")
     device.write(y, np.zeros(4, np.uint8))
     args = emulator.pack(prepared.kernels["forever"], [0, y])
@@ -144,7 +144,7 @@ def changed(code, old, new):
 
 
 def test_unknown_instruction_modifier_and_operand(cache, code):
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     for new, what in (
         ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
         ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
@@ -160,7 +160,7 @@ def test_unknown_instruction_modifier_and_operand(cache, code):
 
 def test_registers_given_back_before_the_end_change_nothing(cache, code):
     gives_back = changed(code, "\tv_add_f32_e32", "\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n\tv_add_f32_e32")
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     x, y = np.array([1, 2], np.float32), np.array([30, 40], np.float32)
     places = [device.allocate(8, name) for name in ("x", "y", "out")]
     for place, values in zip(places, (x, y), strict=False):
@@ -171,7 +171,7 @@ def test_registers_given_back_before_the_end_change_nothing(cache, code):
 
 
 def test_corrupt_listing(cache, code):
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     torn = dataclasses.replace(code, listing=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
     with pytest.raises(UsageError, match="cut off in kernel 'add_f32'"):
         device.prepare(torn, ["add_f32"])
@@ -233,9 +233,9 @@ def test_freed_memory_is_out_of_bounds_until_it_is_used_again(device, code):
 
 
 def test_nothing_is_compiled_twice(cache, code, monkeypatch):
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     device.prepare(code)
     monkeypatch.setattr("parity.compilers.zig.run", None)
-    emulator.Device(cache=cache).prepare(code, ["add_f32", "div_f64"])
+    emulator.AmdgpuDevice(cache=cache).prepare(code, ["add_f32", "div_f64"])
     moved = changed(code, "\t.text\n", "\t.text\n\t; a comment that moves every line\n")
-    emulator.Device(cache=cache).prepare(moved)
+    emulator.AmdgpuDevice(cache=cache).prepare(moved)

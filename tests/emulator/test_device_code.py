@@ -12,8 +12,8 @@ from test_workgroups import Workgroups
 from parity import emulator
 from parity.build.modules import build
 from parity.compilers.targets import TARGETS
-from parity.emulator import BadCall, FailedAssertion, LdsExceeded, MemoryFault, Refused, Thread, Trapped
-from parity.emulator.image import image_of
+from parity.emulator import BadCall, FailedAssertion, LdsExceeded, MemoryFault, Thread, Trapped, UnsupportedFeature
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.printing import formatted
 from parity.errors import UsageError
 
@@ -27,7 +27,9 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param])
+    return Workgroups(
+        emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param]
+    )
 
 
 def numbers(n=128):
@@ -183,7 +185,7 @@ def test_calls_through_pointers(run):
 
 
 def test_a_function_as_an_argument(run):
-    x, functions = numbers(64), image_of(run.code.listing).functions
+    x, functions = numbers(64), data_image(run.code.listing).functions
 
     def launched(function):
         run.device.reset()
@@ -220,14 +222,16 @@ def test_the_threads_that_are_there(run):
 def test_what_is_refused_is_named(target, cache):
     (built,) = build(HERE / "kernels", ["refused"], [target], cache=cache)
     assert built.error is None, built.error
-    run = Workgroups(emulator.Device(cache=cache, traced=True), built.code_object)
+    run = Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built.code_object)
     sync = "synchronisation of a whole grid (cg::this_grid().sync())"
-    with pytest.raises(Refused, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
+    with pytest.raises(UnsupportedFeature, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
         run("whole_grid", 2, numbers(2), np.zeros(2, np.int32), block=2)
     source = (HERE / "kernels" / "refused.cu").read_text().splitlines()
     for kernel in built.code_object.kernels.keys() - {"whole_grid"}:
         use = next(n for n, line in enumerate(source, 1) if f" {kernel}(" in line) + 1
-        with pytest.raises(Refused, match=rf"kernel '{kernel}' uses textures or surfaces at refused\.cu:{use}\b"):
+        with pytest.raises(
+            UnsupportedFeature, match=rf"kernel '{kernel}' uses textures or surfaces at refused\.cu:{use}\b"
+        ):
             run.device.prepare(run.code, [kernel])
 
 
@@ -263,7 +267,7 @@ def test_conversions_of_8_bit_floats(target, fp8, bf8, cache, monkeypatch):
     monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
     assert built.error is None, built.error
-    run = Workgroups(emulator.Device(cache=cache, traced=True), built.code_object)
+    run = Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built.code_object)
     codes = np.arange(1 << 16, dtype=np.uint16)
     x = codes.astype(np.uint32) << 16 | codes
     low, high = (codes & 0xFF).astype(np.uint8), (codes >> 8).astype(np.uint8)
@@ -283,7 +287,7 @@ def test_conversions_of_8_bit_floats(target, fp8, bf8, cache, monkeypatch):
 
 def test_memory_of_the_device_is_refused_by_name(run):
     with pytest.raises(
-        Refused, match=r"kernel 'allocates' uses memory that is allocated on the device \(malloc, new\)"
+        UnsupportedFeature, match=r"kernel 'allocates' uses memory that is allocated on the device \(malloc, new\)"
     ):
         run("allocates", 64, numbers(64), np.zeros(64, np.int32), block=64)
 

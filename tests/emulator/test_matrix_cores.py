@@ -28,9 +28,9 @@ from matrix_definition import (
 from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
-from parity.emulator.amdgpu.approximate import ApproximateResults
 from parity.emulator.amdgpu.matrix import BITS, SUMS, MatrixInstruction, matrices, spellings
-from parity.emulator.shadow import DOWN, shadow_seed
+from parity.emulator.amdgpu.shadow import ROUND_DOWN, shadow_seed
+from parity.emulator.approximate import ApproximateResults
 from parity.model import code_object
 
 Array = np.ndarray[Any, Any]
@@ -207,7 +207,7 @@ class Bench:
     ) -> None:
         self.machine, self.uses = MACHINES[target], list(uses)
         self.code = code_object.parse(listing(self.machine, self.uses), "matrices")
-        self.device = emulator.Device(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
+        self.device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
         self.device.prepare(self.code, workers=1)
 
     def run(self, number: int, whole: Array, **more: Any) -> Array:
@@ -403,7 +403,9 @@ def test_shadow_runs_round_sums_up_and_down(name, cache):
     bench = Bench(cache, "gfx90a", [use], shadow=True)
     for how in ("near", "whole"):
         _, whole = registers_of(use, 1, how)
-        runs = [bench.run(0, whole, results=ApproximateResults.DOCUMENTED, draw=shadow_seed(5, n)) for n in (0, DOWN)]
+        runs = [
+            bench.run(0, whole, results=ApproximateResults.DOCUMENTED, draw=shadow_seed(5, n)) for n in (0, ROUND_DOWN)
+        ]
         up, down = (found[: use.row.count("d")].view(np.float32) for found in runs)
         assert (up >= down).all()
         assert (up > down).any() == (how == "near")

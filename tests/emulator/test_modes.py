@@ -38,7 +38,7 @@ def compiled(tmp_path_factory, cache):
             folder, ["modes"], [name], cache=cache, settings=BuildSettings(Sides.both(CompileOptions(flags=flags)))
         )
         assert built.error is None, built.error
-        return Run(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
+        return Run(emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
 
     return make
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from parity.build.modules import build
-from parity.emulator import MOVED
-from parity.emulator.parse import instruction_of
-from parity.emulator.shadow import LANES, arithmetic_of, divisions
+from parity.emulator import SHADOW_RUNS
+from parity.emulator.amdgpu.listing import parse_instruction
+from parity.emulator.amdgpu.shadow import EACH_LANE, classify_arithmetic, integer_divisions
 from parity.model.dtypes import dtype
 from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import SupportsShadows, runner, shadow_session
@@ -68,7 +68,7 @@ def shadows(session, code, kernel, values, kind="f32"):
 
 def test_a_quotient_goes_up_and_down_and_the_direction_is_forgotten(session, code):
     runs, _ = shadows(session, code, "ratio_f32", [1.0, 2.0, 3.0])
-    assert len(runs) == 1 + len(MOVED)
+    assert len(runs) == 1 + len(SHADOW_RUNS)
     third = 1 / 3
     assert runs[:, 0].min() < third < runs[:, 0].max()
     assert runs[:, 0].max() - runs[:, 0].min() <= 8 * 2.0**-25
@@ -96,13 +96,13 @@ def test_in_some_runs_each_lane_goes_its_own_way(session, code, kernel, kind):
     if kernel == "every_f32":
         assert (runs[:, ::2] == 1.0).all()  # lanes that are off meanwhile
     mixed = [len(set(row[1::2])) > 1 for row in runs]
-    assert not any(mixed[: -sum(bool(number & LANES) for number in MOVED)])
+    assert not any(mixed[: -sum(bool(number & EACH_LANE) for number in SHADOW_RUNS)])
     assert sum(mixed) >= 2
 
 
 def test_divisions_of_integers_and_exact_products_are_moved_by_nothing(session, code):
     runs, _ = shadows(session, code, "whole_f32", [0.1, 0.2, 0.3, 0.4, 0.5])
-    assert len(runs) > 1 + len(MOVED)  # so that more were tried
+    assert len(runs) > 1 + len(SHADOW_RUNS)  # so that more were tried
     assert (runs == runs[0]).all()
     assert list(runs[0].astype(np.float32)) == list(np.float32([0.2, 0.6, 1.0, 0.6, 1.0]))
 
@@ -122,13 +122,13 @@ def test_what_code_does_with_floating_point_numbers(session, code):
     assert of("copy_f32") is Arithmetic.MOVES
     assert of("larger_f32") is Arithmetic.COMPARES
     assert of("ratio_f32") is of("apart_f32") is of("half_bf16") is Arithmetic.ROUNDS
-    assert arithmetic_of("\tv_rndne_f32_e32 v0, v1\n") is Arithmetic.COMPARES
-    assert arithmetic_of("\tv_dual_mul_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4\n") is Arithmetic.ROUNDS
+    assert classify_arithmetic("\tv_rndne_f32_e32 v0, v1\n") is Arithmetic.COMPARES
+    assert classify_arithmetic("\tv_dual_mul_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4\n") is Arithmetic.ROUNDS
     once = "\tv_cvt_f16_f32_e32 v0, v1\n\tv_cvt_pkrtz_f16_f32_e64 v2, v3, v4\n\tv_max_f32_e32 v1, v1, v1\n"
-    assert arithmetic_of(once) is Arithmetic.COMPARES
-    assert arithmetic_of(f"{once}\tv_cvt_f32_f64_e32 v1, v[2:3]\n") is Arithmetic.ROUNDS
-    assert arithmetic_of(f"{once}\tv_add_f32_e32 v1, v2, v3\n") is Arithmetic.ROUNDS
-    assert arithmetic_of("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n") is Arithmetic.ROUNDS
+    assert classify_arithmetic(once) is Arithmetic.COMPARES
+    assert classify_arithmetic(f"{once}\tv_cvt_f32_f64_e32 v1, v[2:3]\n") is Arithmetic.ROUNDS
+    assert classify_arithmetic(f"{once}\tv_add_f32_e32 v1, v2, v3\n") is Arithmetic.ROUNDS
+    assert classify_arithmetic("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n") is Arithmetic.ROUNDS
 
 
 def test_an_emulator_shows_roundings_of_any_amd_target():
@@ -146,8 +146,8 @@ v_cvt_u32_f32_e32 v1, v1
 v_mul_f32_e32 v1, v1, v2
 v_rcp_f32_e32 v3, v2
 """
-    items = [instruction_of(text, 1, None, None) for text in listing.strip().splitlines()]
-    assert divisions(items) == {0, 2, 3, 4}
+    items = [parse_instruction(text, 1, None, None) for text in listing.strip().splitlines()]
+    assert integer_divisions(items) == {0, 2, 3, 4}
 
 
 SUM = """

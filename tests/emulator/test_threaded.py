@@ -7,16 +7,18 @@ import pytest
 
 from parity import emulator
 from parity.compilers.targets import TARGETS
-from parity.emulator.amdgpu import build
+from parity.emulator import jit
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.instructions import END
-from parity.emulator.amdgpu.threaded import VECTOR, Threaded, thread
-from parity.emulator.image import image_of
-from parity.emulator.parse import KernelCode, instruction_of, kernel_code
+from parity.emulator.amdgpu.language import Amdgpu
+from parity.emulator.amdgpu.listing import KernelCode, kernel_code, parse_instruction
+from parity.emulator.amdgpu.threaded import thread
+from parity.emulator.threaded_code import VECTOR, ThreadedCode
 from parity.platform.cache import Cache
 
 
-def threaded(code, kernel) -> Threaded:
-    return thread(kernel_code(code.listing, kernel), TARGETS[code.target], image_of(code.listing).symbols)
+def threaded(code, kernel) -> ThreadedCode:
+    return thread(kernel_code(code.listing, kernel), TARGETS[code.target], data_image(code.listing).symbols)
 
 
 def test_steps_have_no_registers_constants_or_places_of_a_kernel(code):
@@ -37,11 +39,11 @@ def test_a_step_says_what_its_numbers_are(code):
 def test_operands_are_those_of_the_instruction():
     """The number 1 in what s_bitset1_b64 means is none of them."""
     items = (
-        instruction_of("s_bitset1_b64 s[4:5], s6", 1),
-        instruction_of("s_cbranch_scc1 .Lv1", 2),
-        instruction_of("v_add_u32_e32 v3, 65, v4", 3),
+        parse_instruction("s_bitset1_b64 s[4:5], s6", 1),
+        parse_instruction("s_cbranch_scc1 .Lv1", 2),
+        parse_instruction("v_add_u32_e32 v3, 65, v4", 3),
         ".Lv1",
-        instruction_of("s_endpgm", 4),
+        parse_instruction("s_endpgm", 4),
     )
     found = thread(KernelCode("kernel", items, {}), TARGETS["gfx1100"], {})
     numbers = {found.steps[step]: numbers for step, numbers in zip(found.code, found.numbers, strict=True)}
@@ -54,10 +56,10 @@ def test_operands_are_those_of_the_instruction():
 
 def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
-    device = emulator.Device(cache=Cache(tmp_path), traced=True)
-    original = build.CompiledFunctions.compile
+    device = emulator.AmdgpuDevice(cache=Cache(tmp_path), traced=True)
+    original = jit.CompiledFunctions.compile
     monkeypatch.setattr(
-        build.CompiledFunctions, "compile",
+        jit.CompiledFunctions, "compile",
         lambda self, texts, *others: (compiled.append({*texts}), original(self, texts, *others)),
     )  # fmt: skip
     for kernel in ("add_f32", "div_f64", "collatz", "add_f32"):
@@ -73,7 +75,7 @@ def test_a_comment_in_the_source_has_nothing_translated_again(code):
     assert re.search(r"\.file.* md5 0x", code.listing)
     moved = re.sub(r"(\.file.* md5 0x)\w+", r"\g<1>1", code.listing)
     moved = re.sub(r"(\.loc\t\d+ )(\d+)", lambda match: f"{match[1]}{int(match[2]) + 1}", moved)
-    parts = build.Amdgpu().parts
+    parts = Amdgpu().parts
     assert all(parts(code.listing, kernel) == parts(moved, kernel) for kernel in code.kernels)
 
 
@@ -81,7 +83,7 @@ def test_a_comment_in_the_source_has_nothing_translated_again(code):
 def test_it_does_what_compiled_code_does(code, cache, kernel):
     results = []
     for traced in (False, True):
-        device = emulator.Device(cache=cache, traced=traced)
+        device = emulator.AmdgpuDevice(cache=cache, traced=traced)
         x, out = device.allocate(400, "x"), device.allocate(400, "out")
         device.write(x, np.arange(1, 101, dtype=np.int32))
         args = emulator.pack(code.kernels[kernel], [100, x, out])

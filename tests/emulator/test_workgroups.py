@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 class Workgroups:
     """Runs kernels of workgroups.cu on one target: arrays become buffers, numbers are passed by value."""
 
-    device: emulator.Device
+    device: emulator.AmdgpuDevice
     code: code_object.CodeObject
 
     @property
@@ -56,12 +56,14 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param])
+    return Workgroups(
+        emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param]
+    )
 
 
 @pytest.fixture(params=TARGETS)
 def untraced(request, built, cache):
-    return Workgroups(emulator.Device(cache=cache, instruction_budget=5_000_000), built[request.param])
+    return Workgroups(emulator.AmdgpuDevice(cache=cache, instruction_budget=5_000_000), built[request.param])
 
 
 INTS = np.arange(256, dtype=np.int32)
@@ -353,7 +355,7 @@ def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
     operands[1] = "v99"
     changed = f"{code.listing[:at]}\tglobal_store_b32 {', '.join(operands)}{code.listing[end:]}"
     assert store
-    run = Workgroups(emulator.Device(cache=cache), code_object.parse(changed, code.module))
+    run = Workgroups(emulator.AmdgpuDevice(cache=cache), code_object.parse(changed, code.module))
     for fill in (0, 7):
         assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
@@ -364,6 +366,6 @@ def test_a_call_to_no_function(built, cache):
         "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"
     )
     assert listing != code.listing
-    run = Workgroups(emulator.Device(cache=cache), code_object.parse(listing, code.module))
+    run = Workgroups(emulator.AmdgpuDevice(cache=cache), code_object.parse(listing, code.module))
     with pytest.raises(BadCall, match="no function begins"):
         run("scratch", np.zeros(65, np.int32), np.zeros(64, np.float32), 40, block=64)

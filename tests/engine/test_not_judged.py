@@ -168,7 +168,7 @@ def test_full_disk_for_reports_still_prints_them(mine, capsys, monkeypatch):
     def full(*_):
         raise ResourceExhausted("cannot write matrix.txt: No space left on device")
 
-    monkeypatch.setattr("parity.cli.results.write_reports", full)
+    monkeypatch.setattr("parity.cli.shared.outputs.write_reports", full)
     assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
     out, err = capsys.readouterr()
     assert "1 passed" in out

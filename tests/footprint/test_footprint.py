@@ -67,7 +67,7 @@ def cuda(tmp_path_factory):
     return built(tmp_path_factory.mktemp("cuda"), ["sm_90"])["sm_90"]
 
 
-def test_footprints_of_amd_code(amd):
+def test_footprints_of_amd_kernels(amd):
     for name, kernels in amd.items():
         assert list(kernels) == list(KERNELS)
         once, calls, local = kernels["once"], kernels["calls"], kernels["local"]
@@ -83,14 +83,14 @@ def test_footprints_of_amd_code(amd):
         assert list(local.mix) == [each for each in CLASSES if each in local.mix]
 
 
-def test_a_kernel_is_counted_with_what_it_calls(amd):
+def test_footprint_includes_callees(amd):
     for kernels in amd.values():
         calls = kernels["calls"]
         assert calls.mix["branch"] >= 3  # the call, the loop, the return
         assert calls.code_bytes > kernels["atomic"].code_bytes
 
 
-def test_footprints_of_cuda_code(cuda):
+def test_footprints_of_cuda_kernels(cuda):
     once, calls, local = cuda["once"], cuda["calls"], cuda["local"]
     assert (once.threads, once.occupancy, once.sgprs, once.spills) == (1024, 1.0, None, 0)
     assert once.code_bytes % 128 == 0
@@ -99,7 +99,7 @@ def test_footprints_of_cuda_code(cuda):
     assert local.scratch_bytes >= 256
 
 
-def test_instructions_of_cuda_code(cuda):
+def test_instruction_mix_of_cuda_kernels(cuda):
     try:
         nvdisasm()
     except MissingTool as error:
@@ -113,13 +113,13 @@ def test_instructions_of_cuda_code(cuda):
         assert 16 * sum(kernel.mix.values()) <= kernel.code_bytes
 
 
-def test_a_kernel_that_writes_nothing_on_one_target_is_found(amd, cuda):
+def test_kernel_without_stores_on_one_target_is_vacuous(amd, cuda):
     every = [*cuda.values(), *(each for kernels in amd.values() for each in kernels.values())]
     (found,) = [finding for finding in remarks(every) if finding.what.startswith("vacuous")]
     assert (found.where, found.kernels) == ("gfx1030 gfx1100 gfx90a gfx942 gfx1201", ("nothing",))
 
 
-def test_without_a_disassembler_cuda_code_has_no_mix_and_counts_as_unknown(cuda, tmp_path, monkeypatch):
+def test_cuda_mix_without_disassembler_is_unknown(cuda, tmp_path, monkeypatch):
     monkeypatch.setattr(sass_module, "_candidates", lambda: iter(()))
     nothing = built(tmp_path, ["sm_90"])["sm_90"]["nothing"]
     assert nothing == replace(cuda["nothing"], mix=None)
@@ -145,12 +145,12 @@ def side(name="gfx1100", **change):
         ([ONE, side(mix={"valu": 3})], "vacuous: no instruction writes global memory", "gfx1100"),
     ],
 )
-def test_what_stands_out(sides, what, where):
+def test_differences_between_targets_are_remarked(sides, what, where):
     (found,) = remarks(sides)
     assert (found.what, found.where, found.kernels) == (what, where, ("k",))
 
 
-def test_what_does_not_stand_out():
+def test_similar_footprints_have_no_remarks():
     for other in (
         side(spills=0, occupancy=0.75),
         side(vgprs=63, occupancy=None),
@@ -161,6 +161,6 @@ def test_what_does_not_stand_out():
     assert remarks([replace(ONE, spills=2), side(spills=9)]) == []
 
 
-def test_a_kernel_that_a_target_lacks_is_missing_there():
+def test_kernel_absent_on_a_target_is_missing():
     (found,) = remarks([ONE, side(), replace(ONE, kernel="l")])
     assert (found.what, found.where, found.kernels) == ("missing", "gfx1100", ("l",))

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from marks import thorough
 
 from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
@@ -61,7 +62,7 @@ int main() {
         *[("gfx942", 256, 512, 0, 0.125), ("gfx942", 256, 24, 16 << 10, 0.5), ("gfx90a", 64, 24, 0, 0.5)],
     ],
 )
-def test_known_values(name, threads, vgprs, shared, share):
+def test_occupancy_of_known_configurations(name, threads, vgprs, shared, share):
     assert occupancy(target(name), threads=threads, vgprs=vgprs, shared_bytes=shared) == pytest.approx(share)
 
 
@@ -71,7 +72,7 @@ def test_scalar_registers_limit_gfx9_only():
     assert occupancy(target("gfx1100"), threads=256, vgprs=24, sgprs=106) == 1.0
 
 
-def test_what_is_not_known_is_not_invented():
+def test_occupancy_of_unknown_target_is_none():
     assert target("sm_52").limits is None
     assert occupancy(target("sm_52"), threads=256, vgprs=32) is None
     assert all(each.limits for each in TARGETS.values())
@@ -94,7 +95,7 @@ def calculator(tmp_path_factory):
     return folder / "calculator"
 
 
-def test_nvidia_s_calculator_agrees(calculator):
+def test_occupancy_matches_nvidia_calculator(calculator):
     questions, ours = [], []
     for name in (name for name in LIMITS if name.startswith("sm_")):
         where, limits = target(name), LIMITS[name]
@@ -126,8 +127,8 @@ template <int N> __device__ void hold(float* x) {
 """
 
 
-@pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
-def test_the_compiler_s_own_estimate_agrees(tmp_path, name):
+@pytest.mark.parametrize("name", [thorough("gfx1030"), "gfx1100", thorough("gfx90a")])
+def test_resident_waves_match_compiler(tmp_path, name):
     """LLVM writes into a listing how many wavefronts a SIMD can hold."""
     (tmp_path / "holding.cu").write_text(HOLDING + "".join(f"HOLD({n})\n" for n in HELD))
     (built,) = build(tmp_path, ["holding"], [name])
@@ -141,7 +142,7 @@ def test_the_compiler_s_own_estimate_agrees(tmp_path, name):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
-def test_the_compiler_s_own_estimate_agrees_for_the_suite(suite, name):
+def test_resident_waves_match_compiler_for_suite(suite, name):
     """It counts scalar registers of gfx9 one by one, HIP's calculator in steps of 16: not where there are 97 and up."""
     limits, checked = LIMITS[name], 0
     for built in build(suite.kernels, ["reduce", "unary"], [name]):
@@ -165,7 +166,7 @@ def gpu():
     return cupy, f"sm_{cupy.cuda.Device(0).compute_capability}"
 
 
-def test_a_gpu_s_driver_agrees(gpu, suite):
+def test_footprints_match_gpu_driver(gpu, suite):
     """The registers, local and shared memory that the driver sees in a loaded kernel, and its occupancy."""
     cupy, name = gpu
     limits = LIMITS.get(name)

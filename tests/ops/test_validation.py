@@ -24,20 +24,23 @@ def op(suite):
         ({"inputs": {"x": None}}, "inputs: x is None, not a text"),
         ({"threads": [True]}, r"threads\[0\] is True, not a whole number"),
         ({"points": ["1"]}, r"points\[0\] is '1', not a number"),
-        ({"in_place": 3}, "in_place is 3, not a text"),
-        ({"reference": 3}, "reference is 3, not a function"),
+        ({"in_place": 3}, "in_place is 3, not a text or None"),
+        ({"reference": 3}, "reference is 3, not a function or None"),
         ({"data": {"x": "normal"}}, "data: x is 'normal', not a list"),
         ({"choices": {"n": 1}}, "choices: n is 1, not a list"),
         ({"grid_stride": "no"}, "grid_stride is 'no', not True or False"),
+        ({"strides": 3}, "strides is 3, not a text or a Strides or a dict"),
+        ({"scalars": {"n": "u32"}}, "scalars: n is 'u32', not a function"),
+        ({"then": ("last",)}, r"then\[0\] is 'last', not a Step"),
         ({"block": 0}, "block is 0; a block has 1 to 1024 threads"),
         ({"types": ("f33",)}, "types: unknown dtype 'f33'.*did you mean f32"),
         ({"inputs": {"x": "float"}}, "inputs: unknown dtype 'float'"),
-        ({"shapes": "x: n; out: m"}, "shapes: 'out: m': nothing tells m: no input has it, and it is no parameter"),
+        ({"shapes": "x: n; out: m"}, "shapes: 'out: m': m is unknown: no input has it, and it is not a parameter"),
         (
             {"reference": lambda x, alpha, to: x},
-            r"the reference is called with \(x, to=\) and does not take that: missing a required argument: 'alpha'",
+            r"the reference is called with \(x, to=\) and does not accept that: missing a required argument: 'alpha'",
         ),
-        ({"choices": [{"n": (1,)}, 3]}, r"choices is \[\{'n': \(1,\)\}, 3\], not a dict"),
+        ({"choices": [{"n": (1,)}, 3]}, r"choices\[1\] is 3, not a dict"),
     ],
 )
 def test_a_value_of_another_kind_is_named_by_its_place(op, change, says):
@@ -51,7 +54,7 @@ def test_an_output_that_no_kernel_is_given_is_a_mistake(op):
 
 
 def test_without_inputs_the_shape_of_an_output_has_to_be_said():
-    says = 'without inputs nothing tells the shape of out; say writes=True, and shapes="out: n" for one dim'
+    says = 'without inputs, the shape of out is unknown; set writes=True, and shapes="out: n" for one dim'
     with pytest.raises(UsageError, match=says):
         Op("fills.fill", kernel="fill", types=("f32",), args="out", shapes="out: n")
     assert Op("fills.fill", kernel="fill", types=("f32",), args="out", writes=True).tensors == {"out": "T"}

@@ -91,19 +91,19 @@ def test_what_does_not_fit_is_named_by_its_place_and_value(change, says):
     with pytest.raises(SchemaError) as caught:
         read(**change)
     assert str(caught.value) == f"file.json, line 3: {says}; write it again"
-    assert caught.value.told == says
+    assert caught.value.problem == says
 
 
 def test_the_names_that_lead_to_a_misfit_are_data():
     with pytest.raises(SchemaError, match=r"^it: it has no 'flag'; did you mean flags\?") as caught:
         checked({"flag": []}, Strict, "it")
-    assert caught.value.where == ["flag"]
-    assert pickle.loads(pickle.dumps(caught.value)).where == ["flag"]
+    assert caught.value.where == ("flag",)
+    assert pickle.loads(pickle.dumps(caught.value)).where == ("flag",)
     with pytest.raises(SchemaError, match=r"^it: it has no 'zzzzz'; it has force-include, flags") as caught:
         checked({"zzzzz": []}, Strict, "it")
     with pytest.raises(SchemaError) as caught:
         checked({"force-include": ["a", 3]}, Strict, "it")
-    assert caught.value.where == ["force-include", 1]
+    assert caught.value.where == ("force-include", 1)
     with pytest.raises(SchemaError, match=r"^it: it is \[\], not an object$"):
         checked([], Strict, "it")
 

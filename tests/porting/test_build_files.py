@@ -2,17 +2,9 @@
 
 import pytest
 
-from parity.porting.build_files import (
-    Made,
-    beside,
-    folders_of,
-    made_header,
-    named_folder,
-    standard_of,
-    standard_used,
-    switches_of,
-)
-from parity.porting.sources import project_of
+from parity.porting.build_files import folders_of, named_folder, same_statement, standard_of, standard_used, switches_of
+from parity.porting.header_templates import Made, made_header
+from parity.porting.project import project_of
 
 
 @pytest.fixture
@@ -279,7 +271,7 @@ def test_the_macros_that_a_statement_defines_beside_one(project):
     )
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))
-    assert [each.flag for each in beside(switch)] == ["-DPLACE=cuda"]
+    assert [each.flag for each in same_statement(switch)] == ["-DPLACE=cuda"]
 
 
 def test_the_template_of_a_header_in_a_file_of_cmake_that_is_far_from_the_source(project):

@@ -4,8 +4,9 @@ import pytest
 
 from parity.compilers.compile_options import CompileOptions
 from parity.compilers.diagnostics import Diagnostic
-from parity.porting.hints import hints
-from parity.porting.sources import Source, closure
+from parity.porting.closure import closure
+from parity.porting.hints import remedies
+from parity.porting.sources import Source
 
 FUNCTION = "__device__ float area(float x) { return x; }\n"
 
@@ -16,11 +17,11 @@ def advice(tmp_path, error, flags=(), at="a.cu", **files):
     path, side = tmp_path / "a.cu", CompileOptions(flags=flags)
     every = closure(path, side, tmp_path, {})
     source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
-    return {name: hint.advice for name, hint in found(source, every.files, error, at).items() if hint.advice}
+    return found(source, every.files, error, at).hints
 
 
 def found(source, files, error, at="a.cu"):
-    return hints(source, files, [Diagnostic(error, ((at, 1, 1),))])
+    return remedies(source, files, [Diagnostic(error, ((at, 1, 1),))])
 
 
 @pytest.mark.parametrize(
@@ -100,10 +101,9 @@ def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
 def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
     path = tmp_path / "a.cu"
     error = "use of undeclared identifier 'TILE'"
-    for flags, switches in (((), ("TILE",)), (("-DTILE=2",), None)):
+    for flags, switches in (((), ("TILE",)), (("-DTILE=2",), ())):
         source = Source("a", tmp_path, path, CompileOptions(flags=flags), {path: "float x[TILE];\n"})
-        hint = found(source, source.files, error).get("TILE")
-        assert (hint and hint.switches) == switches
+        assert found(source, source.files, error).switches == switches
 
 
 @pytest.mark.parametrize("condition", ["#if GPU", "#ifdef GPU", "#if defined(GPU) && defined(FAST)", "#if GPU || HIP"])
@@ -113,16 +113,16 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
     )
     path = tmp_path / "a.cu"
     source = Source("a", tmp_path, path, CompileOptions(), {path: text})
-    every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
-    assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
+    every = remedies(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
+    assert {*every.switches} - {"FAST"} == {"GPU"}
 
 
 def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
     text = "#if GPU_BITS == 32\n#elif GPU_BITS == 64\n#else\n#error GPU_BITS must be 32 or 64\n#endif\n"
     path = tmp_path / "a.cu"
     source = Source("a", tmp_path, path, CompileOptions(), {path: text})
-    every = hints(source, source.files, [Diagnostic("GPU_BITS must be 32 or 64", ((str(path), 4, 2),))])
-    assert {name for hint in every.values() for name in hint.switches} == {"GPU_BITS"}
+    every = remedies(source, source.files, [Diagnostic("GPU_BITS must be 32 or 64", ((str(path), 4, 2),))])
+    assert {*every.switches} == {"GPU_BITS"}
 
 
 def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
@@ -131,8 +131,8 @@ def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
     )
     path = tmp_path / "a.cu"
     source = Source("a", tmp_path, path, CompileOptions(), {path: text})
-    every = hints(source, source.files, [Diagnostic("one", ((str(path), 6, 2),))])
-    assert {name for hint in every.values() for name in hint.switches} == {"A"}
+    every = remedies(source, source.files, [Diagnostic("one", ((str(path), 6, 2),))])
+    assert {*every.switches} == {"A"}
 
 
 @pytest.mark.parametrize(("header", "path"), [("glm/glm.hpp", "deps/glm"), ("json.hpp", "deps/json")])

@@ -13,8 +13,10 @@ from parity.compilers.diagnostics import Diagnostic
 from parity.emulator import FailedAssertion
 from parity.emulator.faults import Trapped
 from parity.platform.cache import Cache
-from parity.porting.host_code import HostCode, LeftOut, repaired
-from parity.porting.host_syntax import parameters, pieces_at
+from parity.porting.host_code import HostCode, LeftOut
+from parity.porting.host_pieces import host_edits
+from parity.porting.kernel_templates import parameters
+from parity.porting.repair import repair
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def has(one, *kernels):
 
 def left(text, line, column, error="unknown"):
     """What becomes of a text with an error at a place; None if it stays the user's."""
-    host = repaired(HostCode(), {"m.cu": text}, [Diagnostic(error, (("m.cu", line, column),))])
+    host = repair(HostCode(), {"m.cu": text}, [Diagnostic(error, (("m.cu", line, column),))])
     return host and host.blanked("m.cu", text)
 
 
@@ -179,7 +181,7 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
     assert "k<T, 3><<<1, 64>>>(x, size(x))" in " ".join(left(text, 3, 13).split()).replace("1 ,", "1,")
     host = HostCode()
     for _ in range(3):  # the argument, the statement, the function
-        host = repaired(host, {"m.cu": text}, [Diagnostic("unknown", (("m.cu", 3, 29),))])
+        host = repair(host, {"m.cu": text}, [Diagnostic("unknown", (("m.cu", 3, 29),))])
         if "(void)&k<T, 3>;" in host.blanked("m.cu", text):
             break
     assert "(void)&k<T, 3>;" in host.blanked("m.cu", text)
@@ -188,7 +190,7 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
 def test_a_macro_that_spoils_the_tree_does_not_take_what_follows():
     """The tree may have it as one piece with braces of others."""
     text = "void g() { OPEN(x) { h();\nGEN(a);\nCLOSE }\nvoid f() { g(); }\n"
-    (piece,) = pieces_at(text, 2, 1, frozenset())
+    (piece,) = host_edits(text, 2, 1, frozenset())
     assert text[piece.start : piece.end] == "GEN(a);"
 
 
@@ -396,7 +398,7 @@ def test_what_is_beyond_a_stub_is_named(built):
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
-    assert "Thrust is here for host code only" in advice[5]
+    assert "Thrust is replaced by a stub" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
     assert "needs NVSHMEM" in advice[7] and "needs Eigen" in advice[8]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
@@ -469,8 +471,8 @@ def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
 
 def test_a_word_of_the_device_that_macros_tear_off_still_counts():
     text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
-    assert not pieces_at(text, 4, 25, frozenset())
-    assert pieces_at(text.replace("__device__ ", ""), 4, 14, frozenset())
+    assert not host_edits(text, 4, 25, frozenset())
+    assert host_edits(text.replace("__device__ ", ""), 4, 14, frozenset())
 
 
 def test_the_reason_why_a_declaration_was_left_out_comes_first(built):
@@ -591,7 +593,7 @@ def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
     source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
-    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+    assert finding.line == 2 and "its constructors are for the host" in finding.advice
 
 
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
@@ -723,7 +725,7 @@ def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
 
 
 def test_a_function_of_another_file_is_named_with_its_place_before_code_is_made(built, monkeypatch):
-    monkeypatch.setattr(clang, "_generated", None)
+    monkeypatch.setattr(clang, "_generate", None)
     one = built(
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
@@ -1089,7 +1091,7 @@ BRANCHES = """struct Signature {
 
 @pytest.mark.parametrize(("line", "first", "lines"), [(2, 2, 10), (13, 13, 3)])
 def test_a_brace_that_two_branches_close_does_not_hide_where_a_function_ends(line, first, lines):
-    *_, piece = pieces_at(BRANCHES, line, 8, frozenset())
+    *_, piece = host_edits(BRANCHES, line, 8, frozenset())
     assert (piece.line, BRANCHES[piece.start : piece.end].count("\n") + 1) == (first, lines)
 
 
@@ -1120,7 +1122,7 @@ class Other : public Missing {
 
 @pytest.mark.parametrize(("line", "last"), [(2, 6), (5, 5), (7, 9), (8, 8)])
 def test_a_macro_at_the_end_of_a_class_does_not_take_the_brace_of_what_is_around(line, last):
-    *_, piece = pieces_at(MACROS_IN_CLASSES, line, 8, frozenset())
+    *_, piece = host_edits(MACROS_IN_CLASSES, line, 8, frozenset())
     text = MACROS_IN_CLASSES[piece.start : piece.end]
     assert (piece.line, piece.line + text.count("\n")) == (line, last)
     assert text.count("{") == text.count("}")

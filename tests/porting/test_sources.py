@@ -3,7 +3,8 @@
 import pytest
 
 from parity.compilers.compile_options import CompileOptions
-from parity.porting.sources import closure, find_modules, find_ported
+from parity.porting.closure import closure
+from parity.porting.sources import find_modules, find_ported
 from parity.porting.translators import hipified
 
 

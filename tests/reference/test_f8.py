@@ -8,7 +8,7 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.compare import compare, show, ulp_distance
+from parity.compare import compare, format_value, ulp_distance
 from parity.model.dtypes import dtype
 from parity.reference import Limits
 from parity.reference.rounding import store
@@ -191,8 +191,8 @@ def test_d19_writing():
 
 
 def test_values_are_shown_exactly_and_distances_counted():
-    assert [show(v) for v in f8(448, 1.125, 2.0**-9, math.nan)] == ["448.0", "1.125", "0.001953125", "nan"]
-    assert all(float(show(v)) == float(v) for v in EVERY if not np.isnan(v))
+    assert [format_value(v) for v in f8(448, 1.125, 2.0**-9, math.nan)] == ["448.0", "1.125", "0.001953125", "nan"]
+    assert all(float(format_value(v)) == float(v) for v in EVERY if not np.isnan(v))
     one, minus = f8(1)[0], f8(-(2.0**-9))[0]
     assert ulp_distance(one, f8(1.25)[0]) == 2
     assert ulp_distance(minus, f8(2.0**-9)[0]) == 2

@@ -12,10 +12,10 @@ import pytest
 from parity.compare import Conclusion, Mismatch, Status, Verdict
 from parity.engine import CaseRecord, Column, CrossVendorComparison, Provenance
 from parity.report import Reproduction, make_matrix
-from parity.report.changes import compared
+from parity.report.changes import compare_runs
 from parity.report.document import IssueEntry, document
-from parity.report.history import history_content, summary_of
-from parity.report.html import Shown, comparison_content, content, page
+from parity.report.history import history_content, summarize_run
+from parity.report.html import PageInput, comparison_content, page_content, render_page
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: python -m pip install playwright, and a Chromium"
@@ -90,16 +90,16 @@ def file(suite, tmp_path_factory):
     before, after = run_of(entries, ()), run_of(entries, ("ugelu_f32",))
     issue = IssueEntry(HOSTILE, ("unary.exp",), HOSTILE, "", datetime.date(2026, 1, 20), 1, ("gfx1100",), "")
     runs = [
-        summary_of(replace(each.matrix, known_issues=(issue,)), MADE_OF, HOSTILE, f"2026-01-0{n}T00:00:00+00:00")
+        summarize_run(replace(each.matrix, known_issues=(issue,)), MADE_OF, HOSTILE, f"2026-01-0{n}T00:00:00+00:00")
         for n, each in enumerate((before, after, before), 1)
     ]
     more = {
-        "comparison": comparison_content(compared(before, after), HOSTILE),
+        "comparison": comparison_content(compare_runs(before, after), HOSTILE),
         "history": history_content(runs),
     }
-    shown = Shown(after.matrix, after.records, Reproduction(), date=HOSTILE, notes=[HOSTILE], more=more)
+    shown = PageInput(after.matrix, after.records, Reproduction(), date=HOSTILE, notes=[HOSTILE], more=more)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page(content(shown), HOSTILE))
+    path.write_text(render_page(page_content(shown), HOSTILE))
     return path
 
 

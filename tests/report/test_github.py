@@ -10,7 +10,7 @@ from parity.compare import Status, Verdict
 from parity.engine import CaseRecord
 from parity.report import Reproduction
 from parity.report.github import github_annotations
-from parity.report.html import Sources
+from parity.report.html import SourceFolders
 
 RACE = Verdict(Status.FAIL, "data race", detail="data race at deep.cuh:2, 100 %\nsecond, at deep.cuh:1")
 RECORD = CaseRecord("unary.exp[f32](x=1)", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", RACE)
@@ -24,7 +24,7 @@ def annotated(tmp_path):
     file = folder / "unary.cu"
 
     def lines(*records, root=tmp_path):
-        return [*github_annotations(records, Reproduction(), Sources((folder,)), lambda _: file, root)]
+        return [*github_annotations(records, Reproduction(), SourceFolders((folder,)), lambda _: file, root)]
 
     return lines
 

@@ -15,8 +15,8 @@ from parity.engine import CaseRecord, Column, Provenance
 from parity.errors import UsageError
 from parity.report import make_matrix
 from parity.report.document import IssueEntry, document
-from parity.report.history import add_summary, flaky, history_content, read_history, summary_of
-from parity.report.html import badge
+from parity.report.history import add_summary, flaky_kernels, history_content, read_history, summarize_run
+from parity.report.html import render_badge
 
 GFX = Column("emulated", "gfx1100")
 HERE = {"sources": {"unary.py": "cases"}, "code objects": {"unary gfx1100 emulated": "code"}}
@@ -39,7 +39,7 @@ def run(suite):
 
 
 def history(*matrices, here=HERE):
-    return [summary_of(each, here, f"c{n}", f"2026-01-0{n + 1}T00:00:00+00:00") for n, each in enumerate(matrices)]
+    return [summarize_run(each, here, f"c{n}", f"2026-01-0{n + 1}T00:00:00+00:00") for n, each in enumerate(matrices)]
 
 
 def test_summaries_are_read_back_the_oldest_first(run, tmp_path):
@@ -60,7 +60,7 @@ def test_what_is_no_history_is_said(tmp_path):
 
 
 def test_a_kernel_is_flaky_if_nothing_but_chance_changed_it(run):
-    (found,) = flaky(history(run(), run("uexp_f32"), run()))
+    (found,) = flaky_kernels(history(run(), run("uexp_f32"), run()))
     assert (found.kernel, found.column, found.states) == ("uexp_f32", "gfx1100 emulated", ("pass", "fail", "pass"))
 
 
@@ -69,7 +69,7 @@ def test_a_kernel_that_changed_with_code_cases_or_seed_is_not_flaky(run, changed
     other = {**HERE, changed: dict.fromkeys(HERE.get(changed, ()), "other")}
     before = history(run())
     after = history(run("uexp_f32", seed=8 if changed == "seed" else 7), here=other)
-    assert flaky([*before, *after]) == []
+    assert flaky_kernels([*before, *after]) == []
 
 
 def test_the_page_gets_states_budgets_and_issues_that_expire_soon(run):
@@ -86,7 +86,7 @@ def test_the_page_gets_states_budgets_and_issues_that_expire_soon(run):
     [((), True, "5 kernels passed"), (["uexp_f32"], True, "1 of 5 kernels failed"), ((), False, "interrupted")],
 )
 def test_the_badge_says_how_the_run_ended(run, failing, complete, says):
-    text = badge(run(*failing, complete=complete))
+    text = render_badge(run(*failing, complete=complete))
     assert f"parity: {says}" in text and ElementTree.fromstring(text).tag.endswith("svg")
 
 

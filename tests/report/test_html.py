@@ -19,7 +19,7 @@ from parity.engine import CaseRecord, Column, Provenance, records_without_code
 from parity.mutation.recall import KernelRecall, Recall
 from parity.report import Reproduction, make_matrix
 from parity.report.document import document
-from parity.report.html import Shown, Sources, content, page, recall_content
+from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_page
 from parity.report.html.content import CLASSES, packed
 from parity.report.html.excerpts import Excerpt
 from parity.report.html.page import LIBRARIES, PROGRAM
@@ -35,7 +35,7 @@ WRONG = Verdict(Status.FAIL, "value", 31.0, 4, 12, FIRST, "every 3rd element", s
 
 def shown_of(entries, records, columns=COLUMNS, **more):
     matrix = make_matrix(entries, columns, records, provenance=Provenance(2.0, 7, 5))
-    return Shown(document(matrix), records, Reproduction("parity run", ("--seed", "7")), **more)
+    return PageInput(document(matrix), records, Reproduction("parity run", ("--seed", "7")), **more)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_columns_are_packed(values, expected):
 
 def test_a_failure_has_what_the_terminal_says_and_more(entries):
     record = CaseRecord.of(entries[0], COLUMNS[1], "unary.exp[f16](x=3x4~mixed@3)", WRONG, launch="<<<1, 2>>>")
-    (failure,) = content(shown_of(entries, [record]))["failures"]
+    (failure,) = page_content(shown_of(entries, [record]))["failures"]
     assert failure["head"] == "uexp_f16 on gfx1100 (emulated): value"
     lines = dict(failure["lines"])
     assert lines["expected"] == "1.5" and lines["wrong"] == "4 of 12: every 3rd element" and "again" not in lines
@@ -71,7 +71,7 @@ def test_a_failure_has_what_the_terminal_says_and_more(entries):
 
 def test_a_module_that_does_not_compile_is_one_failure_of_all_its_kernels(entries):
     records = records_without_code(entries, COLUMNS[1:2], {("unary", "gfx1100"): "unary.cu:3:1: error: no"})
-    (failure,) = content(shown_of(entries, records))["failures"]
+    (failure,) = page_content(shown_of(entries, records))["failures"]
     assert failure["kind"] == "compile error" and len(failure["rows"]) == len(entries)
 
 
@@ -89,7 +89,7 @@ def test_cases_are_in_the_order_of_their_kernels_and_numbers_that_json_lacks_are
         for i, verdict in enumerate(verdicts)
         for entry in reversed(entries[:2])
     ]
-    cases = data_of(page(content(shown_of(entries, records)), "t"))["cases"]
+    cases = data_of(render_page(page_content(shown_of(entries, records)), "t"))["cases"]
     assert (cases["length"], cases["columns"]["row"], cases["columns"]["column"]) == (4, [0, 0, 1, 1], {"all": 1})
     assert cases["columns"]["budget"] == [0.1235, None, 0.1235, None]
     assert cases["columns"]["outcome"]["texts"] == ["pass", "fail: nan"]
@@ -99,14 +99,14 @@ def test_what_comes_from_a_run_is_nowhere_in_the_page_but_in_its_data(entries, d
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     record = CaseRecord.of(entries[0], COLUMNS[1], hostile, replace(WRONG, detail=hostile), title=hostile)
     columns = (replace(COLUMNS[1], device=hostile),)
-    text = page(content(shown_of(entries, [record], columns, notes=[hostile])), hostile)
+    text = render_page(page_content(shown_of(entries, [record], columns, notes=[hostile])), hostile)
     assert "alert(1)" not in text.replace("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", "")
     assert "<img" not in text and "&lt;img" in text  # the title
     assert hostile in json.dumps(data_of(text))
 
 
 def test_the_page_asks_for_nothing_and_allows_its_own_programs_only(entries):
-    text = page(content(shown_of(entries, [])), "t")
+    text = render_page(page_content(shown_of(entries, [])), "t")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none';") and "unsafe-eval" not in policy
     assert "unsafe-inline" not in policy.partition("script-src")[2]
@@ -144,7 +144,7 @@ def test_the_whole_suite_takes_less_than_5_mb(suite):
             budget = (zlib.crc32(text.encode()) % 9973) / 9973
             verdict = Verdict(Status.PASS, budget=budget, ulps=4 * budget, total=97 * n, allowed=True)
             records += [CaseRecord.of(entry, column, text, verdict) for column in columns]
-    text = page(content(shown_of(suite.kernel_entries, records, columns)), "t")
+    text = render_page(page_content(shown_of(suite.kernel_entries, records, columns)), "t")
     assert len(records) > 67_000 and len(text) < 5_000_000
 
 
@@ -158,22 +158,22 @@ def sources(tmp_path):
 
 def test_lines_that_a_message_names_are_shown_with_their_neighbours(sources):
     message = "first at one.cuh:10, then at one.cuh:10, and /build/deep/two.cu:1:7; also one.cuh:99 and none.cu:1"
-    first, second = Sources((sources,)).named(message.replace("/build/", ""))
+    first, second = SourceFolders((sources,)).named(message.replace("/build/", ""))
     assert first == Excerpt("one.cuh", 10, 6, tuple(f"line {i}" for i in range(6, 15)))
     assert second == Excerpt("deep/two.cu", 1, 1, ("only",))
 
 
 def test_a_source_that_has_changed_since_or_of_which_there_are_two_is_not_shown(sources):
     digest = hashlib.sha256((sources / "one.cuh").read_bytes()).hexdigest()
-    assert Sources((sources,), digests={"one.cuh": digest}).named("one.cuh:3")
-    assert not Sources((sources,), digests={"one.cuh": "0" * 64}).named("one.cuh:3")
+    assert SourceFolders((sources,), digests={"one.cuh": digest}).named("one.cuh:3")
+    assert not SourceFolders((sources,), digests={"one.cuh": "0" * 64}).named("one.cuh:3")
     (sources / "deep" / "one.cuh").write_text("another\n")
-    assert not Sources((sources,)).named("one.cuh:1")
+    assert not SourceFolders((sources,)).named("one.cuh:1")
 
 
 def test_each_side_of_a_port_has_its_own_sources(sources, tmp_path):
     (tmp_path / "hip").mkdir()
     (tmp_path / "hip" / "one.cuh").write_text("ported\n")
-    both = Sources((sources,), ported=(tmp_path / "hip",))
+    both = SourceFolders((sources,), ported=(tmp_path / "hip",))
     assert both.named("one.cuh:1", "amd")[0].lines == ("ported",)
     assert both.named("one.cuh:1", "cuda")[0].lines[0] == "line 1"

@@ -11,7 +11,7 @@ from parity.engine import Column
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
 from parity.report import Cell, CellState, KernelRow, Matrix, plain, terminal
-from parity.report.matrix_tables import LEAST, STEPS, sections
+from parity.report.matrix_tables import LEAST, STEPS, module_tables
 from parity.report.model import Agreement
 from parity.runners.timing import Timing, Timings
 
@@ -76,7 +76,7 @@ def test_no_line_is_longer_than_the_terminal(suite, width, full):
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 @pytest.mark.parametrize("unlike", [False, True])
 def test_states_classes_divergences_and_the_comparison_are_there_at_every_width(unary, width, unlike):
-    (section,) = sections(matrix_of(unary, unlike=unlike, failing=["uexp_f16"]), width=width)
+    (section,) = module_tables(matrix_of(unary, unlike=unlike, failing=["uexp_f16"]), width=width)
     for row in section.rows:
         label, _, *cells, compared = (words(str(cell)) for cell in row)
         assert all("D5" in cell for cell in cells[1:])
@@ -91,7 +91,7 @@ def test_states_classes_divergences_and_the_comparison_are_there_at_every_width(
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_what_the_cells_say_is_printed_whole(unary, width):
     matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
-    (section,) = sections(matrix, width=width)
+    (section,) = module_tables(matrix, width=width)
     table, _, _ = terminal(matrix, width=width).plain.partition("\n\n")
     said = "".join([*section.heads, *(str(cell) for row in section.rows for cell in row)])
     assert sorted("".join(table.split())) == sorted("".join(said.split()))
@@ -116,7 +116,7 @@ def test_with_room_all_is_there_and_nothing_is_said_of_it(unary):
 
 
 def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(unary):
-    (section,) = sections(matrix_of(unary), width=120)
+    (section,) = module_tables(matrix_of(unary), width=120)
     assert [words(head) for head in section.heads[2:]] == [
         "sm_90 recorded",
         "gfx1030 gfx1100 gfx90a emulated",
@@ -129,18 +129,18 @@ def test_an_emulated_column_never_stands_together_with_one_of_hardware():
     columns = (AMD[0], replace(AMD[1], evidence="hardware"), AMD[2])
     row = KernelRow("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(CellState.PASS, 1200, 1200),) * 3)
     matrix = Matrix(columns, (row,))
-    (section,) = sections(matrix, width=60)
+    (section,) = module_tables(matrix, width=60)
     assert [words(head) for head in section.heads[2:]] == ["gfx1030 gfx90a emulated", "gfx1100 hardware"]
 
 
 def test_a_target_that_shows_something_else_has_its_column(unary):
-    (section,) = sections(matrix_of(unary, failing=["uexp_f16"]), width=120)
+    (section,) = module_tables(matrix_of(unary, failing=["uexp_f16"]), width=120)
     assert [words(head) for head in section.heads[3:5]] == ["gfx1030 gfx1100 emulated", "gfx90a emulated"]
 
 
 def test_less_room_leaves_out_more_in_a_fixed_order(unary):
     matrix = matrix_of(unary, unlike=True)
-    left_out = [sections(matrix, width=width)[0].without for width in range(200, LEAST, -1)]
+    left_out = [module_tables(matrix, width=width)[0].without for width in range(200, LEAST, -1)]
     assert left_out[0] == () and left_out[-1] == STEPS
     assert all(each == STEPS[: len(each)] for each in left_out)
     assert [*dict.fromkeys(map(len, left_out))] == [0, 1, 2, 3, 4, 5]
@@ -149,12 +149,12 @@ def test_less_room_leaves_out_more_in_a_fixed_order(unary):
 def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suite):
     entries = suite.select(["unary.exp", "fill.fill"]).entries
     matrix = matrix_of(entries, unlike=True)
-    widths = [each.width for each in sections(matrix)]
+    widths = [each.width for each in module_tables(matrix)]
     text = words(terminal(matrix, width=100).plain)
     assert f"left out to fit 100 characters ({max(widths)} show everything): coverage, names of dtypes" in text
     assert "(all modules)" in text
     assert "left out" not in terminal(matrix, width=max(widths)).plain
-    assert sorted(row[1] for each in sections(matrix, width=100) for row in each.rows) == ["5 dtypes", "8 dtypes"]
+    assert sorted(row[1] for each in module_tables(matrix, width=100) for row in each.rows) == ["5 dtypes", "8 dtypes"]
 
 
 def test_what_is_not_there_is_not_said_to_be_left_out(unary):

@@ -44,7 +44,7 @@ def check_that_it_is_loaded_once(worker, modules):
     assert (modules.loads, len(modules), modules.lookups) == (1, 1, 2 * once)
 
 
-def test_the_emulator_loads_a_module_once(suite, monkeypatch):
+def test_emulator_loads_module_once(suite, monkeypatch):
     loaded = Counter()
 
     class Library(ctypes.CDLL):
@@ -59,7 +59,7 @@ def test_the_emulator_loads_a_module_once(suite, monkeypatch):
     assert set(loaded.values()) == {1}, "a shared object was loaded again"
 
 
-def test_a_gpu_loads_a_module_once(suite):
+def test_gpu_loads_module_once(suite):
     probe = runner("cuda").probe()
     if not probe.available:
         pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")

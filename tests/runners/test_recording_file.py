@@ -91,7 +91,7 @@ def refused(path) -> bool:
     return False
 
 
-def test_what_was_written_is_there_again(whole):
+def test_written_recording_is_read_back(whole):
     back = read_recording(whole)
     assert back.cases == CASES
     assert back.attached == {"timings.json": b"{}"}
@@ -105,7 +105,7 @@ spoiling = settings(max_examples=300, deadline=None, suppress_health_check=[Heal
 
 @spoiling
 @given(data=st.data())
-def test_altered_bytes_are_refused_or_mean_nothing(whole, place, data):
+def test_altered_bytes_are_refused_or_irrelevant(whole, place, data):
     original = whole.read_bytes()
     altered = bytearray(original)
     for at in data.draw(st.lists(st.integers(0, len(original) - 1), min_size=1, max_size=3)):
@@ -116,7 +116,7 @@ def test_altered_bytes_are_refused_or_mean_nothing(whole, place, data):
 
 @spoiling
 @given(data=st.data())
-def test_files_that_were_cut_or_joined_are_refused(whole, place, data):
+def test_truncated_or_joined_file_is_refused(whole, place, data):
     original = whole.read_bytes()
     start = data.draw(st.integers(0, len(original)))
     end = data.draw(st.integers(start, len(original)))
@@ -151,20 +151,20 @@ def mutated(data, value):
 
 @spoiling
 @given(data=st.data())
-def test_a_sealed_head_of_any_content_is_refused_or_can_be_used(whole, place, data):
+def test_sealed_random_head_is_refused_or_usable(whole, place, data):
     refused(sealed(whole, place, change_head=lambda head: mutated(data, head)))
 
 
 @spoiling
 @given(data=st.data())
-def test_sealed_cases_of_any_content_are_refused_or_can_be_used(whole, place, data):
+def test_sealed_random_cases_are_refused_or_usable(whole, place, data):
     refused(sealed(whole, place, change_cases=lambda line: mutated(data, line)))
 
 
 @pytest.mark.parametrize(
     "name", ["runner", "vendor", "evidence", "device", "seed", "examples", "environment", "modules", "members"]
 )
-def test_a_head_without_a_part_is_refused_by_its_name(whole, place, name):
+def test_head_without_key_is_refused_with_its_name(whole, place, name):
     sealed(whole, place, change_head=lambda head: {n: v for n, v in head.items() if n != name})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: head.json: {name} is missing"):
         read_recording(place)
@@ -178,20 +178,20 @@ def test_a_head_without_a_part_is_refused_by_its_name(whole, place, name):
         ({"environment": {"sources": {"a.cu": "ab", "b.cu": 3}}}, "environment: sources: b.cu is 3, not a text"),
     ],
 )
-def test_a_head_with_another_value_is_refused_by_its_place(whole, place, change, says):
+def test_head_with_wrong_value_is_refused_with_its_path(whole, place, change, says):
     sealed(whole, place, change_head=lambda head: {**head, **change})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: head.json: {says}"):
         read_recording(place)
 
 
 @pytest.mark.parametrize("name", ["case", "title", "module", "kernel", "target", "launch", "buffers", "fault"])
-def test_a_case_without_a_part_is_refused_by_its_line(whole, place, name):
+def test_case_without_key_is_refused_with_its_line(whole, place, name):
     sealed(whole, place, change_cases=lambda line: {n: v for n, v in line.items() if n != name})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: cases.jsonl, line 1: {name} is missing"):
         read_recording(place)
 
 
-def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
+def test_buffer_range_outside_of_file_is_refused(whole, place):
     for span in ([0, 1000], [-4, 8], [20, 12]):
         sealed(whole, place, change_cases=lambda line, span=span: {**line, "buffers": {"out": span}})
         with pytest.raises(UsageError, match=r"outside of the 24 bytes of outputs/sm_90/unary.bin"):
@@ -202,20 +202,21 @@ def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
 
 
 @pytest.mark.parametrize(
-    ("buffers", "says"), [({"out": b"1234"}, "4 bytes of the buffer 'out', which has 12"), ({"y": b""}, "is none of")]
+    ("buffers", "says"),
+    [({"out": b"1234"}, "4 bytes of the buffer 'out', which has 12"), ({"y": b""}, "the launch does not have")],
 )
-def test_buffers_of_another_launch_are_an_error_of_the_case(buffers, says):
+def test_buffers_of_other_launch_are_fault_of_case(buffers, says):
     fault = RecordedCase(*("text",) * 6, buffers).outcome(BEFORE).fault
     assert fault.kind == "error"
     assert says in fault.message
 
 
-def test_fifteen_thousand_cases_are_as_good_as_three(tmp_path):
+def test_recording_of_15000_cases_is_read_back(tmp_path):
     many = tuple(case(number) for number in range(15_000))
     write_recording(tmp_path / "many.zip", HEAD, [CODE], many)
     assert read_recording(tmp_path / "many.zip").cases == many
 
 
-def test_a_json_file_in_the_place_of_a_recording_is_refused(place):
+def test_json_file_instead_of_recording_is_refused(place):
     place.write_bytes(b'{"format": "parity recording"}')
     assert refused(place)

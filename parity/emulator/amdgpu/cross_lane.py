@@ -15,8 +15,8 @@ from parity.emulator.amdgpu.operands import (
     write,
     write_scalar,
 )
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = ["CROSS_LANE"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = ["MODIFIERS", "Routing", "routing"]
 

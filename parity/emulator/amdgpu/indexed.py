@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.amdgpu.operands import named, refuse_modifiers, registers, scalar, vector, write
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = ["INDEXED", "in_mode"]
 

@@ -28,8 +28,8 @@ from parity.emulator.amdgpu.operands import (
     write_scalar,
 )
 from parity.emulator.amdgpu.sdwa import selection
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Missing, Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown, Unsupported
 
 __all__ = ["END", "emit"]
 
@@ -55,7 +55,7 @@ def emit(w: Writer, item: Instruction) -> None:
     elif name in CROSS_LANE:
         CROSS_LANE[name](w, item)
     elif refused := next((what for begin, what in _REFUSED.items() if name.startswith(begin)), None):
-        raise Missing(refused)
+        raise Unsupported(refused)
     elif emit_memory_instruction(w, item, name) or emit_matrix(w, item, name):
         return
     elif item.paired:
@@ -77,7 +77,7 @@ def _branch(w: Writer, target: str, condition: str) -> None:
     if target not in w.position:
         raise Unknown(f"label {target}")
     jump = f"{_budget(w) if w.position[target] <= w.at else ''}{w.jump(w.label(target))};"
-    w.put(f"if ({condition}) {{ {w.note('taken')}{jump} }}{w.note('not taken')}" if condition else jump)
+    w.put(f"if ({condition}) {{ {w.reached('taken')}{jump} }}{w.reached('not taken')}" if condition else jump)
 
 
 def _budget(w: Writer) -> str:

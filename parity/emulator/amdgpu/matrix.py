@@ -18,9 +18,9 @@ from pathlib import Path
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.operands import is_vector, registers, vector
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
-from parity.platform.files import rows_of
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
+from parity.platform.files import read_table
 
 __all__ = ["BITS", "SUMS", "MatrixInstruction", "emit_matrix", "flushes", "matrices", "spellings"]
 
@@ -98,7 +98,7 @@ def matrices(name: str) -> Mapping[str, MatrixInstruction]:
     numbers = ("m", "n", "k", "blocks", "copies", "group")
     return {
         row["instruction"]: MatrixInstruction(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
-        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        for row in read_table(Path(__file__).with_suffix(".csv"))
         if row["target"] == name
     }
 

@@ -6,8 +6,8 @@ import re
 
 from parity.emulator.amdgpu.isa_memory import ATOMICS, CACHE_POLICY, LOADS, STORES
 from parity.emulator.amdgpu.operands import registers, scalar, vector, write, write_scalar
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = ["emit_memory_instruction"]
 
@@ -144,7 +144,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     aligned = _alignment(w, item, address)
     if item.array == "":
         width = {"x3": 12, "x4": 16}.get(element) or int(element[1:]) // 8
-        w.put(f"granted(c, exec, {address}, {width}u);")
+        w.put(f"mark_written(c, exec, {address}, {width}u);")
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
         w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;", *aligned)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from parity.emulator.amdgpu import dpp, sdwa
 from parity.emulator.amdgpu.isa import Semantics
-from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = [
     "LABEL_ADDRESS", "SPECIAL", "check_count", "chosen", "is_vector", "modified", "modifiers", "named",

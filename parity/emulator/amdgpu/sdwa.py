@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 
 __all__ = ["MODIFIERS", "Selection", "selection"]
 

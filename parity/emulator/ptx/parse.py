@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from parity.compilers.include import CUDA_ALIAS
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
 __all__ = [

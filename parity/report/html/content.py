@@ -19,19 +19,19 @@ from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
-from parity.platform.files import rows_of
-from parity.report.agreement import AGREEMENT_LEGEND, describe
-from parity.report.changes import Comparison
+from parity.platform.files import read_table
+from parity.report.agreement import AGREEMENT_LEGEND, describe_agreement
+from parity.report.changes import RunComparison
 from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
-from parity.report.html.excerpts import Sources
+from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import class_counts, failure_class
 from parity.report.model import CellState
 
 if TYPE_CHECKING:  # with the emulator
     from parity.footprint.measure import Footprint
 
-__all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
+__all__ = ["PageInput", "comparison_content", "packed", "page_content", "recall_content"]
 
 LONGEST = 20_000
 """Characters of a value of a failure that are shown; compilers can say more."""
@@ -40,7 +40,7 @@ DIGITS = 4
 """Significant digits of numbers whose last ones nobody reads."""
 
 
-CLASSES = {row["class"]: row["meaning"] for row in rows_of(Path(__file__).with_name("classes.csv"))}
+CLASSES = {row["class"]: row["meaning"] for row in read_table(Path(__file__).with_name("classes.csv"))}
 """The meaning and the usual causes of each class of failures, by its name; one that is not here goes without."""
 
 MOST_CASES = 5_000
@@ -48,7 +48,7 @@ MOST_CASES = 5_000
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageInput:
     """A run as the page shows it. ``records`` are its cases, and those without a case of what did not compile.
 
     ``date`` says when it was run (ISO 8601), ``notes`` what has to be known about it. ``more`` are further parts of the
@@ -58,7 +58,7 @@ class Shown:
     matrix: MatrixFile
     records: Sequence[CaseRecord]
     reproduction: Reproduction = field(default_factory=Reproduction)
-    sources: Sources = field(default_factory=Sources)
+    sources: SourceFolders = field(default_factory=SourceFolders)
     date: str = ""
     notes: Sequence[str] = ()
     footprints: Sequence[Footprint] = ()
@@ -66,7 +66,7 @@ class Shown:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def content(shown: Shown) -> dict[str, Any]:
+def page_content(shown: PageInput) -> dict[str, Any]:
     """The data of the page."""
     matrix = shown.matrix
     rows = {(each.op, each.kernel): i for i, each in enumerate(matrix.kernels)}
@@ -137,7 +137,7 @@ _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "divergences": lambda cell: " ".join(cell.divergences),
     "failures": lambda cell: ", ".join(class_counts(cell.failures)),
     "known": lambda cell: ", ".join(class_counts(cell.known)),
-    "against": lambda cell: describe(cell.against) if cell.against else "",
+    "against": lambda cell: describe_agreement(cell.against) if cell.against else "",
     "share": lambda cell: rounded(cell.share),
     "bound": lambda cell: cell.bound or "",
     "instructions": lambda cell: rounded(cell.instructions_per_element),
@@ -196,7 +196,7 @@ def _cases(
 
 def _failure(
     failure: Failure,
-    shown: Shown,
+    shown: PageInput,
     rows: Mapping[tuple[str, str], int],
     columns: Mapping[tuple[str, str], int],
 ) -> dict[str, object]:
@@ -253,7 +253,7 @@ def recall_content(recall: Recall | None) -> list[dict[str, object]]:
     ]
 
 
-def comparison_content(found: Comparison, before: str) -> dict[str, Any]:
+def comparison_content(found: RunComparison, before: str) -> dict[str, Any]:
     """The part ``comparison`` of the page: the changes since the run that is called ``before``."""
     return {
         "before": before,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.loading import Suite
 
-__all__ = ["Excerpt", "Sources"]
+__all__ = ["Excerpt", "SourceFolders"]
 
 NEIGHBOURS = 4
 """Lines that are shown before and after the one that is named."""
@@ -37,7 +37,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SourceFolders:
     """The folders with the sources of kernels, and what their files were when the kernels were run.
 
     ``ported`` are those of AMD's side, where that has sources of its own. ``digests`` are SHA-256 by the path below its
@@ -49,7 +49,7 @@ class Sources:
     digests: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, suite: Suite, digests: Mapping[str, str] | None = None) -> Sources:
+    def of(cls, suite: Suite, digests: Mapping[str, str] | None = None) -> SourceFolders:
         """The sources of a suite."""
         sides = suite.sides
         ported = (sides.ported, *sides.amd.include) if sides.ported else ()
@@ -106,7 +106,7 @@ class Sources:
 
 def _by_name(folders: Iterable[Path]) -> _Files:
     """The files below these folders by their names, each once."""
-    paths = (path.resolve() for folder in folders if folder.is_dir() for path in below(folder, *_ENDINGS))
+    paths = (path.resolve() for folder in folders if folder.is_dir() for path in find_below(folder, *_ENDINGS))
     found: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
         found.setdefault(path.name, []).append(path)

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.errors import count_of
-from parity.platform.files import rows_of
+from parity.errors import pluralize
+from parity.platform.files import read_table
 from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.model import FAILED_KEYS
 
-__all__ = ["LIBRARIES", "badge", "page"]
+__all__ = ["LIBRARIES", "render_badge", "render_page"]
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
@@ -35,7 +35,7 @@ PROGRAM = (
 """The parts of the page's program, in this order."""
 
 
-def page(content: Mapping[str, Any], title: str) -> str:
+def render_page(content: Mapping[str, Any], title: str) -> str:
     """The text of the file; ``content`` is what ``content()`` makes of a run."""
     program = "".join((HERE / "js" / name).read_text(encoding="utf-8") for name in PROGRAM)
     # What would end the script element, or begin a comment in it.
@@ -56,7 +56,7 @@ def page(content: Mapping[str, Any], title: str) -> str:
     )
 
 
-def badge(matrix: MatrixFile) -> str:
+def render_badge(matrix: MatrixFile) -> str:
     """The result of a run as a small picture (SVG) for a page such as a README."""
     failing = sum(any(cell.state in FAILED_KEYS for cell in kernel.cells) for kernel in matrix.kernels)
     ran = sum(any(cell.run for cell in kernel.cells) for kernel in matrix.kernels)
@@ -67,7 +67,7 @@ def badge(matrix: MatrixFile) -> str:
     elif not ran:
         text, colour = "nothing was run", "#8a6d00"
     else:
-        text, colour = f"{count_of(ran, 'kernel')} passed", "#0072b2"
+        text, colour = f"{pluralize(ran, 'kernel')} passed", "#0072b2"
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     left, right = 44, 12 + round(6.4 * len(text))
@@ -97,14 +97,14 @@ def _data(attribute: str, name: str, content: bytes) -> str:
 
 def _libraries() -> tuple[Mapping[str, str], Sequence[str]]:
     """The digest of each program, by the file that has it compressed, and the text of each style."""
-    rows = rows_of(VENDORED)
+    rows = read_table(VENDORED)
     styles = [(LIBRARIES / row["file"]).read_text(encoding="utf-8") for row in rows if row["file"].endswith(".css")]
     return {row["file"]: row["sha256"] for row in rows if not row["file"].endswith(".css")}, styles
 
 
 def _licences() -> list[dict[str, str]]:
     """Name, version and licence of every library."""
-    found = {row["package"]: row for row in rows_of(VENDORED)}
+    found = {row["package"]: row for row in read_table(VENDORED)}
     return [
         {
             "name": row["package"],

@@ -11,11 +11,11 @@ import pytest
 from sweep import Recording, differences, forms, operands
 
 from parity.compilers import zig
-from parity.emulator.amdgpu import device
+from parity.emulator import jit
 from parity.emulator.jit import host_features
 from parity.platform.cache import digest
 
-HERE, EMULATOR = Path(__file__).parent, Path(device.__file__).parents[1]
+HERE, EMULATOR = Path(__file__).parent, Path(jit.__file__).parent
 RUNTIME = EMULATOR / "runtime"
 FLAGS = "-x c++ -std=c++20 -O2 -fPIC -ffreestanding -nostdinc -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w"
 CHUNK, LOWER = 1 << 20, 2654435761  # as in record_approximate.py
@@ -68,7 +68,7 @@ def run(library, instruction, x, y=None):
 
 
 @pytest.mark.parametrize("instruction", CHECKSUMS.files)
-def test_all_results_of_a_sample_of_all_operands_are_those_of_an_h200(library, instruction):
+def test_sampled_results_match_h200(library, instruction):
     recorded = CHECKSUMS[instruction]
     # A power of two has 8 chunks: those at the ends and at 1, and some of the others.
     chosen = {0, 0x3F8, 0x3FF, 0x400, 0x7F8, 0xBF8, *range(5, len(recorded), 579)}
@@ -87,7 +87,7 @@ def checksum(library, instruction, chunk):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.instruction)
-def test_every_approximate_form_of_the_sweep(library, form):
+def test_approximate_forms_of_sweep_match_h200(library, form):
     recorded = Recording.load(HERE / "recorded.npz").of_forms(forms())
     given = [operands(kind, position) for position, kind in enumerate(form.sources)]
     pairs = form.sources[0].endswith("x2")
@@ -97,12 +97,12 @@ def test_every_approximate_form_of_the_sweep(library, form):
     assert not differences(got, sample, checksums)
 
 
-def test_every_approximate_form_has_an_error_in_the_table():
+def test_table_has_error_of_every_approximate_form():
     assert {form.instruction.removesuffix("x2") for form in FORMS} == {row["instruction"] for row in ROWS}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['instruction']} {row['where']}")
-def test_no_error_is_larger_than_the_table_says(library, row):
+def test_errors_do_not_exceed_table(library, row):
     base, kind = row["instruction"].split(".")[0], row["instruction"].split(".")[-1]
     given = [numbers(row, position) for position in range(2 if base == "div" else 1)]
     words = run(library, row["instruction"], *(bits_of(x, kind) for x in given))
@@ -137,7 +137,7 @@ def value_of(words, kind):
     return words.view(f"f{words.itemsize}").astype(np.longdouble)
 
 
-def test_the_errors_that_are_larger_than_documented():
+def test_table_names_errors_larger_than_documented():
     """Of cosine alone, if the manual's bound is meant for both ends of the interval."""
     power = [row["documented"].removeprefix("2^") for row in ROWS]
     bounds = [

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from marks import thorough
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator.faults import Refused
+from parity.emulator.faults import UnsupportedFeature
 
 # Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
 # would have been rounded so with any exponent as well. By instruction, operands and result.
@@ -76,7 +77,7 @@ def test_results(cache, cases, register, letter):
     assert results(cache, cases, register, letter) == [hex(result) for *_, result in cases]
 
 
-def test_payloads_of_nans(cache):
+def test_nan_payloads(cache):
     nans = "".join(f"mov.f64 %e{k}, 0d7ff800000000000{k};\n" for k in (1, 2, 3))
     lines = [f"{nans}{text};\nst.global.f64 [%x+{8 * i}], %e4;" for i, (text, _) in enumerate(PAYLOADS)]
     (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(PAYLOADS), np.uint64), block=1)
@@ -86,16 +87,16 @@ def test_payloads_of_nans(cache):
 @pytest.mark.parametrize(
     ("between", "fuses"),
     [
-        ("div.full.f32 %f5, %f1, %f2", True),
-        ("rem.u32 %r5, %t, 3", True),
+        thorough("div.full.f32 %f5, %f1, %f2", True),
+        thorough("rem.u32 %r5, %t, 3", True),
         ("bar.sync 0", True),
-        ("div.rn.f32 %f5, %f1, %f2", False),
-        ("sqrt.rn.f64 %e5, %e1", False),
-        ("rem.s32 %r5, %t, 3", False),
-        ("membar.cta", False),
+        thorough("div.rn.f32 %f5, %f1, %f2", False),
+        thorough("sqrt.rn.f64 %e5, %e1", False),
+        thorough("rem.s32 %r5, %t, 3", False),
+        thorough("membar.cta", False),
     ],
 )
-def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_block(cache, between, fuses):
+def test_product_and_sum_are_fused_within_ptxas_block(cache, between, fuses):
     body = f"""
     mov.f32 %f1, 0f3f800001; mov.f32 %f2, 0fbf800002; mov.f64 %e1, 0d3ff0000000000000;
     mul.f32 %f3, %f1, %f1; {between}; add.f32 %f4, %f3, %f2;
@@ -104,6 +105,6 @@ def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_
     assert found[0] == (2.0**-46 if fuses else 0)
 
 
-def test_elements_that_are_chosen_are_refused_by_name(cache):
-    with pytest.raises(Refused, match=r"choose elements"):
+def test_video_element_selection_is_refused(cache):
+    with pytest.raises(UnsupportedFeature, match=r"choose elements"):
         run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))

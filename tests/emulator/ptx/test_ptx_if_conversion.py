@@ -51,7 +51,7 @@ def rounds(values):
         ("setp.lt.u32 %p1, %r1, 90; @%p1 bra L; bar.warp.sync -1; L:", X, 0, "101 01"),
     ],
 )  # fmt: skip
-def test_results_and_coverage_of_short_branches(cache, body, expected, ways, reached):
+def test_if_conversion_keeps_results_and_coverage(cache, body, expected, ways, reached):
     text = module(kernel(f"ld.global.u32 %r1, [%x]; {body} st.global.u32 [%x], %r1;"))
     (function,) = optimized_functions(text, "k")
     found = [item for item in add_guards(function).items if getattr(item, "mnemonic", "") == "ways"]

@@ -271,10 +271,11 @@ class DenseBase {
   static PARITY_EIGEN PlainObject Zero(Index r, Index c = 1) { return PlainObject(r, c).setZero(); }
   static PARITY_EIGEN PlainObject Ones(Index r, Index c = 1) { return PlainObject(r, c).setOnes(); }
   static PARITY_EIGEN PlainObject Identity(Index r, Index c) { return PlainObject(r, c).setIdentity(); }
-#define PARITY_UNIT(name, place) \
-  static PARITY_EIGEN PlainObject name() { PlainObject unit = Zero(); unit(place) = Scalar(1); return unit; }
-  PARITY_UNIT(UnitX, 0) PARITY_UNIT(UnitY, 1) PARITY_UNIT(UnitZ, 2) PARITY_UNIT(UnitW, 3)
-#undef PARITY_UNIT
+  static PARITY_EIGEN PlainObject Unit(Index i) { PlainObject unit = Zero(); unit(i) = Scalar(1); return unit; }
+  static PARITY_EIGEN PlainObject UnitX() { return Unit(0); }
+  static PARITY_EIGEN PlainObject UnitY() { return Unit(1); }
+  static PARITY_EIGEN PlainObject UnitZ() { return Unit(2); }
+  static PARITY_EIGEN PlainObject UnitW() { return Unit(3); }
 
   // Element by element.
   template <class Function>
@@ -345,7 +346,7 @@ class DenseBase {
     for (Index j = 0; j < cols(); ++j) for (Index i = 0; i < rows(); ++i) sum = f(sum, (*this)(i, j));
     return sum;
   }
-  PARITY_EIGEN Scalar sum() const { return fold(Scalar(0), [](Scalar a, Scalar b) { return static_cast<Scalar>(a + b); }); }
+  PARITY_EIGEN Scalar sum() const { return fold(static_cast<Scalar>(-Scalar(0)), [](Scalar a, Scalar b) { return static_cast<Scalar>(a + b); }); }
   PARITY_EIGEN Scalar prod() const { return fold(Scalar(1), [](Scalar a, Scalar b) { return static_cast<Scalar>(a * b); }); }
   PARITY_EIGEN Scalar mean() const { return sum() / static_cast<Scalar>(size()); }
   PARITY_EIGEN Scalar trace() const { return diagonal().sum(); }
@@ -380,7 +381,7 @@ class DenseBase {
   // Vectors and matrices.
   template <class B>
   PARITY_EIGEN Scalar dot(const DenseBase<B>& b) const {
-    Scalar sum(0);
+    Scalar sum = -Scalar(0);
     for (Index i = 0; i < size(); ++i) sum += (*this)(i) * b(i);
     return sum;
   }
@@ -425,7 +426,13 @@ class DenseBase {
 #undef PARITY_SOLVER
   PARITY_EIGEN parity_stub::Cholesky<PlainObject> llt() const { return parity_stub::Cholesky<PlainObject>(derived()); }
   PARITY_EIGEN parity_stub::Cholesky<PlainObject> ldlt() const { return llt(); }
-  PARITY_EIGEN Scalar determinant() const { return lu().determinant(); }
+  PARITY_EIGEN Scalar determinant() const {
+    const auto& m = derived();
+    const auto minor = [&](int a, int b, int c) { return m(0, a) * (m(1, b) * m(2, c) - m(1, c) * m(2, b)); };
+    if constexpr (SizeAtCompileTime == 4 && RowsAtCompileTime == 2) return m(0, 0) * m(1, 1) - m(1, 0) * m(0, 1);
+    else if constexpr (SizeAtCompileTime == 9 && RowsAtCompileTime == 3) return minor(0, 1, 2) - minor(1, 0, 2) + minor(2, 0, 1);
+    else return lu().determinant();
+  }
   PARITY_EIGEN PlainObject inverse() const {
     if constexpr (array_) return reciprocal();
     else return lu().solve(PlainObject(derived()).setIdentity());
@@ -581,7 +588,7 @@ PARITY_EIGEN auto operator*(const DenseBase<A>& a, const DenseBase<B>& b) {
   Matrix<T, A::RowsAtCompileTime, B::ColsAtCompileTime> out;
   out.resize(a.rows(), b.cols());
   return out.fill([&](Index i, Index j) {
-    T sum(0);
+    T sum = -T(0);  // the neutral element: 0 would turn -0 into 0
     for (Index k = 0; k < a.cols(); ++k) sum += a(i, k) * b(k, j);
     return sum;
   });

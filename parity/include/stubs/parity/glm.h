@@ -1,4 +1,4 @@
-// GLM's vectors and matrices of 2 to 4, columns first, as far as kernels commonly use them: written from its manual.
+// Stub of GLM: vectors and column-major matrices of 2 to 4 components, and quaternions, written from GLM's manual.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -17,540 +17,175 @@ typedef int length_t;
 enum qualifier { packed_highp, highp = packed_highp, defaultp = highp };
 template <length_t L, typename T, qualifier Q = defaultp>
 struct vec;
-template <length_t C, length_t R, typename T, qualifier Q = defaultp>
-struct mat;
+
+// PARITY_GLM_N(f, op) is f for each of N components, with the component's name and number.
+#define PARITY_GLM_2(f, op) f(x, 0, op), f(y, 1, op)
+#define PARITY_GLM_3(f, op) PARITY_GLM_2(f, op), f(z, 2, op)
+#define PARITY_GLM_4(f, op) PARITY_GLM_3(f, op), f(w, 3, op)
+#define PARITY_GLM_VV(c, i, op) a.c op b.c
+#define PARITY_GLM_VS(c, i, op) a.c op s
+#define PARITY_GLM_SV(c, i, op) s op a.c
+#define PARITY_GLM_MINUS(c, i, op) T(0) - a.c
+#define PARITY_GLM_TO_V(c, i, op) static_cast<T>(this->c op static_cast<T>(v.c))
+#define PARITY_GLM_TO_S(c, i, op) static_cast<T>(this->c op static_cast<T>(s))
+#define PARITY_GLM_FILL(c, i, op) c(s)
+#define PARITY_GLM_COPY(c, i, op) c(static_cast<T>(v.c))
+#define PARITY_GLM_LOAD(c, i, op) p[i]
+#define PARITY_GLM_UNIT(c, i, op) i == n ? s : T(0)
+
+#define PARITY_GLM_OPERATOR(EACH, op)                                                                       \
+  friend constexpr PARITY_GLM vec operator op(const vec& a, const vec& b) { return vec(EACH(PARITY_GLM_VV, op)); } \
+  friend constexpr PARITY_GLM vec operator op(const vec& a, T s) { return vec(EACH(PARITY_GLM_VS, op)); }   \
+  friend constexpr PARITY_GLM vec operator op(T s, const vec& a) { return vec(EACH(PARITY_GLM_SV, op)); }
+#define PARITY_GLM_ASSIGNMENT(L, EACH, op)                                                                  \
+  template <typename U>                                                                                     \
+  PARITY_GLM vec& operator op##=(const vec<L, U, Q>& v) { return *this = vec(EACH(PARITY_GLM_TO_V, op)); }  \
+  template <typename U>                                                                                     \
+  PARITY_GLM vec& operator op##=(U s) { return *this = vec(EACH(PARITY_GLM_TO_S, op)); }
+// All that vectors of every length have; a vector converts to another type, and explicitly to a shorter vector.
+#define PARITY_GLM_VECTOR(L, EACH)                                                                          \
+  typedef T value_type;                                                                                     \
+  typedef vec type;                                                                                         \
+  static constexpr PARITY_GLM length_t length() { return L; }                                               \
+  static constexpr PARITY_GLM vec load(const T* p) { return vec(EACH(PARITY_GLM_LOAD, )); }                 \
+  static constexpr PARITY_GLM vec unit(length_t n, T s) { return vec(EACH(PARITY_GLM_UNIT, )); }            \
+  vec() = default;                                                                                          \
+  constexpr PARITY_GLM explicit vec(T s) : EACH(PARITY_GLM_FILL, ) {}                                       \
+  template <typename U, qualifier P>                                                                        \
+  constexpr PARITY_GLM vec(const vec<L, U, P>& v) : EACH(PARITY_GLM_COPY, ) {}                              \
+  template <length_t M, typename U, qualifier P, typename = typename detail::longer<(M > L)>::type>         \
+  constexpr PARITY_GLM explicit vec(const vec<M, U, P>& v) : EACH(PARITY_GLM_COPY, ) {}                     \
+  PARITY_GLM T& operator[](length_t i) { return (&x)[i]; }                                                  \
+  PARITY_GLM const T& operator[](length_t i) const { return (&x)[i]; }                                      \
+  PARITY_GLM_ASSIGNMENT(L, EACH, +) PARITY_GLM_ASSIGNMENT(L, EACH, -)                                       \
+  PARITY_GLM_ASSIGNMENT(L, EACH, *) PARITY_GLM_ASSIGNMENT(L, EACH, /)                                       \
+  PARITY_GLM_OPERATOR(EACH, +) PARITY_GLM_OPERATOR(EACH, -) PARITY_GLM_OPERATOR(EACH, *)                    \
+  PARITY_GLM_OPERATOR(EACH, /) PARITY_GLM_OPERATOR(EACH, %) PARITY_GLM_OPERATOR(EACH, &)                    \
+  PARITY_GLM_OPERATOR(EACH, |) PARITY_GLM_OPERATOR(EACH, ^)                                                 \
+  PARITY_GLM_OPERATOR(EACH, <<) PARITY_GLM_OPERATOR(EACH, >>)                                               \
+  friend constexpr PARITY_GLM vec operator-(const vec& a) { return vec(EACH(PARITY_GLM_MINUS, )); }           \
+  friend constexpr PARITY_GLM vec operator+(const vec& a) { return a; }                                     \
+  PARITY_GLM vec& operator++() { return *this += T(1); }                                                    \
+  PARITY_GLM vec& operator--() { return *this -= T(1); }                                                    \
+  friend constexpr PARITY_GLM bool operator==(const vec& a, const vec& b) { return detail::every(EACH(PARITY_GLM_VV, ==)); } \
+  friend constexpr PARITY_GLM bool operator!=(const vec& a, const vec& b) { return !(a == b); }
+
+namespace detail {
+template <bool>
+struct longer {};
+template <>
+struct longer<true> { typedef int type; };
+constexpr PARITY_GLM bool every(bool a, bool b, bool c = true, bool d = true) { return a && b && c && d; }
+}  // namespace detail
 
 template <typename T, qualifier Q>
 struct vec<2, T, Q> {
-  typedef T value_type;
-  typedef vec type;
   union { T x, r, s; };
   union { T y, g, t; };
-  static constexpr PARITY_GLM length_t length() { return 2; }
-  vec() = default;
-  constexpr PARITY_GLM explicit vec(T s) : x(s), y(s) {}
-  template <typename X_, typename Y_>
-  constexpr PARITY_GLM vec(X_ x_, Y_ y_) : x(static_cast<T>(x_)), y(static_cast<T>(y_)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM vec(const vec<2, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM explicit vec(const vec<3, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM explicit vec(const vec<4, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)) {}
-  PARITY_GLM T& operator[](length_t i) { return (&x)[i]; }
-  PARITY_GLM const T& operator[](length_t i) const { return (&x)[i]; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(const vec<2, U, Q>& v) { x += static_cast<T>(v.x); y += static_cast<T>(v.y); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(U s) { x += static_cast<T>(s); y += static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(const vec<2, U, Q>& v) { x -= static_cast<T>(v.x); y -= static_cast<T>(v.y); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(U s) { x -= static_cast<T>(s); y -= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(const vec<2, U, Q>& v) { x *= static_cast<T>(v.x); y *= static_cast<T>(v.y); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(U s) { x *= static_cast<T>(s); y *= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(const vec<2, U, Q>& v) { x /= static_cast<T>(v.x); y /= static_cast<T>(v.y); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(U s) { x /= static_cast<T>(s); y /= static_cast<T>(s); return *this; }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, const vec& b) { return vec(a.x + b.x, a.y + b.y); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, T s) { return vec(a.x + s, a.y + s); }
-  friend constexpr PARITY_GLM vec operator+(T s, const vec& a) { return vec(s + a.x, s + a.y); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, const vec& b) { return vec(a.x - b.x, a.y - b.y); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, T s) { return vec(a.x - s, a.y - s); }
-  friend constexpr PARITY_GLM vec operator-(T s, const vec& a) { return vec(s - a.x, s - a.y); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, const vec& b) { return vec(a.x * b.x, a.y * b.y); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, T s) { return vec(a.x * s, a.y * s); }
-  friend constexpr PARITY_GLM vec operator*(T s, const vec& a) { return vec(s * a.x, s * a.y); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, const vec& b) { return vec(a.x / b.x, a.y / b.y); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, T s) { return vec(a.x / s, a.y / s); }
-  friend constexpr PARITY_GLM vec operator/(T s, const vec& a) { return vec(s / a.x, s / a.y); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, const vec& b) { return vec(a.x % b.x, a.y % b.y); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, T s) { return vec(a.x % s, a.y % s); }
-  friend constexpr PARITY_GLM vec operator%(T s, const vec& a) { return vec(s % a.x, s % a.y); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, const vec& b) { return vec(a.x & b.x, a.y & b.y); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, T s) { return vec(a.x & s, a.y & s); }
-  friend constexpr PARITY_GLM vec operator&(T s, const vec& a) { return vec(s & a.x, s & a.y); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, const vec& b) { return vec(a.x | b.x, a.y | b.y); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, T s) { return vec(a.x | s, a.y | s); }
-  friend constexpr PARITY_GLM vec operator|(T s, const vec& a) { return vec(s | a.x, s | a.y); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, const vec& b) { return vec(a.x ^ b.x, a.y ^ b.y); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, T s) { return vec(a.x ^ s, a.y ^ s); }
-  friend constexpr PARITY_GLM vec operator^(T s, const vec& a) { return vec(s ^ a.x, s ^ a.y); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, const vec& b) { return vec(a.x << b.x, a.y << b.y); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, T s) { return vec(a.x << s, a.y << s); }
-  friend constexpr PARITY_GLM vec operator<<(T s, const vec& a) { return vec(s << a.x, s << a.y); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, const vec& b) { return vec(a.x >> b.x, a.y >> b.y); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, T s) { return vec(a.x >> s, a.y >> s); }
-  friend constexpr PARITY_GLM vec operator>>(T s, const vec& a) { return vec(s >> a.x, s >> a.y); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a) { return vec(-a.x, -a.y); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a) { return a; }
-  PARITY_GLM vec& operator++() { return *this += T(1); }
-  PARITY_GLM vec& operator--() { return *this -= T(1); }
-  friend constexpr PARITY_GLM bool operator==(const vec& a, const vec& b) { return a.x == b.x && a.y == b.y; }
-  friend constexpr PARITY_GLM bool operator!=(const vec& a, const vec& b) { return !(a == b); }
+  template <typename A, typename B>
+  constexpr PARITY_GLM vec(A a, B b) : x(static_cast<T>(a)), y(static_cast<T>(b)) {}
+  PARITY_GLM_VECTOR(2, PARITY_GLM_2)
 };
-
 template <typename T, qualifier Q>
 struct vec<3, T, Q> {
-  typedef T value_type;
-  typedef vec type;
   union { T x, r, s; };
   union { T y, g, t; };
   union { T z, b, p; };
-  static constexpr PARITY_GLM length_t length() { return 3; }
-  vec() = default;
-  constexpr PARITY_GLM explicit vec(T s) : x(s), y(s), z(s) {}
-  template <typename X_, typename Y_, typename Z_>
-  constexpr PARITY_GLM vec(X_ x_, Y_ y_, Z_ z_) : x(static_cast<T>(x_)), y(static_cast<T>(y_)), z(static_cast<T>(z_)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM vec(const vec<3, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)), z(static_cast<T>(v.z)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM explicit vec(const vec<4, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)), z(static_cast<T>(v.z)) {}
+  template <typename A, typename B, typename C>
+  constexpr PARITY_GLM vec(A a, B b, C c) : x(static_cast<T>(a)), y(static_cast<T>(b)), z(static_cast<T>(c)) {}
   template <typename A, typename B>
-  constexpr PARITY_GLM vec(const vec<2, A, Q>& v, B s) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)), z(static_cast<T>(s)) {}
+  constexpr PARITY_GLM vec(const vec<2, A, Q>& v, B s) : vec(v.x, v.y, s) {}
   template <typename A, typename B>
-  constexpr PARITY_GLM vec(A s, const vec<2, B, Q>& v) : x(static_cast<T>(s)), y(static_cast<T>(v.x)), z(static_cast<T>(v.y)) {}
-  PARITY_GLM T& operator[](length_t i) { return (&x)[i]; }
-  PARITY_GLM const T& operator[](length_t i) const { return (&x)[i]; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(const vec<3, U, Q>& v) { x += static_cast<T>(v.x); y += static_cast<T>(v.y); z += static_cast<T>(v.z); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(U s) { x += static_cast<T>(s); y += static_cast<T>(s); z += static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(const vec<3, U, Q>& v) { x -= static_cast<T>(v.x); y -= static_cast<T>(v.y); z -= static_cast<T>(v.z); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(U s) { x -= static_cast<T>(s); y -= static_cast<T>(s); z -= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(const vec<3, U, Q>& v) { x *= static_cast<T>(v.x); y *= static_cast<T>(v.y); z *= static_cast<T>(v.z); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(U s) { x *= static_cast<T>(s); y *= static_cast<T>(s); z *= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(const vec<3, U, Q>& v) { x /= static_cast<T>(v.x); y /= static_cast<T>(v.y); z /= static_cast<T>(v.z); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(U s) { x /= static_cast<T>(s); y /= static_cast<T>(s); z /= static_cast<T>(s); return *this; }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, const vec& b) { return vec(a.x + b.x, a.y + b.y, a.z + b.z); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, T s) { return vec(a.x + s, a.y + s, a.z + s); }
-  friend constexpr PARITY_GLM vec operator+(T s, const vec& a) { return vec(s + a.x, s + a.y, s + a.z); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, const vec& b) { return vec(a.x - b.x, a.y - b.y, a.z - b.z); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, T s) { return vec(a.x - s, a.y - s, a.z - s); }
-  friend constexpr PARITY_GLM vec operator-(T s, const vec& a) { return vec(s - a.x, s - a.y, s - a.z); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, const vec& b) { return vec(a.x * b.x, a.y * b.y, a.z * b.z); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, T s) { return vec(a.x * s, a.y * s, a.z * s); }
-  friend constexpr PARITY_GLM vec operator*(T s, const vec& a) { return vec(s * a.x, s * a.y, s * a.z); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, const vec& b) { return vec(a.x / b.x, a.y / b.y, a.z / b.z); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, T s) { return vec(a.x / s, a.y / s, a.z / s); }
-  friend constexpr PARITY_GLM vec operator/(T s, const vec& a) { return vec(s / a.x, s / a.y, s / a.z); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, const vec& b) { return vec(a.x % b.x, a.y % b.y, a.z % b.z); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, T s) { return vec(a.x % s, a.y % s, a.z % s); }
-  friend constexpr PARITY_GLM vec operator%(T s, const vec& a) { return vec(s % a.x, s % a.y, s % a.z); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, const vec& b) { return vec(a.x & b.x, a.y & b.y, a.z & b.z); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, T s) { return vec(a.x & s, a.y & s, a.z & s); }
-  friend constexpr PARITY_GLM vec operator&(T s, const vec& a) { return vec(s & a.x, s & a.y, s & a.z); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, const vec& b) { return vec(a.x | b.x, a.y | b.y, a.z | b.z); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, T s) { return vec(a.x | s, a.y | s, a.z | s); }
-  friend constexpr PARITY_GLM vec operator|(T s, const vec& a) { return vec(s | a.x, s | a.y, s | a.z); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, const vec& b) { return vec(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, T s) { return vec(a.x ^ s, a.y ^ s, a.z ^ s); }
-  friend constexpr PARITY_GLM vec operator^(T s, const vec& a) { return vec(s ^ a.x, s ^ a.y, s ^ a.z); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, const vec& b) { return vec(a.x << b.x, a.y << b.y, a.z << b.z); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, T s) { return vec(a.x << s, a.y << s, a.z << s); }
-  friend constexpr PARITY_GLM vec operator<<(T s, const vec& a) { return vec(s << a.x, s << a.y, s << a.z); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, const vec& b) { return vec(a.x >> b.x, a.y >> b.y, a.z >> b.z); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, T s) { return vec(a.x >> s, a.y >> s, a.z >> s); }
-  friend constexpr PARITY_GLM vec operator>>(T s, const vec& a) { return vec(s >> a.x, s >> a.y, s >> a.z); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a) { return vec(-a.x, -a.y, -a.z); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a) { return a; }
-  PARITY_GLM vec& operator++() { return *this += T(1); }
-  PARITY_GLM vec& operator--() { return *this -= T(1); }
-  friend constexpr PARITY_GLM bool operator==(const vec& a, const vec& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
-  friend constexpr PARITY_GLM bool operator!=(const vec& a, const vec& b) { return !(a == b); }
+  constexpr PARITY_GLM vec(A s, const vec<2, B, Q>& v) : vec(s, v.x, v.y) {}
+  PARITY_GLM_VECTOR(3, PARITY_GLM_3)
 };
-
 template <typename T, qualifier Q>
 struct vec<4, T, Q> {
-  typedef T value_type;
-  typedef vec type;
   union { T x, r, s; };
   union { T y, g, t; };
   union { T z, b, p; };
   union { T w, a, q; };
-  static constexpr PARITY_GLM length_t length() { return 4; }
-  vec() = default;
-  constexpr PARITY_GLM explicit vec(T s) : x(s), y(s), z(s), w(s) {}
-  template <typename X_, typename Y_, typename Z_, typename W_>
-  constexpr PARITY_GLM vec(X_ x_, Y_ y_, Z_ z_, W_ w_) : x(static_cast<T>(x_)), y(static_cast<T>(y_)), z(static_cast<T>(z_)), w(static_cast<T>(w_)) {}
-  template <typename U, qualifier P>
-  constexpr PARITY_GLM vec(const vec<4, U, P>& v) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)), z(static_cast<T>(v.z)), w(static_cast<T>(v.w)) {}
+  template <typename A, typename B, typename C, typename D>
+  constexpr PARITY_GLM vec(A x, B y, C z, D w) : x(static_cast<T>(x)), y(static_cast<T>(y)), z(static_cast<T>(z)), w(static_cast<T>(w)) {}
   template <typename A, typename B>
-  constexpr PARITY_GLM vec(const vec<3, A, Q>& v, B s) : x(static_cast<T>(v.x)), y(static_cast<T>(v.y)), z(static_cast<T>(v.z)), w(static_cast<T>(s)) {}
+  constexpr PARITY_GLM vec(const vec<3, A, Q>& v, B s) : vec(v.x, v.y, v.z, s) {}
   template <typename A, typename B>
-  constexpr PARITY_GLM vec(A s, const vec<3, B, Q>& v) : x(static_cast<T>(s)), y(static_cast<T>(v.x)), z(static_cast<T>(v.y)), w(static_cast<T>(v.z)) {}
+  constexpr PARITY_GLM vec(A s, const vec<3, B, Q>& v) : vec(s, v.x, v.y, v.z) {}
   template <typename A, typename B>
-  constexpr PARITY_GLM vec(const vec<2, A, Q>& a, const vec<2, B, Q>& b) : x(static_cast<T>(a.x)), y(static_cast<T>(a.y)), z(static_cast<T>(b.x)), w(static_cast<T>(b.y)) {}
-  PARITY_GLM T& operator[](length_t i) { return (&x)[i]; }
-  PARITY_GLM const T& operator[](length_t i) const { return (&x)[i]; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(const vec<4, U, Q>& v) { x += static_cast<T>(v.x); y += static_cast<T>(v.y); z += static_cast<T>(v.z); w += static_cast<T>(v.w); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator+=(U s) { x += static_cast<T>(s); y += static_cast<T>(s); z += static_cast<T>(s); w += static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(const vec<4, U, Q>& v) { x -= static_cast<T>(v.x); y -= static_cast<T>(v.y); z -= static_cast<T>(v.z); w -= static_cast<T>(v.w); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator-=(U s) { x -= static_cast<T>(s); y -= static_cast<T>(s); z -= static_cast<T>(s); w -= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(const vec<4, U, Q>& v) { x *= static_cast<T>(v.x); y *= static_cast<T>(v.y); z *= static_cast<T>(v.z); w *= static_cast<T>(v.w); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator*=(U s) { x *= static_cast<T>(s); y *= static_cast<T>(s); z *= static_cast<T>(s); w *= static_cast<T>(s); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(const vec<4, U, Q>& v) { x /= static_cast<T>(v.x); y /= static_cast<T>(v.y); z /= static_cast<T>(v.z); w /= static_cast<T>(v.w); return *this; }
-  template <typename U>
-  PARITY_GLM vec& operator/=(U s) { x /= static_cast<T>(s); y /= static_cast<T>(s); z /= static_cast<T>(s); w /= static_cast<T>(s); return *this; }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, const vec& b) { return vec(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a, T s) { return vec(a.x + s, a.y + s, a.z + s, a.w + s); }
-  friend constexpr PARITY_GLM vec operator+(T s, const vec& a) { return vec(s + a.x, s + a.y, s + a.z, s + a.w); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, const vec& b) { return vec(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a, T s) { return vec(a.x - s, a.y - s, a.z - s, a.w - s); }
-  friend constexpr PARITY_GLM vec operator-(T s, const vec& a) { return vec(s - a.x, s - a.y, s - a.z, s - a.w); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, const vec& b) { return vec(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
-  friend constexpr PARITY_GLM vec operator*(const vec& a, T s) { return vec(a.x * s, a.y * s, a.z * s, a.w * s); }
-  friend constexpr PARITY_GLM vec operator*(T s, const vec& a) { return vec(s * a.x, s * a.y, s * a.z, s * a.w); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, const vec& b) { return vec(a.x / b.x, a.y / b.y, a.z / b.z, a.w / b.w); }
-  friend constexpr PARITY_GLM vec operator/(const vec& a, T s) { return vec(a.x / s, a.y / s, a.z / s, a.w / s); }
-  friend constexpr PARITY_GLM vec operator/(T s, const vec& a) { return vec(s / a.x, s / a.y, s / a.z, s / a.w); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, const vec& b) { return vec(a.x % b.x, a.y % b.y, a.z % b.z, a.w % b.w); }
-  friend constexpr PARITY_GLM vec operator%(const vec& a, T s) { return vec(a.x % s, a.y % s, a.z % s, a.w % s); }
-  friend constexpr PARITY_GLM vec operator%(T s, const vec& a) { return vec(s % a.x, s % a.y, s % a.z, s % a.w); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, const vec& b) { return vec(a.x & b.x, a.y & b.y, a.z & b.z, a.w & b.w); }
-  friend constexpr PARITY_GLM vec operator&(const vec& a, T s) { return vec(a.x & s, a.y & s, a.z & s, a.w & s); }
-  friend constexpr PARITY_GLM vec operator&(T s, const vec& a) { return vec(s & a.x, s & a.y, s & a.z, s & a.w); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, const vec& b) { return vec(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w); }
-  friend constexpr PARITY_GLM vec operator|(const vec& a, T s) { return vec(a.x | s, a.y | s, a.z | s, a.w | s); }
-  friend constexpr PARITY_GLM vec operator|(T s, const vec& a) { return vec(s | a.x, s | a.y, s | a.z, s | a.w); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, const vec& b) { return vec(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w); }
-  friend constexpr PARITY_GLM vec operator^(const vec& a, T s) { return vec(a.x ^ s, a.y ^ s, a.z ^ s, a.w ^ s); }
-  friend constexpr PARITY_GLM vec operator^(T s, const vec& a) { return vec(s ^ a.x, s ^ a.y, s ^ a.z, s ^ a.w); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, const vec& b) { return vec(a.x << b.x, a.y << b.y, a.z << b.z, a.w << b.w); }
-  friend constexpr PARITY_GLM vec operator<<(const vec& a, T s) { return vec(a.x << s, a.y << s, a.z << s, a.w << s); }
-  friend constexpr PARITY_GLM vec operator<<(T s, const vec& a) { return vec(s << a.x, s << a.y, s << a.z, s << a.w); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, const vec& b) { return vec(a.x >> b.x, a.y >> b.y, a.z >> b.z, a.w >> b.w); }
-  friend constexpr PARITY_GLM vec operator>>(const vec& a, T s) { return vec(a.x >> s, a.y >> s, a.z >> s, a.w >> s); }
-  friend constexpr PARITY_GLM vec operator>>(T s, const vec& a) { return vec(s >> a.x, s >> a.y, s >> a.z, s >> a.w); }
-  friend constexpr PARITY_GLM vec operator-(const vec& a) { return vec(-a.x, -a.y, -a.z, -a.w); }
-  friend constexpr PARITY_GLM vec operator+(const vec& a) { return a; }
-  PARITY_GLM vec& operator++() { return *this += T(1); }
-  PARITY_GLM vec& operator--() { return *this -= T(1); }
-  friend constexpr PARITY_GLM bool operator==(const vec& a, const vec& b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }
-  friend constexpr PARITY_GLM bool operator!=(const vec& a, const vec& b) { return !(a == b); }
+  constexpr PARITY_GLM vec(const vec<2, A, Q>& a, const vec<2, B, Q>& b) : vec(a.x, a.y, b.x, b.y) {}
+  PARITY_GLM_VECTOR(4, PARITY_GLM_4)
 };
 
-template <typename T, qualifier Q>
-struct mat<2, 2, T, Q> {
-  typedef T value_type;
-  typedef vec<2, T, Q> col_type;
-  typedef vec<2, T, Q> row_type;
-  col_type value[2];
-  static constexpr PARITY_GLM length_t length() { return 2; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s)} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11) : value{col_type(m00, m01), col_type(m10, m11)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<2, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
-  }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y), (v.x * a[1].x + v.y * a[1].y)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1]; }
-};
+namespace detail {
+template <length_t... I>
+struct places {};
+template <length_t N, length_t... I>
+struct count : count<N - 1, N - 1, I...> {};
+template <length_t... I>
+struct count<0, I...> { typedef places<I...> type; };
+template <length_t, typename T>
+struct repeat { typedef T type; };
 
-template <typename T, qualifier Q>
-struct mat<2, 3, T, Q> {
-  typedef T value_type;
-  typedef vec<3, T, Q> col_type;
-  typedef vec<2, T, Q> row_type;
-  col_type value[2];
-  static constexpr PARITY_GLM length_t length() { return 2; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12) : value{col_type(m00, m01, m02), col_type(m10, m11, m12)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<2, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
-  }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1]; }
+// The columns of a matrix with its constructors: of one number, of columns, and of single elements.
+template <typename T, typename V, typename C, typename E>
+struct columns;
+template <typename T, typename V, length_t... C, length_t... E>
+struct columns<T, V, places<C...>, places<E...>> {
+  struct elements { T at[sizeof...(E)]; };
+  V value[sizeof...(C)];
+  columns() = default;
+  constexpr PARITY_GLM explicit columns(T s) : value{V::unit(C, s)...} {}
+  constexpr PARITY_GLM columns(typename repeat<C, const V&>::type... c) : value{c...} {}
+  constexpr PARITY_GLM columns(typename repeat<E, T>::type... e) : columns(elements{{e...}}) {}
+  constexpr PARITY_GLM columns(const elements& e) : value{V::load(e.at + V::length() * C)...} {}
 };
+}  // namespace detail
 
-template <typename T, qualifier Q>
-struct mat<2, 4, T, Q> {
+#define PARITY_GLM_COLUMNS(expression) mat result; for (length_t i = 0; i < C; ++i) result[i] = expression; return result
+template <length_t C, length_t R, typename T, qualifier Q = defaultp>
+struct mat : detail::columns<T, vec<R, T, Q>, typename detail::count<C>::type, typename detail::count<C * R>::type> {
   typedef T value_type;
-  typedef vec<4, T, Q> col_type;
-  typedef vec<2, T, Q> row_type;
-  col_type value[2];
-  static constexpr PARITY_GLM length_t length() { return 2; }
+  typedef vec<R, T, Q> col_type;
+  typedef vec<C, T, Q> row_type;
+  typedef detail::columns<T, col_type, typename detail::count<C>::type, typename detail::count<C * R>::type> base;
+  static constexpr PARITY_GLM length_t length() { return C; }
+  using base::base;
   mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1) : value{c0, c1} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13)} {}
   template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<2, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1])} {}
+  PARITY_GLM mat(const mat<C, R, U, P>& m) { for (length_t i = 0; i < C; ++i) this->value[i] = col_type(m[i]); }
   template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 2 ? C2 : 2); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
+  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : base(T(1)) {
+    for (length_t i = 0; i < (C2 < C ? C2 : C); ++i) for (length_t k = 0; k < (R2 < R ? R2 : R); ++k) this->value[i][k] = static_cast<T>(m[i][k]);
   }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1]); }
+  PARITY_GLM col_type& operator[](length_t i) { return this->value[i]; }
+  PARITY_GLM const col_type& operator[](length_t i) const { return this->value[i]; }
+  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { PARITY_GLM_COLUMNS(a[i] + b[i]); }
+  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { PARITY_GLM_COLUMNS(a[i] - b[i]); }
+  friend PARITY_GLM mat operator*(const mat& a, T s) { PARITY_GLM_COLUMNS(a[i] * s); }
+  friend PARITY_GLM mat operator*(T s, const mat& a) { PARITY_GLM_COLUMNS(s * a[i]); }
+  friend PARITY_GLM mat operator/(const mat& a, T s) { PARITY_GLM_COLUMNS(a[i] / s); }
+  friend PARITY_GLM mat operator-(const mat& a) { PARITY_GLM_COLUMNS(-a[i]); }
   PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1]); }
   PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s); }
   PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s); }
   PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z + v.w * a[0].w), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z + v.w * a[1].w)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1]; }
-};
-
-template <typename T, qualifier Q>
-struct mat<3, 2, T, Q> {
-  typedef T value_type;
-  typedef vec<2, T, Q> col_type;
-  typedef vec<3, T, Q> row_type;
-  col_type value[3];
-  static constexpr PARITY_GLM length_t length() { return 3; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s), col_type(T(0), T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11, T m20, T m21) : value{col_type(m00, m01), col_type(m10, m11), col_type(m20, m21)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<3, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
+  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) {
+    col_type sum = a[0] * v[0];
+    for (length_t i = 1; i < C; ++i) sum += a[i] * v[i];
+    return sum;
   }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y), (v.x * a[1].x + v.y * a[1].y), (v.x * a[2].x + v.y * a[2].y)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
-};
-
-template <typename T, qualifier Q>
-struct mat<3, 3, T, Q> {
-  typedef T value_type;
-  typedef vec<3, T, Q> col_type;
-  typedef vec<3, T, Q> row_type;
-  col_type value[3];
-  static constexpr PARITY_GLM length_t length() { return 3; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0)), col_type(T(0), T(0), s)} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12, T m20, T m21, T m22) : value{col_type(m00, m01, m02), col_type(m10, m11, m12), col_type(m20, m21, m22)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<3, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
+  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) {
+    row_type result;
+    for (length_t i = 0; i < C; ++i) result[i] = dot(v, a[i]);
+    return result;
   }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z), (v.x * a[2].x + v.y * a[2].y + v.z * a[2].z)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
-};
-
-template <typename T, qualifier Q>
-struct mat<3, 4, T, Q> {
-  typedef T value_type;
-  typedef vec<4, T, Q> col_type;
-  typedef vec<3, T, Q> row_type;
-  col_type value[3];
-  static constexpr PARITY_GLM length_t length() { return 3; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0)), col_type(T(0), T(0), s, T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2) : value{c0, c1, c2} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13, T m20, T m21, T m22, T m23) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13), col_type(m20, m21, m22, m23)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<3, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 3 ? C2 : 3); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
+  friend PARITY_GLM bool operator==(const mat& a, const mat& b) {
+    bool same = true;
+    for (length_t i = 0; i < C; ++i) same = same && a[i] == b[i];
+    return same;
   }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z + v.w * a[0].w), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z + v.w * a[1].w), (v.x * a[2].x + v.y * a[2].y + v.z * a[2].z + v.w * a[2].w)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
 };
-
-template <typename T, qualifier Q>
-struct mat<4, 2, T, Q> {
-  typedef T value_type;
-  typedef vec<2, T, Q> col_type;
-  typedef vec<4, T, Q> row_type;
-  col_type value[4];
-  static constexpr PARITY_GLM length_t length() { return 4; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0)), col_type(T(0), s), col_type(T(0), T(0)), col_type(T(0), T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m10, T m11, T m20, T m21, T m30, T m31) : value{col_type(m00, m01), col_type(m10, m11), col_type(m20, m21), col_type(m30, m31)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<4, 2, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 2 ? R2 : 2); ++k) value[i][k] = static_cast<T>(m[i][k]);
-  }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s, a[3] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s, a[3] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2], s * a[3]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2], -a[3]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z + a[3] * v.w; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y), (v.x * a[1].x + v.y * a[1].y), (v.x * a[2].x + v.y * a[2].y), (v.x * a[3].x + v.y * a[3].y)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3]; }
-};
-
-template <typename T, qualifier Q>
-struct mat<4, 3, T, Q> {
-  typedef T value_type;
-  typedef vec<3, T, Q> col_type;
-  typedef vec<4, T, Q> row_type;
-  col_type value[4];
-  static constexpr PARITY_GLM length_t length() { return 4; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0)), col_type(T(0), s, T(0)), col_type(T(0), T(0), s), col_type(T(0), T(0), T(0))} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m10, T m11, T m12, T m20, T m21, T m22, T m30, T m31, T m32) : value{col_type(m00, m01, m02), col_type(m10, m11, m12), col_type(m20, m21, m22), col_type(m30, m31, m32)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<4, 3, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 3 ? R2 : 3); ++k) value[i][k] = static_cast<T>(m[i][k]);
-  }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s, a[3] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s, a[3] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2], s * a[3]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2], -a[3]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z + a[3] * v.w; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z), (v.x * a[2].x + v.y * a[2].y + v.z * a[2].z), (v.x * a[3].x + v.y * a[3].y + v.z * a[3].z)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3]; }
-};
-
-template <typename T, qualifier Q>
-struct mat<4, 4, T, Q> {
-  typedef T value_type;
-  typedef vec<4, T, Q> col_type;
-  typedef vec<4, T, Q> row_type;
-  col_type value[4];
-  static constexpr PARITY_GLM length_t length() { return 4; }
-  mat() = default;
-  constexpr PARITY_GLM explicit mat(T s) : value{col_type(s, T(0), T(0), T(0)), col_type(T(0), s, T(0), T(0)), col_type(T(0), T(0), s, T(0)), col_type(T(0), T(0), T(0), s)} {}
-  constexpr PARITY_GLM mat(const col_type& c0, const col_type& c1, const col_type& c2, const col_type& c3) : value{c0, c1, c2, c3} {}
-  constexpr PARITY_GLM mat(T m00, T m01, T m02, T m03, T m10, T m11, T m12, T m13, T m20, T m21, T m22, T m23, T m30, T m31, T m32, T m33) : value{col_type(m00, m01, m02, m03), col_type(m10, m11, m12, m13), col_type(m20, m21, m22, m23), col_type(m30, m31, m32, m33)} {}
-  template <typename U, qualifier P>
-  PARITY_GLM mat(const mat<4, 4, U, P>& m) : value{col_type(m[0]), col_type(m[1]), col_type(m[2]), col_type(m[3])} {}
-  template <length_t C2, length_t R2, typename U>
-  PARITY_GLM explicit mat(const mat<C2, R2, U, Q>& m) : mat(T(1)) {
-    for (int i = 0; i < (C2 < 4 ? C2 : 4); ++i) for (int k = 0; k < (R2 < 4 ? R2 : 4); ++k) value[i][k] = static_cast<T>(m[i][k]);
-  }
-  PARITY_GLM col_type& operator[](length_t i) { return value[i]; }
-  PARITY_GLM const col_type& operator[](length_t i) const { return value[i]; }
-  friend PARITY_GLM mat operator+(const mat& a, const mat& b) { return mat(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]); }
-  PARITY_GLM mat& operator+=(const mat& b) { return *this = *this + b; }
-  friend PARITY_GLM mat operator-(const mat& a, const mat& b) { return mat(a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]); }
-  PARITY_GLM mat& operator-=(const mat& b) { return *this = *this - b; }
-  friend PARITY_GLM mat operator*(const mat& a, T s) { return mat(a[0] * s, a[1] * s, a[2] * s, a[3] * s); }
-  PARITY_GLM mat& operator*=(T s) { return *this = *this * s; }
-  friend PARITY_GLM mat operator/(const mat& a, T s) { return mat(a[0] / s, a[1] / s, a[2] / s, a[3] / s); }
-  PARITY_GLM mat& operator/=(T s) { return *this = *this / s; }
-  friend PARITY_GLM mat operator*(T s, const mat& a) { return mat(s * a[0], s * a[1], s * a[2], s * a[3]); }
-  friend PARITY_GLM mat operator-(const mat& a) { return mat(-a[0], -a[1], -a[2], -a[3]); }
-  friend PARITY_GLM col_type operator*(const mat& a, const row_type& v) { return a[0] * v.x + a[1] * v.y + a[2] * v.z + a[3] * v.w; }
-  friend PARITY_GLM row_type operator*(const col_type& v, const mat& a) { return row_type((v.x * a[0].x + v.y * a[0].y + v.z * a[0].z + v.w * a[0].w), (v.x * a[1].x + v.y * a[1].y + v.z * a[1].z + v.w * a[1].w), (v.x * a[2].x + v.y * a[2].y + v.z * a[2].z + v.w * a[2].w), (v.x * a[3].x + v.y * a[3].y + v.z * a[3].z + v.w * a[3].w)); }
-  friend PARITY_GLM bool operator==(const mat& a, const mat& b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3]; }
-};
+#undef PARITY_GLM_COLUMNS
 
 template <length_t C, length_t K, length_t R, typename T, qualifier Q>
 PARITY_GLM mat<C, R, T, Q> operator*(const mat<K, R, T, Q>& a, const mat<C, K, T, Q>& b) {
@@ -958,65 +593,6 @@ PARITY_GLM mat<4, 4, T, Q> toMat4(const qua<T, Q>& q) { return mat4_cast(q); }
 typedef qua<float> quat, fquat;
 typedef qua<double> dquat;
 
-typedef vec<2, float> vec2;
-typedef vec<3, float> vec3;
-typedef vec<4, float> vec4;
-typedef vec<2, float> fvec2;
-typedef vec<3, float> fvec3;
-typedef vec<4, float> fvec4;
-typedef vec<2, double> dvec2;
-typedef vec<3, double> dvec3;
-typedef vec<4, double> dvec4;
-typedef vec<2, int> ivec2;
-typedef vec<3, int> ivec3;
-typedef vec<4, int> ivec4;
-typedef vec<2, unsigned int> uvec2;
-typedef vec<3, unsigned int> uvec3;
-typedef vec<4, unsigned int> uvec4;
-#define PARITY_GLM_SIZED(name, T) typedef vec<2, T> name##vec2; typedef vec<3, T> name##vec3; typedef vec<4, T> name##vec4;
-PARITY_GLM_SIZED(i8, signed char) PARITY_GLM_SIZED(i16, short) PARITY_GLM_SIZED(i32, int) PARITY_GLM_SIZED(i64, long)
-PARITY_GLM_SIZED(u8, unsigned char) PARITY_GLM_SIZED(u16, unsigned short) PARITY_GLM_SIZED(u32, unsigned int)
-PARITY_GLM_SIZED(u64, unsigned long) PARITY_GLM_SIZED(f32, float) PARITY_GLM_SIZED(f64, double)
-#undef PARITY_GLM_SIZED
-typedef vec<2, bool> bvec2;
-typedef vec<3, bool> bvec3;
-typedef vec<4, bool> bvec4;
-typedef mat<2, 2, float> mat2;
-typedef mat<3, 3, float> mat3;
-typedef mat<4, 4, float> mat4;
-typedef mat<2, 2, float> mat2x2;
-typedef mat<2, 3, float> mat2x3;
-typedef mat<2, 4, float> mat2x4;
-typedef mat<3, 2, float> mat3x2;
-typedef mat<3, 3, float> mat3x3;
-typedef mat<3, 4, float> mat3x4;
-typedef mat<4, 2, float> mat4x2;
-typedef mat<4, 3, float> mat4x3;
-typedef mat<4, 4, float> mat4x4;
-typedef mat<2, 2, float> fmat2;
-typedef mat<3, 3, float> fmat3;
-typedef mat<4, 4, float> fmat4;
-typedef mat<2, 2, float> fmat2x2;
-typedef mat<2, 3, float> fmat2x3;
-typedef mat<2, 4, float> fmat2x4;
-typedef mat<3, 2, float> fmat3x2;
-typedef mat<3, 3, float> fmat3x3;
-typedef mat<3, 4, float> fmat3x4;
-typedef mat<4, 2, float> fmat4x2;
-typedef mat<4, 3, float> fmat4x3;
-typedef mat<4, 4, float> fmat4x4;
-typedef mat<2, 2, double> dmat2;
-typedef mat<3, 3, double> dmat3;
-typedef mat<4, 4, double> dmat4;
-typedef mat<2, 2, double> dmat2x2;
-typedef mat<2, 3, double> dmat2x3;
-typedef mat<2, 4, double> dmat2x4;
-typedef mat<3, 2, double> dmat3x2;
-typedef mat<3, 3, double> dmat3x3;
-typedef mat<3, 4, double> dmat3x4;
-typedef mat<4, 2, double> dmat4x2;
-typedef mat<4, 3, double> dmat4x3;
-typedef mat<4, 4, double> dmat4x4;
 template <length_t L, typename T, qualifier Q = defaultp>
 using tvec = vec<L, T, Q>;
 template <typename T>
@@ -1029,5 +605,15 @@ template <typename T>
 using tmat3x3 = mat<3, 3, T>;
 template <typename T>
 using tmat4x4 = mat<4, 4, T>;
+#define PARITY_GLM_VECTORS(name, T) typedef vec<2, T> name##vec2; typedef vec<3, T> name##vec3; typedef vec<4, T> name##vec4;
+#define PARITY_GLM_MATRICES(name, T)                                                                             \
+  typedef mat<2, 2, T> name##mat2, name##mat2x2; typedef mat<3, 3, T> name##mat3, name##mat3x3;                  \
+  typedef mat<4, 4, T> name##mat4, name##mat4x4; typedef mat<2, 3, T> name##mat2x3; typedef mat<2, 4, T> name##mat2x4; \
+  typedef mat<3, 2, T> name##mat3x2; typedef mat<3, 4, T> name##mat3x4; typedef mat<4, 2, T> name##mat4x2; typedef mat<4, 3, T> name##mat4x3;
+PARITY_GLM_VECTORS(, float) PARITY_GLM_VECTORS(f, float) PARITY_GLM_VECTORS(d, double) PARITY_GLM_VECTORS(b, bool)
+PARITY_GLM_VECTORS(i, int) PARITY_GLM_VECTORS(u, unsigned int) PARITY_GLM_VECTORS(i8, signed char) PARITY_GLM_VECTORS(i16, short)
+PARITY_GLM_VECTORS(i32, int) PARITY_GLM_VECTORS(i64, long) PARITY_GLM_VECTORS(u8, unsigned char) PARITY_GLM_VECTORS(u16, unsigned short)
+PARITY_GLM_VECTORS(u32, unsigned int) PARITY_GLM_VECTORS(u64, unsigned long) PARITY_GLM_VECTORS(f32, float) PARITY_GLM_VECTORS(f64, double)
+PARITY_GLM_MATRICES(, float) PARITY_GLM_MATRICES(f, float) PARITY_GLM_MATRICES(d, double)
 }  // namespace glm
 #undef PARITY_GLM

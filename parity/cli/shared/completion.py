@@ -1,0 +1,41 @@
+"""Completion scripts for shells."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import shtab
+
+from parity.compilers.targets import TARGETS
+from parity.model.dtypes import DTYPES
+from parity.runners import runners
+
+__all__ = ["completion_script"]
+
+SELECTORS = shtab.cmd("parity list 2>/dev/null | grep -oE '^[^ ]+[.][^ ]+'")
+
+
+def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return the script that completes commands, options and their values. ``parser`` must have all commands."""
+    choices = {"--target": list(TARGETS), "--runner": list(runners()), "--dtype": list(DTYPES)}
+    for action in _actions(parser):
+        named = next((choices[option] for option in action.option_strings if option in choices), None)
+        if named is not None:
+            action.choices = named
+        elif action.dest == "selectors":
+            action.complete = SELECTORS  # type: ignore[attr-defined]
+        elif action.type is Path:
+            is_folder = "DIR" in str(action.metavar or "")
+            action.complete = shtab.DIRECTORY if is_folder else shtab.FILE  # type: ignore[attr-defined]
+    return shtab.complete(parser, shell)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """All arguments of a parser and its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)

@@ -1,0 +1,113 @@
+"""What a command works on, as its options describe it: suite, selection, shard and cluster."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parity.application import Run, measured_costs
+from parity.application.loaded_run import LoadedRun
+from parity.cli.shared.terminal import warn
+from parity.engine import Shard
+from parity.errors import NotAvailable, UsageError
+from parity.model.case import Case
+from parity.model.dtypes import dtype
+from parity.op import Entry
+from parity.suite.loading import Suite, find_suite
+from parity.suite.selection import Selection
+from parity.suite.settings import SHIPPED
+
+if TYPE_CHECKING:
+    from parity.cluster import Cluster
+
+__all__ = ["apply_shard", "connect_cluster", "load_suite", "select", "select_failed"]
+
+
+def load_suite(arguments: argparse.Namespace) -> Suite:
+    """Load the suite that the options name.
+
+    Prints the parts of the suite that cannot be used, and stores them in ``arguments.problems`` for the exit code.
+    """
+    suite = find_suite(
+        kernels=arguments.kernels_dir,
+        cases=arguments.cases_dir,
+        known=getattr(arguments, "known_issues", None),
+        hip=arguments.hip_dir,
+        launches=getattr(arguments, "launches", None),
+    )
+    if suite.kernels == SHIPPED / "kernels":
+        warn(["no pyproject.toml with [tool.parity] is here or above; this is parity's own suite"])
+    arguments.problems = suite.problems
+    warn(suite.problems)
+    return suite
+
+
+def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
+    """Load the suite and select what the selectors and ``--dtype`` name.
+
+    Raises:
+        UsageError: a dtype, op or kernel is unknown, or a case is malformed.
+    """
+    for name in arguments.dtype:
+        dtype(name)
+    suite = load_suite(arguments)
+    return suite, suite.select(arguments.selectors, arguments.dtype)
+
+
+def select_failed(arguments: argparse.Namespace, suite: Suite, selection: Selection) -> Selection:
+    """With ``--failed``, reduce the selection to cases that failed and kernels that were missing or did not compile.
+
+    Raises:
+        NotAvailable: no selected case failed.
+    """
+    if arguments.failed is None:
+        return selection
+    place = arguments.output if arguments.failed == Path() else arguments.failed
+    kernels = {entry.kernel: entry for entry in suite.entries_in(selection)}
+    entries: dict[Entry, None] = {}
+    cases: dict[Case, None] = {}
+    for record in LoadedRun.read(place).failed:
+        if (entry := kernels.get(record.kernel)) is None:
+            continue
+        try:
+            cases[suite.parse(record.case)] = None
+        except UsageError:  # the record has no case, or the op no longer accepts it: run all cases of the kernel
+            entries[entry] = None
+    if not entries and not cases:
+        raise NotAvailable(f"no selected case failed in {place}; leave out --failed to run everything")
+    return Selection(tuple(entries), tuple(cases))
+
+
+def apply_shard(arguments: argparse.Namespace, run: Run) -> Run:
+    """With ``--shard``, reduce the run to one shard.
+
+    Raises:
+        UsageError: the shard does not exist, or the file of ``--costs`` cannot be used.
+    """
+    if arguments.costs and not arguments.shard:
+        raise UsageError("--costs balances shards; name the shard to run with --shard I/N")
+    costs = measured_costs(arguments.costs) if arguments.costs else {}
+    return run.shard(Shard.of(arguments.shard), costs) if arguments.shard else run
+
+
+@contextmanager
+def connect_cluster(arguments: argparse.Namespace) -> Iterator[Cluster | None]:
+    """Connect to the cluster that ``--cluster`` names; None without it.
+
+    Raises:
+        UsageError, MissingTool, NotAvailable: see ``parity.cluster.connected``.
+    """
+    if arguments.cluster is None:
+        if arguments.insecure_cluster:
+            raise UsageError("--insecure-cluster needs --cluster")
+        yield None
+        return
+    if arguments.jobs:
+        raise UsageError("-j sets the processes of this machine; with --cluster, use --cluster local:N instead")
+    from parity.cluster import connected
+
+    with connected(arguments.cluster, insecure=arguments.insecure_cluster) as cluster:
+        yield cluster

@@ -1,0 +1,235 @@
+"""What a run leaves: reports in the output folder, failures and matrix on the terminal, and the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from parity.cli.shared.terminal import messages, output, print_json, warn
+from parity.engine import CaseRecord
+from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
+from parity.platform.files import read_text
+from parity.platform.serialization import plain
+from parity.platform.signals import INTERRUPTED
+from parity.report import (
+    CellState,
+    Matrix,
+    Reproduction,
+    document,
+    failure_text,
+    kernel_file,
+    markdown,
+    shown_failures,
+    summary,
+    terminal,
+    write_reports,
+)
+from parity.report.document import MatrixFile
+from parity.report.github import github_annotations
+from parity.report.history import add_summary, history_content, read_history, summarize_run
+from parity.report.html import SourceFolders
+from parity.report.tables import terminal_width
+from parity.runners.recording_file import Environment
+from parity.suite.loading import Suite
+
+__all__ = [
+    "annotate_github",
+    "exit_code",
+    "print_results",
+    "reproduction_command",
+    "try_write_reports",
+    "update_history",
+]
+
+_GUESS = re.compile(r"\s*(\w+=).*# a guess")
+_NAMED = 12
+"""Missing kernels to list by name."""
+
+
+def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
+    """Return the command that runs a case again with the same options."""
+    given = {
+        "target": arguments.target,
+        "runner": arguments.runner,
+        "toolchain": arguments.toolchain,
+        "launches": arguments.launches,
+        "kernels": arguments.kernels_dir,
+        "hip": arguments.hip_dir,
+        "cases": arguments.cases_dir,
+    }
+    return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
+
+
+def try_write_reports(
+    folder: Path,
+    matrix: Matrix,
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+    suite: Suite,
+    more: Callable[[], Mapping[str, Any]] = dict,
+) -> ParityError | None:
+    """Write the reports; return the error if that fails, so that the command can still print the results.
+
+    ``more`` returns additional parts of ``report.html``.
+    """
+    try:
+        write_reports(folder, matrix, records, reproduction, SourceFolders.of(suite), more())
+    except ParityError as problem:
+        return problem
+    return None
+
+
+def update_history(
+    folder: Path, matrix: MatrixFile, environment: Environment, date: str, recall: float | None = None
+) -> dict[str, Any]:
+    """Add a run to the history in a folder, and return the history as a part of ``report.html``.
+
+    Raises:
+        UsageError, ResourceExhausted: the folder cannot be read or written.
+    """
+    add_summary(folder, summarize_run(matrix, environment, _commit(), date, recall))
+    return {"history": history_content(read_history(folder))}
+
+
+def _commit() -> str:
+    """The commit that is checked out here; empty if there is none."""
+    if found := os.environ.get("GITHUB_SHA"):
+        return found
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def print_results(
+    arguments: argparse.Namespace,
+    suite: Suite,
+    matrix: Matrix,
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+    unwritten: ParityError | None,
+    built: str = "",
+) -> None:
+    """Print the failures and the matrix, or with ``--json`` only JSON. ``built`` is a line about the build."""
+    if arguments.json:
+        _print_json(matrix, records, reproduction)
+        return
+    console = output()
+    _print_failures(suite, records, reproduction)
+    console.print(terminal(matrix, full=arguments.full, width=terminal_width()))
+    if built:
+        console.print(built)
+    if missing := _missing(matrix, suite.kernels):
+        console.print(missing, style="bold red")
+    bad = matrix.failed or not matrix.provenance.complete
+    console.print(summary(matrix), style="bold red" if bad else "bold green")
+    if not unwritten:
+        console.print(f"record, matrix, failures and report.html: {arguments.output}{os.sep}")
+
+
+def annotate_github(
+    arguments: argparse.Namespace,
+    suite: Suite,
+    matrix: Matrix,
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+) -> None:
+    """With ``--github``, print annotations for GitHub Actions and add the matrix to the job summary."""
+    if not arguments.github:
+        return
+    every = [*matrix.uncompiled, *records]
+    root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
+    console = messages(arguments.json)
+    for line in github_annotations(every, reproduction, SourceFolders.of(suite), partial(kernel_file, suite), root):
+        console.print(line)
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with Path(file).open("a", encoding="utf-8") as job_summary:
+                job_summary.write(f"{markdown(matrix)}\n")
+        except OSError as error:
+            warn([f"cannot write the summary {file}: {error.strerror}"])
+
+
+def exit_code(
+    matrix: Matrix,
+    mistakes: Sequence[str],
+    problems: Sequence[str],
+    stopped: KeyboardInterrupt | NotAvailable | None = None,
+    unwritten: ParityError | None = None,
+) -> int:
+    """Return the exit code of a run, or of several merged runs.
+
+    ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
+    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports.
+
+    Raises:
+        NotAvailable, UsageError: nothing failed, but the run does not prove everything.
+    """
+    if isinstance(stopped, KeyboardInterrupt):
+        warn([str(unwritten)] if unwritten else [])
+        return INTERRUPTED
+    if matrix.failed:
+        warn(str(each) for each in (stopped, unwritten) if each)
+        return 1
+    if stopped or unwritten:
+        raise stopped or unwritten or AssertionError
+    if matrix.unjudged:
+        raise NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
+    if not matrix.executed:
+        raise NotAvailable("nothing was run: no case could be executed")
+    if mistakes:
+        raise UsageError(f"everything else passed, but {mistakes[0]}")
+    if problems:
+        raise NotAvailable("not everything was run: " + "; ".join(problems))
+    return 0
+
+
+def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+    console = output()
+    for failure in shown_failures(records):
+        record, more = failure.records[0], failure.more
+        source = display_path(kernel_file(suite, record) or "")
+        declared = suite.op(record.op).declared
+        text = failure_text(failure, reproduction, source, display_path(declared), _guesses(declared))
+        head, _, body = text.partition("\n")
+        console.print(head, style="bold red")
+        console.print(body)
+        if more:
+            console.print(
+                f"  and {more} more failing {'cases' if more > 1 else 'case'} of {record.kernel}", style="dim"
+            )
+        console.print()
+
+
+def _guesses(declared: str) -> list[str]:
+    """The keywords that comments mark as guesses in the declaration of an op; ``declared`` is its FILE:LINE."""
+    path, _, line = declared.rpartition(":")
+    try:
+        lines = read_text(Path(path)).splitlines()[int(line) - 1 :]
+    except (UsageError, ValueError):
+        return []
+    own = itertools.takewhile(lambda each: each != ")", lines)
+    return list(dict.fromkeys(match[1] for each in own if (match := _GUESS.match(each))))
+
+
+def _missing(matrix: Matrix, kernels: Path) -> str:
+    """One line that lists kernels which ops call and the folder lacks: they show how a fork differs."""
+    names = [row.kernel for row in matrix.rows if any(cell.state is CellState.MISSING for cell in row.cells)]
+    return f"missing in {display_path(kernels)}: {first_names(names, _NAMED)}" if names else ""
+
+
+def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+    failures = [
+        {**plain(record), "reproduce": reproduction.of(record.minimal or record)}
+        for failure in shown_failures(records)
+        for record in failure.records
+    ]
+    print_json({**plain(document(matrix)), "failures": failures})

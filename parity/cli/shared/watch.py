@@ -1,0 +1,105 @@
+"""Repeats a run for the affected kernels whenever a source, header or case file changes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parity.application import RECORD, Prepared, load
+from parity.application.watching import kernel_fingerprints
+from parity.cli.shared.terminal import errors, warn
+from parity.engine import CaseRecord
+from parity.errors import MissingTool, ParityError, UsageError, display_path
+from parity.platform.files import CUDA_SUFFIXES
+from parity.platform.signals import INTERRUPTED
+from parity.porting.project import forget_folders
+from parity.suite.corpus import SUFFIX
+from parity.suite.settings import Project, find_project
+
+if TYPE_CHECKING:
+    from watchfiles import Change
+
+__all__ = ["KeptRecords", "watch"]
+
+KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
+"""Returns the records of kernels that a run does not need to execute again."""
+
+SUFFIXES = (
+    *CUDA_SUFFIXES,
+    *(".hip", ".cuh", ".h", ".hh", ".hpp", ".inl", ".inc", ".c", ".cc", ".cpp", ".py", ".toml", SUFFIX),
+)
+"""The files whose changes matter."""
+
+SETTLED, POLL = 200, 100
+"""Milliseconds without a change before a run begins; milliseconds between checks for Ctrl-C."""
+
+
+def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:
+    """Call ``run`` now and after every change until Ctrl-C, and return the exit code.
+
+    Raises:
+        MissingTool: watchfiles is not installed.
+        KeyboardInterrupt: the user pressed Ctrl-C while nothing ran.
+    """
+    for option in ("failed", "resume", "shard", "history"):
+        if getattr(arguments, option) is not None:
+            raise UsageError(f"--watch cannot be combined with --{option}; leave out one of them")
+    project = find_project(
+        kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=arguments.known_issues, hip=arguments.hip_dir
+    )
+    changes = _changes(project)
+    next(changes)  # start watching
+    before: Mapping[tuple[str, str], str] = {}
+
+    def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
+        nonlocal before
+        last, before = before, kernel_fingerprints(prepared)
+        if not last:
+            return ()
+        records = load(arguments.output / RECORD).records
+        same = {key for key, digest in before.items() if last.get(key) == digest}
+        warn([f"{len(before) - len(same)} of {len(before)} kernels changed"])
+        return tuple(each for each in records if (each.op, each.kernel) in same)
+
+    while True:
+        try:
+            if (code := run(kept)) == INTERRUPTED:
+                return code
+        except ParityError as error:
+            errors().print(f"parity: {error}", style="red")
+        warn(["waiting for a change; press Ctrl-C to stop"])
+        names = next(each for each in changes if each)
+        warn([f"changed: {' '.join(display_path(Path(name)) for name in sorted(names))}"])
+        _forget(project)
+
+
+def _changes(project: Project) -> Iterator[set[str]]:
+    """Yield the sets of changed files; an empty set at first, and whenever no file has changed for a while."""
+    try:
+        import watchfiles
+    except ImportError as error:
+        raise MissingTool("watchfiles", "this Python", "python -m pip install 'parity-harness[watch]'") from error
+    sides = (project.sides.cuda, project.sides.amd)
+    folders = [project.kernels, project.cases, project.sides.ported, *(path for side in sides for path in side.include)]
+    paths = {path.resolve() for path in (*folders, project.known) if path and path.exists()}
+
+    def wanted(change: Change, path: str) -> bool:
+        return path.endswith(SUFFIXES)
+
+    found = watchfiles.watch(*paths, watch_filter=wanted, step=SETTLED, rust_timeout=POLL, yield_on_timeout=True)
+    return ({path for _, path in each} for each in found)
+
+
+def _forget(project: Project) -> None:
+    """Discard state read from files that may have changed: modules next to the case files, and lists of headers."""
+    cases = project.cases.resolve()
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(cases):
+            del sys.modules[name]
+    importlib.invalidate_caches()
+    forget_folders()

@@ -1,0 +1,96 @@
+"""The choice between a real library and its stub."""
+
+import os
+
+import pytest
+
+from parity.build.modules import build
+from parity.platform.files import read_table
+from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
+
+KERNEL = """#include <rocwmma/rocwmma.hpp>
+extern "C" __global__ void k(float* y) { y[threadIdx.x] = ANSWER; }
+"""
+
+
+@pytest.fixture
+def rocm(tmp_path, monkeypatch):
+    """An installed ROCm whose rocWMMA is one header, with the text that a test writes there."""
+    header = tmp_path / "rocm" / "include" / "rocwmma" / "rocwmma.hpp"
+    header.parent.mkdir(parents=True)
+    header.write_text("#pragma once\n#define ANSWER 42.0f\n")
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    monkeypatch.setenv(POLICY, "auto")
+    return header
+
+
+def built(folder, text, cache):
+    (folder / "kernels").mkdir()
+    (folder / "kernels" / "m.cu").write_text(text)
+    (one,) = build(folder / "kernels", targets=["gfx1100"], cache=cache)
+    return one
+
+
+def test_tables_name_the_same_libraries():
+    assert {row["library"] for row in read_table(TABLE)} == {row["library"] for row in read_table(LIBRARIES)}
+    assert all(library.stub_used and (bool(library.place) == bool(library.header)) for library in libraries())
+
+
+def test_library_of_stub_is_the_library_of_its_row():
+    assert stub_for("thrust/pair.h").header == "parity/thrust.h"
+    assert library_of("parity/thrust_random.h") == library_of("parity/thrust.h") == "Thrust"
+
+
+def test_library_without_real_headers_gets_the_stub(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    assert "rocwmma/rocwmma.hpp" in choose(["rocwmma/rocwmma.hpp", "vector"]).stubs
+
+
+def test_real_headers_are_chosen_where_found(rocm):
+    choice = choose(["rocwmma/rocwmma.hpp", "vector"])
+    assert not choice.stubs
+    assert {library.name: path for library, path in choice.real.items()} == {"rocWMMA": (rocm.parents[1],)}
+
+
+@pytest.mark.parametrize(
+    ("headers", "stubbed", "policy"),
+    [
+        pytest.param(["rocwmma/rocwmma.hpp"], ["rocWMMA"], "auto", id="headers do not compile"),
+        pytest.param(["rocwmma/rocwmma.hpp", "rocwmma/rocwmma_coop.hpp"], [], "auto", id="a header is missing"),
+        pytest.param(["rocwmma/rocwmma.hpp"], [], "always", id="policy always"),
+    ],
+)
+def test_real_headers_are_not_chosen(headers, stubbed, policy, rocm, monkeypatch):
+    monkeypatch.setenv(POLICY, policy)
+    choice = choose(headers, stubbed)
+    assert not choice.real and [*choice.stubs] == headers
+
+
+def test_build_with_real_headers_reports_them(rocm, tmp_path, cache):
+    one = built(tmp_path, KERNEL, cache)
+    assert (one.error, one.translation.stubs, one.translation.stubbed) == (None, (), ())
+    assert one.translation.libraries == (f"rocWMMA ({rocm.parents[1]})",)
+
+
+def test_build_with_changed_real_headers_compiles_anew(rocm, tmp_path, cache):
+    text = KERNEL.replace("ANSWER", "ANSWER + 1.0f")
+    first = built(tmp_path, text, cache)
+    rocm.write_text("#pragma once\n#define ANSWER 7.0f\n")
+    os.utime(rocm, ns=(1, 1))
+    (tmp_path / "kernels" / "m.cu").unlink()
+    (tmp_path / "kernels").rmdir()
+    assert first.code_object.digest != built(tmp_path, text, cache).code_object.digest
+
+
+@pytest.mark.parametrize("text", ["#error of no use", "int broken = ;"], ids=["refuses", "does not parse"])
+def test_build_with_unusable_real_headers_falls_back_to_the_stub(text, rocm, tmp_path, cache):
+    rocm.write_text(f"#pragma once\n{text}\n")
+    one = built(tmp_path, KERNEL.replace("ANSWER", "1.0f"), cache)
+    assert (one.error, one.translation.stubs, one.translation.libraries) == (None, ("rocwmma/rocwmma.hpp",), ())
+    (finding,) = one.translation.stubbed
+    assert finding.name == "rocWMMA" and "do not compile for gfx1100" in finding.advice
+
+
+def test_build_that_fails_with_both_reports_the_error_of_the_source(rocm, tmp_path, cache):
+    one = built(tmp_path, KERNEL.replace("ANSWER", "unknown"), cache)
+    assert "unknown" in str(one.error) and "m.cu:2" in str(one.error)
