@@ -109,7 +109,7 @@ def test_structures_several_results_and_cuda_s_values(parity, project, edit):
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "told by a function of the whole result and not by values"),
+        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "judges out as a whole and not element by element"),
         ("unary.gelu[f32](y=3~mixed@0)", "unary.gelu has no 'y'"),
         ("unary", "'unary' is not a case"),
     ],

@@ -161,10 +161,10 @@ def test_failure_known_to_other_entry_is_not_a_signature_change(read):
     ids=range(22),
 )
 def test_mistake_names_its_line(read, text, place, message):
-    """A good entry comes after it, where that would be TOML."""
+    """Follow the entry with a valid one, unless that would not be TOML."""
     inline = text.startswith(("issue", "# mine"))
     known = read(text if inline else f"{text}\n{toml()}")
     (mistake,) = known.mistakes
     assert f"known.toml, {place}: " in mistake
     assert message in mistake
-    assert len(known.issues) == (0 if inline or "no issue" in message else 1)
+    assert len(known.issues) == (0 if inline or "no known issue" in message else 1)
