@@ -97,7 +97,7 @@ def only(monkeypatch):
 
 def rows(text: str) -> dict[str, list[str]]:
     """The rows of the table by what was done, as the words behind that."""
-    lines = [line.split() for line in text.partition("\nknob ")[2].splitlines()[1:]]
+    lines = [line.split() for line in text.partition("\noption ")[2].splitlines()[1:]]
     return {line[1]: line[2:] for line in lines}
 
 
@@ -119,7 +119,7 @@ def test_in_a_narrow_terminal_flags_stand_whole_below_their_knob(parity, project
     only("-ffp-contract=off")
     monkeypatch.setenv("COLUMNS", "60")
     result = parity("why", SQUARES, *ON)
-    table = result.out.partition("knob ")[2].splitlines()
+    table = result.out.partition("option ")[2].splitlines()
     assert table[0].split() == ["side", "verdict", "error", "instructions"]
     assert any(line.startswith("    -ffp-contract=off: mine.cu:5: ") for line in table)
     assert max(map(len, table)) <= 60
@@ -155,8 +155,8 @@ def test_a_mistake_in_the_source_is_told_from_one_of_the_build(parity, project, 
     only("wavefront")
     result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
     assert result.code == 1, result.out + result.err
-    assert result.out.startswith("No knob makes the failure go away: ")
-    assert "the source computes something else than is expected" in result.out
+    assert result.out.startswith("No compiler option makes the failure disappear: ")
+    assert "the source does not compute the expected values" in result.out
     assert rows(result.out)["-mwavefrontsize64"][1:4] == ["gfx1100", "FAIL", "value"]
 
 

@@ -286,7 +286,7 @@ def test_bundle_with_path_outside_its_folder_is_refused(tmp_path, monkeypatch):
 
 
 def test_answer_with_wrong_type_is_refused():
-    with pytest.raises(UsageError, match="the value that gpu1 returned is not what it has to be"):
+    with pytest.raises(UsageError, match="the value that gpu1 returned does not fit its type"):
         Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.perform_or_lose_device)
     with pytest.raises(UsageError, match="is malformed"):
         Answer("gpu1", "returned", b"\xc1").result(worker.perform_or_lose_device)
