@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.classes import WAIT, class_of
+from parity.emulator.amdgpu.classes import WAIT, instruction_class
 from parity.emulator.amdgpu.listing import kernel_code
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
@@ -78,7 +78,7 @@ def _lines(code: CodeObject, kernels: Collection[str]) -> dict[str, Counter[str]
     for item in _instructions(code, kernels):
         for each in (item, item.paired) if item.paired else (item,):
             name = _FUSED.sub("v_fma", _ENCODING.sub("", each.mnemonic.replace("v_dual_", "v_")))
-            if item.source and class_of(each.mnemonic) != WAIT and not _MOVES.match(name):
+            if item.source and instruction_class(each.mnemonic) != WAIT and not _MOVES.match(name):
                 found.setdefault(item.source, Counter())[name] += 1
     return found
 

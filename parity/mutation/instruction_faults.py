@@ -11,7 +11,7 @@ from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import new_writer
 from parity.emulator.amdgpu.data_sections import data_image
-from parity.emulator.amdgpu.instructions import emit
+from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.amdgpu.listing import KernelCode, function_bodies, kernel_code, parse_instruction
 from parity.emulator.instruction import Instruction, Unknown
@@ -81,7 +81,7 @@ def _translates(text: str, name: str) -> bool:
     w = new_writer(KernelCode("", (item,), {}), target(name), {})
     w.at = 0
     try:
-        emit(w, item)
+        emit_instruction(w, item)
     except (Unknown, KeyError, IndexError, ValueError, AssertionError, AttributeError, TypeError):
         return False
     return True
