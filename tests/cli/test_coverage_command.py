@@ -20,7 +20,7 @@ def hidden(library):
 
 def own_lines(target):
     return f"""\
-lines of which nothing ran
+lines that never ran
   hidden.cu:9-10  for (int k = 0; k < i % 3; ++k)
     if    hidden.cu:8  if (n == 4099) {{
     in    one_size_f32 ({target})
@@ -38,7 +38,7 @@ def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden
     own, _, rest = result.out.partition("\n\n")
     assert own == own_lines("gfx1100")
     assert "the compiler's division of 64 bits, for numbers of 2^32 or more" in rest
-    assert "library functions, which have code for arguments that no case has\n  hip-include/clang/__clang_hip" in rest
+    assert "library functions with code for arguments that no case has\n  hip-include/clang/__clang_hip" in rest
     total, known = rest.splitlines()[-2:]
     assert "basic blocks reached (" in total and "branch directions (" in total
     assert known.startswith(
@@ -57,7 +57,7 @@ def test_lines_of_ptx_and_cases_that_a_search_finds_there(parity, hidden):
     assert rest.splitlines()[-2].startswith("sm_90 emulated: ")
 
     led = parity("coverage", "hidden.one_size", "hidden.one_value", "--runner", "ptx", *LEAD)
-    assert led.code == 1 and "lines of which nothing ran" not in led.out
+    assert led.code == 1 and "lines that never ran" not in led.out
     assert "  FAIL  hidden.one_size[f32](x=4099~" in led.out and "12345.5..12345.5@" in led.out
 
 

@@ -236,7 +236,7 @@ def test_a_cut_off_file_is_refused(parity, recorded, tmp_path, share):
     (tmp_path / "cut.zip").write_bytes(data[: int(len(data) * share)])
     result = replay(parity, tmp_path / "cut.zip")
     assert result.code == 2
-    assert "cut off" in result.err
+    assert "truncated" in result.err
 
 
 def test_every_altered_byte_of_the_values_is_found(parity, recorded, tmp_path):

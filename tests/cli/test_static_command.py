@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
-from parity.compilers import nvcc
+from parity.compilers import cuda_toolkit
 from parity.footprint import sass
 
 AMD = ("--target", "gfx1100,gfx90a")
@@ -64,7 +64,7 @@ def test_a_kernel_that_stores_nothing_is_named(parity, kernels):
 
 
 def test_without_nvcc_the_default_leaves_cuda_out_and_says_so(parity, monkeypatch):
-    monkeypatch.setattr(nvcc, "_places", lambda: iter(()))
+    monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
     result = parity("static", "affine_f32")
     assert result.code == 0
     assert result.out.splitlines()[0].split() == ["affine", "gfx1030", "gfx1100", "gfx90a"]

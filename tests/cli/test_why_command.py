@@ -90,14 +90,14 @@ def only(monkeypatch):
 
     def leave(*wanted: str) -> None:
         left = tuple(each for each in compiler_options.COMPILER_OPTIONS if {each.name, *each.flags} & {*wanted})
-        monkeypatch.setattr(compiler_options, "KNOBS", left)
+        monkeypatch.setattr(compiler_options, "COMPILER_OPTIONS", left)
 
     return leave
 
 
 def rows(text: str) -> dict[str, list[str]]:
     """The rows of the table by what was done, as the words behind that."""
-    lines = [line.split() for line in text.partition("\nknob ")[2].splitlines()[1:]]
+    lines = [line.split() for line in text.partition("\noption ")[2].splitlines()[1:]]
     return {line[1]: line[2:] for line in lines}
 
 
@@ -119,7 +119,7 @@ def test_in_a_narrow_terminal_flags_stand_whole_below_their_knob(parity, project
     only("-ffp-contract=off")
     monkeypatch.setenv("COLUMNS", "60")
     result = parity("why", SQUARES, *ON)
-    table = result.out.partition("knob ")[2].splitlines()
+    table = result.out.partition("option ")[2].splitlines()
     assert table[0].split() == ["side", "verdict", "error", "instructions"]
     assert any(line.startswith("    -ffp-contract=off: mine.cu:5: ") for line in table)
     assert max(map(len, table)) <= 60
@@ -155,8 +155,8 @@ def test_a_mistake_in_the_source_is_told_from_one_of_the_build(parity, project, 
     only("wavefront")
     result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
     assert result.code == 1, result.out + result.err
-    assert result.out.startswith("No knob makes the failure go away: ")
-    assert "the source computes something else than is expected" in result.out
+    assert result.out.startswith("No compiler option makes the failure disappear: ")
+    assert "the source does not compute the expected values" in result.out
     assert rows(result.out)["-mwavefrontsize64"][1:4] == ["gfx1100", "FAIL", "value"]
 
 
@@ -240,7 +240,7 @@ def test_a_knob_that_does_not_compile_says_so(parity, project, only):
     [
         (("mine.squares",), "mine.squares", 2),
         (("mine.nothing[f32](a=1~normal@0)",), "mine.nothing", 2),
-        ((SQUARES, "--runner", "cuda"), "only emulated and ptx can build it again", 2),
+        ((SQUARES, "--runner", "cuda"), "use emulated or ptx", 2),
     ],
 )
 def test_mistakes_are_told(parity, project, arguments, said, code):

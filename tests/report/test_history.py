@@ -55,7 +55,7 @@ def test_what_is_no_history_is_said(tmp_path):
     with pytest.raises(UsageError, match="no folder"):
         read_history(tmp_path / "none")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(UsageError, match="no summary"):
+    with pytest.raises(UsageError, match="not a summary"):
         read_history(tmp_path)
 
 
