@@ -19,7 +19,7 @@ from rich.text import Text
 
 from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
@@ -83,7 +83,7 @@ def main(arguments: argparse.Namespace) -> int:
                 names,
                 jobs=arguments.jobs,
                 settings=BuildSettings(project.sides),
-                progress=BuildProgress(done, done.note),
+                progress=BuildCallbacks(done, done.note),
             )
         ]
     order = {module: place for place, module in enumerate(modules)}

@@ -137,7 +137,7 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
 
     Names without a value in the text may have one in ``others``.
     """
-    known = _Definitions(f"{text}\n{others}")
+    known = _HostDefinitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
     for call in _calls(parse(text).root):
         function = call.child_by_field_name("function")
@@ -174,7 +174,7 @@ def _joined(match: re.Match[str]) -> str:
     return bare.rjust(len(match[0])) if bare[0] == "<" else bare.ljust(len(match[0]))
 
 
-class _Definitions:
+class _HostDefinitions:
     """The values of the names in a file, by position."""
 
     def __init__(self, text: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from parity.build import variant_search
 from parity.build.modules import build
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import ResourceExhausted, UsageError
 from parity.platform.cache import Cache
@@ -195,7 +195,7 @@ def test_build_with_unwritable_cache_raises(kernels, tmp_path):
 
 def test_build_reports_results_as_they_arrive(kernels, cache):
     told = []
-    results = build(kernels, targets=["gfx1100"], cache=cache, progress=BuildProgress(told.append))
+    results = build(kernels, targets=["gfx1100"], cache=cache, progress=BuildCallbacks(told.append))
     assert sorted(b.module for b in told) == [b.module for b in results]
 
 
