@@ -58,8 +58,8 @@ def test_show_explains_case(parity):
     ("case", "rule"),
     [
         ("unary.neg[f32](x=3~normal@0)", "exactly the expected value"),
-        ("unary.exp[f32](x=3~normal@0)", "inside of the accepted interval"),
-        ("quantized.quantize_q8_1[f32](x=1x3~normal@0)", "the reference accepts it; of several right values one is"),
+        ("unary.exp[f32](x=3~normal@0)", "inside the accepted interval"),
+        ("quantized.quantize_q8_1[f32](x=1x3~normal@0)", "the reference accepts it; one of several accepted values is"),
     ],
 )
 def test_show_names_judgement(parity, case, rule):

@@ -83,7 +83,7 @@ def test_merge_recordings_equals_single_recording(parity, results, tmp_path):
 
 def test_merge_missing_or_duplicate_shard_is_refused(parity, results, shards, tmp_path):
     alone = parity("merge", results / "1", "-o", tmp_path / "all")
-    assert (alone.code, f"shard 2/2 missing: there is only 1/2 in {results / '1'}" in alone.err) == (2, True)
+    assert (alone.code, f"shard 2/2 missing: found only 1/2 in {results / '1'}" in alone.err) == (2, True)
     twice = parity("merge", *shards, results / "1", "-o", tmp_path / "all")
     assert (twice.code, "are both shard 1/2" in twice.err) == (2, True)
     for folder in (results / "1", shards[0]):
@@ -102,23 +102,23 @@ def test_merge_missing_or_duplicate_shard_is_refused(parity, results, shards, tm
         ({"versions": {"parity": "9"}}, "versions: parity"),
         pytest.param({"sources": {}}, "sources: ", marks=pytest.mark.thorough),
         pytest.param({"machine": "Plan9"}, "machine", marks=pytest.mark.thorough),
-        ({"code objects": {"affine gfx1100 emulated": "0"}}, "each compiled affine gfx1100 emulated in another way"),
+        ({"code objects": {"affine gfx1100 emulated": "0"}}, "they compiled affine gfx1100 emulated differently"),
     ],
 )
 def test_merge_shard_with_other_settings_is_refused(parity, shards, tmp_path, changes, told):
     head(shards[1], **changes)
     result = parity("merge", *shards, "-o", tmp_path / "all")
     assert result.code == 2
-    assert f"{shards[0]} and {shards[1]} are no shards of one run" in result.err
+    assert f"{shards[0]} and {shards[1]} are not shards of one run" in result.err
     assert told.format(*shards) in result.err or told.partition(" (")[0] in result.err
 
 
 def test_merge_interrupted_or_replaced_shard_is_refused(parity, shards, tmp_path):
     path = shards[0] / "record.jsonl"
     path.write_bytes(path.read_bytes().rpartition(b'{"complete"')[0])
-    assert "shard 1/2 did not come to its end" in parity("merge", *shards, "-o", tmp_path / "all").err
+    assert "shard 1/2 did not finish" in parity("merge", *shards, "-o", tmp_path / "all").err
     path.write_bytes(path.read_bytes().rstrip().rpartition(b"\n")[0] + b'\n{"complete":true}\n')
-    assert "is not of the same run as record.jsonl" in parity("merge", *shards, "-o", tmp_path / "all").err
+    assert "does not belong to the same run as record.jsonl" in parity("merge", *shards, "-o", tmp_path / "all").err
 
 
 def test_shard_costs_balance_shards(parity, results, shards, tmp_path):
@@ -132,7 +132,7 @@ def test_shard_costs_balance_shards(parity, results, shards, tmp_path):
     result = parity("merge", shards[0], out, "-o", tmp_path / "all")
     assert "give every shard the same file with --costs" in result.err
     assert "--costs balances shards" in parity("run", *RUN, "--costs", path).err
-    assert "is no shard; write 3/8" in parity("run", *RUN, "--shard", "two").err
+    assert "is not a shard; write 3/8" in parity("run", *RUN, "--shard", "two").err
     assert "there is no shard 3/2" in parity("run", *RUN, "--shard", "3/2").err
     assert "the run has 4 kernels" in parity("run", *RUN, "--shard", "3/5").err
 
@@ -145,4 +145,4 @@ def test_whole_run_removes_shard_file(parity, shards):
 
 def test_merge_uses_declarations_of_checkout(parity, shards, tmp_path, affine_cases):
     result = parity("merge", *shards, "-o", tmp_path / "all", "--cases", affine_cases)
-    assert (result.code, "not as the shards had it" in result.err) == (2, True)
+    assert (result.code, "changed since the shards ran" in result.err) == (2, True)

@@ -105,13 +105,13 @@ def test_reproducer_with_structures_outputs_and_cuda_values(parity, project, edi
     edit(project / "cases" / "tables.py", "    reference=weighted_value,\n", "")
     result = parity("reproduce", WEIGHTED, "--target", "gfx1100", "-o", "judged", "--check")
     assert result.code == 0, result.out + result.err
-    assert "what sm_90 emulated computed is taken as right, but for what roundings explain" in result.err
+    assert "what sm_90 emulated computed is taken as right, within what roundings explain" in result.err
 
 
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "told by a function of the whole result and not by values"),
+        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "judges out as a whole and not element by element"),
         ("unary.gelu[f32](y=3~mixed@0)", "unary.gelu has no 'y'"),
         ("unary", "'unary' is not a case"),
     ],

@@ -239,5 +239,5 @@ def test_show_lists_each_output_with_limited_elements(parity, library):
     assert result.code == 0
     for name in ("p", "m", "v"):
         (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
-        assert "elements of f32" in own and "right if   inside of the accepted interval" in own and "from" in own
+        assert "elements of f32" in own and "right if   inside the accepted interval" in own and "from" in own
         assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1

@@ -7,7 +7,7 @@ from execution import program
 from parity.build import compilation
 from parity.build.loaded_modules import MissingKernel
 from parity.build.modules import build
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.compilers import clang
 from parity.compilers.diagnostics import Diagnostic
 from parity.emulator import FailedAssertion
@@ -773,7 +773,7 @@ def test_a_file_that_is_linked_needs_nothing_that_was_found_before_again(tmp_pat
     )
     told: list[str] = []
     own = Cache(tmp_path / "cache")  # what is there already is not compiled
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildCallbacks(retrying=told.append))
     assert not one.error, one.error
     assert [each.flag for each in one.switches] == ['#include "ball.cu"']
     # As it is, without the header, without the host's function, with the file.
@@ -1187,8 +1187,8 @@ def test_how_often_a_source_is_compiled_is_told_and_has_an_end(tmp_path, cache, 
     (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
     told = []
     monkeypatch.setattr(compilation, "_MOST_COMPILATIONS", 1)
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildCallbacks(retrying=told.append))
     assert (one.error.findings[0].name, told) == ("one", [])
     monkeypatch.undo()
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildCallbacks(retrying=told.append))
     assert (one.error, told) == (None, ["m gfx1100, compilation 2"])

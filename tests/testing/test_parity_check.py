@@ -57,9 +57,9 @@ def test_check_passes_shape_and_dtype_by_keyword(parity_check, suite):
     ("function", "says"),
     [
         (lambda x: x * 2, "unary.neg[f32] by <lambda> on python: value"),
-        (lambda x: -x.astype(np.float64), "because   the output has the dtype float64, and has to have float32"),
-        (lambda x: np.negative(x).reshape(-1)[:1], "has the shape (1,), and has to have"),
-        (lambda x: np.negative(x, out=x), "the memory of x was written to, and has to stay as it is"),
+        (lambda x: -x.astype(np.float64), "because   the output has the dtype float64 instead of float32"),
+        (lambda x: np.negative(x).reshape(-1)[:1], "has the shape (1,) instead of"),
+        (lambda x: np.negative(x, out=x), "the library wrote to the memory of x, which must not change"),
         (lambda x: x.nothing, "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
     ],
 )
