@@ -34,7 +34,7 @@ def find_sources(
 def missing_source(module: str, target: Target, path: Path, sides: Sides) -> NoSource:
     """Return the error for a module without a source for the vendor of a target."""
     if target.vendor == "cuda":
-        return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source beside it")
+        return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source next to it")
     names = ", ".join(f"{path.stem}{suffix}" for suffix in PORTED_SUFFIXES[:3])
     reason = f"{path.name} has no port in {sides.ported}; it would be called {names} or the like there"
     return NoSource(module, target.name, reason)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
@@ -78,7 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
                 names,
                 jobs=arguments.jobs,
                 settings=BuildSettings(project.sides),
-                progress=BuildProgress(done, done.note),
+                progress=BuildCallbacks(done, done.note),
             )
         ]
     order = {module: place for place, module in enumerate(modules)}
@@ -140,7 +140,7 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
 
 
 def _numbers(one: Built) -> list[int]:
-    return [len(one.entries), *(int(getattr(one, name)) for name in COLUMNS[1:])]
+    return [len(one.entries), *map(one.most, COLUMNS[1:])]
 
 
 def _as_dict(one: Built) -> dict[str, object]:

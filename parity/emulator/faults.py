@@ -334,6 +334,6 @@ class UnknownInstruction(_KernelError):
         message = (
             f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
             "  the instruction tables are parity/emulator/amdgpu/isa_vector.py, isa_scalar.py and isa.py (AMD)"
-            " and ptx/isa.py (CUDA)"
+            " and ptx/instruction_table.csv (CUDA)"
         )
         super().__init__(message, kernel, instruction)

@@ -6,12 +6,12 @@ each with a register file and wavefront slots. Whole workgroups are placed until
 
 from __future__ import annotations
 
-from parity.compilers.targets import Limits, Target
+from parity.compilers.targets import Target, TargetLimits
 
 __all__ = ["occupancy", "resident_waves"]
 
 
-def resident_waves(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
+def resident_waves(limits: TargetLimits, vgprs: int, sgprs: int | None = None) -> int:
     """Return how many wavefronts with these numbers of registers fit on one SIMD."""
     waves = min(limits.waves, limits.vgprs // _rounded(max(vgprs, 1), limits.vgpr_step))
     if limits.sgprs and sgprs:

@@ -270,7 +270,7 @@ def _failing_libraries(
     )
 
 
-def _hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
     """Return the version of AMD's headers; empty if only parity's own headers are available."""
     if installed:
         return installed.version

@@ -23,7 +23,7 @@ from parity.emulator import (
 )
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
-from parity.model.coverage import Reached, joined
+from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
@@ -155,7 +155,7 @@ class LaunchExecutor:
     def take_reached(self, request: EmulatedLaunch) -> Reached | None:
         """The code that the kernels of a launch reached since the last call; None if nothing was noted."""
         kernels = dict.fromkeys(each.kernel for each in request.launch.sequence)
-        found = joined(self.device.take_reached(request.code, kernel) for kernel in kernels)
+        found = concatenate_coverage(self.device.take_reached(request.code, kernel) for kernel in kernels)
         return found if found and found.blocks else None
 
     def discard(self, request: EmulatedLaunch) -> None:

@@ -29,7 +29,7 @@ from isa_texts import (
 from isa_values import Value, compute, integer, rounded
 
 from parity.emulator.amdgpu.isa import KEEPS_HIGH, Semantics, semantics
-from parity.emulator.amdgpu.operands import modified
+from parity.emulator.amdgpu.operands import with_output_modifiers
 from parity.emulator.instruction import Unknown
 
 # --- vector instructions ---------------------------------------------------------------------------------------------
@@ -93,7 +93,9 @@ def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
 
 def _has_saturated_form(known: Semantics) -> bool:
     try:
-        return bool(modified(known.expressions[0], known.results[0], "clamp", "")) and len(known.results) == 1
+        return (
+            bool(with_output_modifiers(known.expressions[0], known.results[0], "clamp", "")) and len(known.results) == 1
+        )
     except Unknown:
         return False
 

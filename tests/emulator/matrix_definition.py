@@ -18,7 +18,7 @@ import gmpy2
 import ml_dtypes
 import numpy as np
 
-from parity.emulator.amdgpu.matrix import BITS, MatrixInstruction
+from parity.emulator.amdgpu.matrix import TYPE_BITS, MatrixInstruction
 
 Array = np.ndarray[Any, Any]
 SCALE = 400
@@ -67,7 +67,7 @@ class Registers:
 
 def place_of_input(row: MatrixInstruction, which: str, i: int, k: int, block: int) -> tuple[int, int, int]:
     """Register, first bit, and lane of A[i][k] or of B[k][i]; of a sparse A the k-th number that is stored."""
-    bits, size = BITS[getattr(row, which)], row.m if which == "a" else row.n
+    bits, size = TYPE_BITS[getattr(row, which)], row.m if which == "a" else row.n
     compressed = row.sparse and which == "a"
     if row.target in ("gfx90a", "gfx942"):
         depth = row.k // 2 if compressed else row.k
@@ -107,17 +107,17 @@ def place_of_index(row: MatrixInstruction, modifiers: Modifiers, i: int, k: int)
         neighbours = row.k // 2 // (64 // row.m)
         sets = 0 if modifiers.cbsz else modifiers.abid * 2 * neighbours
         return sets + 2 * (k % neighbours), lane
-    first = 8 * (four // 16) + 4 * (four // 4 % 2) if BITS[row.a] == 16 else 4 * (four // 4 % (row.k // 8))
+    first = 8 * (four // 16) + 4 * (four // 4 % 2) if TYPE_BITS[row.a] == 16 else 4 * (four // 4 % (row.k // 8))
     return modifiers.abid * 16 + first + 2 * second, lane
 
 
 def place_of_output(row: MatrixInstruction, modifiers: Modifiers, i: int, j: int, block: int) -> tuple[int, int, int]:
     """Register, first bit, and lane of C[i][j] and D[i][j]."""
     if row.target == "gfx1100":
-        return i // 2, 16 * modifiers.high if BITS[row.d] == 16 else 0, 16 * (i % 2) + j
+        return i // 2, 16 * modifiers.high if TYPE_BITS[row.d] == 16 else 0, 16 * (i % 2) + j
     if row.target == "gfx1201":
         lane = 16 * (i // 8) + j
-        return (i % 8 // 2, 16 * (i % 2), lane) if BITS[row.d] == 16 else (i % 8, 0, lane)
+        return (i % 8 // 2, 16 * (i % 2), lane) if TYPE_BITS[row.d] == 16 else (i % 8, 0, lane)
     if row.d == "f64":
         return (0, 0, 16 * i + 4 * block + j) if row.m == 4 else (2 * (i // 4), 0, 16 * (i % 4) + j)
     if row.m == 32:
@@ -150,7 +150,7 @@ def value(word: int, kind: str, fnuz: bool) -> float | int:
         return float(np.array([word], np.uint8).view(_F8[kind, fnuz])[0].astype(np.float64))
     if kind == "xf32":
         word &= ~0x1FFF
-    bits = BITS[kind]
+    bits = TYPE_BITS[kind]
     if kind in _NUMPY:
         with np.errstate(invalid="ignore"):
             return float(np.array([word], f"u{bits // 8}").view(_NUMPY[kind])[0].astype(np.float64))
@@ -173,8 +173,8 @@ def elements(
         if which == "b" and modifiers.blgp:
             lane = lane_of_b(lane, modifiers.blgp)
         word, bits = (
-            words(getattr(registers, which), number * (2 if kind == "f64" else 1), at, lane, BITS[kind]),
-            BITS[kind],
+            words(getattr(registers, which), number * (2 if kind == "f64" else 1), at, lane, TYPE_BITS[kind]),
+            TYPE_BITS[kind],
         )
         operand = "ab".index(which)
         if kind == "i8" or (kind[:2] == "iu" and modifiers.neg_lo >> operand & 1):
@@ -194,12 +194,12 @@ def elements(
                 if ((block * row.m + i) * row.n + j) % every:
                     continue
                 number, at, lane = place_of_output(row, modifiers, i, j, block)
-                word = words(registers.c, number, at, lane, BITS[row.d])
+                word = words(registers.c, number, at, lane, TYPE_BITS[row.d])
                 c = signed(word, 32) if row.d == "i32" else value(word, row.d, fnuz)
                 if row.d != "i32":
                     c = abs(c) if modifiers.neg_hi >> 2 & 1 else c
                     c = -c if modifiers.neg_lo >> 2 & 1 else c
-                    if row.target == "gfx90a" and BITS[row.a] == 16 and abs(c) < 2.0**-126:
+                    if row.target == "gfx90a" and TYPE_BITS[row.a] == 16 and abs(c) < 2.0**-126:
                         c = 0.0
                 factors = []
                 for k in range(row.k // 2 if row.sparse else row.k):
@@ -235,7 +235,7 @@ def without_number(c: float, factors: list[tuple[float, float]]) -> float | None
 
 
 def flushed(x: float, row: MatrixInstruction) -> float:
-    return 0.0 if row.target == "gfx90a" and BITS[row.a] == 16 and abs(x) < 2.0**-126 else x
+    return 0.0 if row.target == "gfx90a" and TYPE_BITS[row.a] == 16 and abs(x) < 2.0**-126 else x
 
 
 def nearest(row: MatrixInstruction, c: float, factors: list[tuple[float, float]]) -> float:

@@ -23,7 +23,7 @@ from isa_kernels import Astray, CannotRun, execute
 from parity.build.modules import build_suite
 from parity.engine import Plan, Task
 from parity.model.code_object import CodeObject
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.op import Entry
 from parity.runners import Runner, Session, available
 from parity.suite.loading import Suite, find_suite
@@ -84,7 +84,7 @@ def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: 
             continue
         bits = f"u{ours.dtype.itemsize}" if ours.dtype.itemsize in (1, 2, 4, 8) else ours.dtype
         apart = ours.view(bits) != theirs.view(bits)
-        if of_array(ours).is_float and np.all(np.isnan(ours[apart]) & np.isnan(theirs[apart])):
+        if array_dtype(ours).is_float and np.all(np.isnan(ours[apart]) & np.isnan(theirs[apart])):
             nans = True
             continue
         at = np.flatnonzero(apart)[0]
@@ -99,7 +99,7 @@ def nearest(session: Session) -> Any:
 
 
 def has_nan(array: np.ndarray[Any, Any]) -> bool:
-    return of_array(array).is_float and bool(np.isnan(array).any())
+    return array_dtype(array).is_float and bool(np.isnan(array).any())
 
 
 def _opinions(task: tuple[str, str, list[str], int]) -> list[Opinion]:

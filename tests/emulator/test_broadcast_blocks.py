@@ -45,7 +45,7 @@ blocks = Op(
         ("4, 4, 1", 8),  # blgp: the upper lanes read B of the lower ones
     ],
 )
-def test_the_wrong_block(target, modifiers, wrong, tmp_path):
+def test_first_wrong_element_shows_the_wrong_block(target, modifiers, wrong, tmp_path):
     for name, text in (("kernels/blocks.cu", KERNEL.replace("4, 4, 0", modifiers)), ("cases/blocks.py", CASES)):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)

@@ -82,14 +82,14 @@ def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_instructions_do_what_the_manual_says(machine, family, cache, tmp_path):
+def test_instruction_follows_the_manual(machine, family, cache, tmp_path):
     differences = list(execute(machine, cache, list(_work(machine, FAMILIES[family], tmp_path))))
     assert not differences, "\n".join(differences)
 
 
 @pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, dual_checks, lane_checks, memory_checks])
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_path):
+def test_other_forms_follow_the_manual(machine, checks, cache, tmp_path):
     found = accepted(machine, list(checks(machine)), tmp_path)
     missing = {sdwa_checks: machine.generation > 10, dual_checks: machine.generation < 11}.get(checks, False)
     assert bool(found) != missing
@@ -105,11 +105,11 @@ def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_pa
     assert not differences, "\n".join(differences)
 
 
-def test_every_target_is_checked():
+def test_targets_are_all_checked():
     assert MACHINES.keys() == TARGETS.keys()
 
 
-def test_every_entry_is_checked_or_excused(tmp_path, capsys):
+def test_table_entries_are_checked_or_excused(tmp_path, capsys):
     """Prints what is checked; a row that no check reaches needs a reason above."""
     reached: dict[str, set[str]] = {}
     for machine in MACHINES.values():

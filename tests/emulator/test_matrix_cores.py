@@ -28,7 +28,7 @@ from matrix_definition import (
 from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
-from parity.emulator.amdgpu.matrix import BITS, SUMS, MatrixInstruction, matrices, spellings
+from parity.emulator.amdgpu.matrix import SUMS, TYPE_BITS, MatrixInstruction, matrix_instructions, matrix_mnemonics
 from parity.emulator.amdgpu.shadow import ROUND_DOWN, shadow_seed
 from parity.emulator.approximate import ApproximateResults
 from parity.model import code_object
@@ -58,8 +58,8 @@ def test_the_table_has_what_the_assembler_knows(tmp_path):
     named = manuals | names_that_llvm_has()
     assert len(named) > 150
     for target in MATRIX_TARGETS:
-        known = spellings(target)
-        assert not refused(target, [Use(row).text for row in matrices(target).values()], tmp_path)
+        known = matrix_mnemonics(target)
+        assert not refused(target, [Use(row).text for row in matrix_instructions(target).values()], tmp_path)
         others = [f"{name} v[0:3], v[8:9], v[10:11], v[0:3]" for name in sorted(named - known.keys())]
         unknown = ("instruction not supported on this GPU", "invalid instruction", "not a valid")
         said = refused(target, others, tmp_path)
@@ -68,7 +68,7 @@ def test_the_table_has_what_the_assembler_knows(tmp_path):
 
 
 def test_older_names_are_the_same_instructions(tmp_path, cache):
-    names = {name: row for name, row in spellings("gfx942").items() if name != row.instruction}
+    names = {name: row for name, row in matrix_mnemonics("gfx942").items() if name != row.instruction}
     assert len(names) == 29
     uses = [Use(row) for row in names.values()]
     texts = [[use.text for use in uses]]
@@ -206,7 +206,7 @@ class Bench:
         self, cache: Any, target: str, uses: Sequence[Use], *, traced: bool = True, shadow: bool = False
     ) -> None:
         self.machine, self.uses = MACHINES[target], list(uses)
-        self.code = code_object.parse(listing(self.machine, self.uses), "matrices")
+        self.code = code_object.parse(listing(self.machine, self.uses), "matrix_instructions")
         self.device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
         self.device.prepare(self.code, workers=1)
 
@@ -235,7 +235,7 @@ def differences(use: Use, registers: Registers, got: Array, before: Array, check
     Of more than ``most`` results every ninth is looked at.
     """
     row, wrong = use.row, []
-    fnuz, bits = TARGETS[row.target].fnuz, BITS[row.d]
+    fnuz, bits = TARGETS[row.target].fnuz, TYPE_BITS[row.d]
     every = 1 if row.m * row.n * row.blocks <= most else 9
     for block, i, j, c, factors in elements(row, registers, use.modifiers, fnuz, every):
         number, at, lane = place_of_output(row, use.modifiers, i, j, block)
@@ -256,7 +256,7 @@ def same_bits(row: MatrixInstruction, want: float, word: int) -> str:
     if row.d == "bf16":
         got = float(np.uint32(word << 16).view(np.float32))
     else:
-        got = float(np.array([word], f"u{BITS[row.d] // 8}").view(kinds[row.d])[0])
+        got = float(np.array([word], f"u{TYPE_BITS[row.d] // 8}").view(kinds[row.d])[0])
     if got == want or (np.isnan(got) and np.isnan(want)):
         return ""
     return f"{got!r} instead of {want!r}"
@@ -284,7 +284,7 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
     if row.target == "gfx942" and row.d == "f64":
         yield from (Use(row, Modifiers(f"neg:[{n & 1},{n >> 1 & 1},{n >> 2}]", neg_lo=n)) for n in (1, 2, 4, 7))
     if row.target == "gfx942" and row.sparse:
-        sets = 4 if BITS[row.a] == 16 else 2
+        sets = 4 if TYPE_BITS[row.a] == 16 else 2
         yield from (Use(row, Modifiers(f"abid:{n}", abid=n)) for n in range(1, sets))
         yield Use(row, Modifiers("cbsz:1 abid:1", cbsz=1, abid=1))
     if row.target == "gfx1201" and row.sparse and (row.k, row.a) != (64, "iu4"):
@@ -293,13 +293,13 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
         for n in (1, 2, 3):
             yield Use(row, Modifiers(f"neg_lo:[{n & 1},{n >> 1},0]", neg_lo=n))
         yield Use(row, Modifiers("neg_lo:[1,1,0] clamp", neg_lo=3, clamp=True))
-    elif row.target in ("gfx1100", "gfx1201") and BITS[row.a] == 16:
+    elif row.target in ("gfx1100", "gfx1201") and TYPE_BITS[row.a] == 16:
         last = 0 if row.sparse else 1
         for low, high in ((1, 0), (0, 2), (4 * last | 3, 1), (0, 4 * last), (4 * last, 4 * last)):
             lists = (f"neg_{end}:[{n & 1},{n >> 1 & 1},{n >> 2}]" for end, n in (("lo", low), ("hi", high)) if n)
             if low or high:
                 yield Use(row, Modifiers(" ".join(lists), neg_lo=low, neg_hi=high))
-    if row.replicated and BITS[row.d] == 16:
+    if row.replicated and TYPE_BITS[row.d] == 16:
         yield Use(row, Modifiers("op_sel:[0,0,1]", high=1))
 
 
@@ -307,7 +307,7 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
 def test_modifiers_and_accumulators(target, share, cache, tmp_path):
     """One of ``share`` uses is executed; each takes a compilation."""
-    rows = matrices(target).values()
+    rows = matrix_instructions(target).values()
     uses = [use for row in rows for use in modified(row)]
     if target in ("gfx90a", "gfx942"):
         uses += [Use(row, accumulate="a") for row in rows]
@@ -321,9 +321,13 @@ def test_modifiers_and_accumulators(target, share, cache, tmp_path):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_any_bits(target, cache):
+def test_matrix_instruction_with_any_bits_follows_the_definition(target, cache):
     """NaN, infinities, subnormal numbers and sums that overflow, without a sign of NaN or of zero."""
-    uses = [Use(row) for row in matrices(target).values() if row.m * row.n * row.blocks <= 1024 and row.d != "i32"]
+    uses = [
+        Use(row)
+        for row in matrix_instructions(target).values()
+        if row.m * row.n * row.blocks <= 1024 and row.d != "i32"
+    ]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number, "bits")
@@ -333,10 +337,10 @@ def test_any_bits(target, cache):
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
 @pytest.mark.parametrize("how", ["wide", "near"])
-def test_sums_are_those_that_were_measured(target, how, cache):
+def test_hardware_sums_equal_measured_sums(target, how, cache):
     uses = [
         Use(row)
-        for row in matrices(target).values()
+        for row in matrix_instructions(target).values()
         if row.sums in ("chain", "pairs", "aligned", "split") and row.m < 32
     ]
     bench, wrong, moved = Bench(cache, target, uses), [], 0
@@ -355,32 +359,32 @@ def test_sums_are_those_that_were_measured(target, how, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_draws_stay_within_the_interval(target, cache):
-    rows = [row for row in matrices(target).values() if row.d != "i32" and row.m * row.n * row.blocks == 256]
+def test_drawn_sums_are_within_the_interval(target, cache):
+    rows = [row for row in matrix_instructions(target).values() if row.d != "i32" and row.m * row.n * row.blocks == 256]
     uses = [Use(row) for row in rows]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number + 200, "near")
         found = [bench.run(number, whole, results=ApproximateResults.DOCUMENTED, draw=draw) for draw in range(1, 25)]
         # A single product has one order of addition, and what is rounded to 16 bits hides what was added.
-        if use.row.k > 1 and BITS[use.row.d] > 16:
+        if use.row.k > 1 and TYPE_BITS[use.row.d] > 16:
             assert len({got.tobytes() for got in found}) > 1, f"{use.text}: all draws are the same"
         kinds = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
         for block, i, j, c, factors in elements(use.row, registers, use.modifiers, TARGETS[target].fnuz, 7):
             centre, room = distance(use.row, c, factors)
             at = place_of_output(use.row, use.modifiers, i, j, block)
             for got in found:
-                word = words(got, *at, BITS[use.row.d])
+                word = words(got, *at, TYPE_BITS[use.row.d])
                 kind = kinds.get(use.row.d)
-                x = float(np.array([word], f"u{BITS[use.row.d] // 8}").view(kind)[0]) if kind else float(
+                x = float(np.array([word], f"u{TYPE_BITS[use.row.d] // 8}").view(kind)[0]) if kind else float(
                     np.uint32(word << 16).view(np.float32))  # fmt: skip
                 if not abs(x - centre) <= room:
                     wrong.append(f"{use.text} [{i}][{j}]: {x} is {abs(x - centre)} from {centre}, allowed are {room}")
     assert not wrong, "\n".join(wrong[:9])
 
 
-def test_a_launch_gives_the_same_draw_again(cache):
-    use = Use(matrices("gfx1100")["v_wmma_f32_16x16x16_f16"])
+def test_draw_repeats_for_the_same_launch(cache):
+    use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "near")
     draws = [
@@ -390,8 +394,8 @@ def test_a_launch_gives_the_same_draw_again(cache):
     assert draws[0] == draws[1]
 
 
-def test_compiled_code_gives_the_same(cache):
-    use = Use(matrices("gfx90a")["v_mfma_f32_16x16x16f16"])
+def test_compiled_code_equals_threaded_code(cache):
+    use = Use(matrix_instructions("gfx90a")["v_mfma_f32_16x16x16f16"])
     _, whole = registers_of(use, 1, "near")
     threaded, compiled = (Bench(cache, "gfx90a", [use], traced=traced).run(0, whole) for traced in (True, False))
     assert (threaded == compiled).all()
@@ -399,7 +403,7 @@ def test_compiled_code_gives_the_same(cache):
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16f16", "v_mfma_f32_16x16x4f32"])
 def test_shadow_runs_round_sums_up_and_down(name, cache):
-    use = Use(matrices("gfx90a")[name])
+    use = Use(matrix_instructions("gfx90a")[name])
     bench = Bench(cache, "gfx90a", [use], shadow=True)
     for how in ("near", "whole"):
         _, whole = registers_of(use, 1, how)
@@ -411,9 +415,9 @@ def test_shadow_runs_round_sums_up_and_down(name, cache):
         assert (up > down).any() == (how == "near")
 
 
-def test_both_halves_of_a_wavefront_of_gfx1100_need_the_operands(cache):
+def test_gfx1100_reads_operands_from_both_halves(cache):
     """The upper half has the odd rows of D, and computes them from its own copy of A."""
-    use = Use(matrices("gfx1100")["v_wmma_f32_16x16x16_f16"])
+    use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "whole")
     usual = bench.run(0, whole)
@@ -433,15 +437,15 @@ def test_both_halves_of_a_wavefront_of_gfx1100_need_the_operands(cache):
         ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", "blgp:1", "blgp:1"),
     ],
 )
-def test_what_is_not_documented_is_refused(target, name, modifiers, said, cache):
+def test_undocumented_modifier_is_unknown(target, name, modifiers, said, cache):
     """The assembler takes these, and AMD's documents do not say what they mean."""
     with pytest.raises(emulator.UnknownInstruction, match=said):
-        Bench(cache, target, [Use(matrices(target)[name], Modifiers(modifiers))])
+        Bench(cache, target, [Use(matrix_instructions(target)[name], Modifiers(modifiers))])
 
 
 @pytest.mark.parametrize("constant", ["0", "1.0", "-4.0"])
-def test_c_may_be_a_constant(constant, cache):
-    row = matrices("gfx90a")["v_mfma_f32_16x16x16f16"]
+def test_constant_c_applies_to_all_elements(constant, cache):
+    row = matrix_instructions("gfx90a")["v_mfma_f32_16x16x16f16"]
     machine, use = MACHINES["gfx90a"], Use(row)
     text = listing(machine, [use]).replace(", v[32:35]\n", f", {constant}\n")
     bench = Bench(cache, "gfx90a", [use])
@@ -452,8 +456,8 @@ def test_c_may_be_a_constant(constant, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_products_are_those_of_the_definition(target, cache):
-    uses = [Use(row) for row in matrices(target).values()]
+def test_products_follow_the_definition(target, cache):
+    uses = [Use(row) for row in matrix_instructions(target).values()]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         for how in ("whole", "wide") if use.row.d != "i32" else ("bits",):
@@ -462,16 +466,16 @@ def test_products_are_those_of_the_definition(target, cache):
     assert not wrong, "\n".join(wrong)
 
 
-def test_sums_have_a_meaning():
-    assert {row.sums for target in MATRIX_TARGETS for row in matrices(target).values()} == SUMS.keys()
+def test_sums_are_all_described():
+    assert {row.sums for target in MATRIX_TARGETS for row in matrix_instructions(target).values()} == SUMS.keys()
 
 
-def test_the_documentation_says_of_every_instruction_how_it_adds():
+def test_documentation_lists_the_sums_of_every_instruction():
     page = (Path(__file__).parents[2] / "docs" / "matrix-cores.md").read_text()
     shown, known = {}, {}
     for target, sums, how, names in re.findall(r"^\| (gfx\w+) \| (\w+) \| (.+?) \| (`v_.*`) \|$", page, re.MULTILINE):
         shown |= {(target, name): sums for name in re.findall(r"`(\w+)`", names)}
         known.setdefault(sums, set()).add(how)
-    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrices(t).values()}
+    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrix_instructions(t).values()}
     assert known.keys() == SUMS.keys() and all(len(each) == 1 for each in known.values())
     assert all(f"* *{sums}*: {meaning}" in page for sums, meaning in SUMS.items())

@@ -7,7 +7,7 @@ from execution import program
 from parity.build import compilation
 from parity.build.loaded_modules import MissingKernel
 from parity.build.modules import build
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.compilers import clang
 from parity.compilers.diagnostics import Diagnostic
 from parity.emulator import FailedAssertion
@@ -398,7 +398,7 @@ def test_error_beyond_stub_names_library(built):
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
-    assert "Thrust is here for host code only" in advice[5]
+    assert "Thrust is replaced by a stub" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
     assert "needs NVSHMEM" in advice[7] and "needs Eigen" in advice[8]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
@@ -593,7 +593,7 @@ def test_error_host_constructor_of_shared_variable_has_advice(built):
     source = "struct Body { float mass; Body() { mass = 0; } };\n"
     source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
     (finding,) = built(source).error.findings
-    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+    assert finding.line == 2 and "its constructors are for the host" in finding.advice
 
 
 def test_repair_macro_call_on_its_own_line_is_removed(built):
@@ -774,7 +774,7 @@ def test_linking_keeps_previous_repairs(tmp_path):
     )
     told: list[str] = []
     own = Cache(tmp_path / "cache")  # what is there already is not compiled
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildCallbacks(retrying=told.append))
     assert not one.error, one.error
     assert [each.flag for each in one.switches] == ['#include "ball.cu"']
     # As it is, without the header, without the host's function, with the file.
@@ -1190,8 +1190,8 @@ def test_build_reports_compilations_up_to_limit(tmp_path, cache, monkeypatch):
     (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
     told = []
     monkeypatch.setattr(compilation, "_MOST_COMPILATIONS", 1)
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildCallbacks(retrying=told.append))
     assert (one.error.findings[0].name, told) == ("one", [])
     monkeypatch.undo()
-    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildProgress(retrying=told.append))
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache, progress=BuildCallbacks(retrying=told.append))
     assert (one.error, told) == (None, ["m gfx1100, compilation 2"])

@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from parity.compilers.targets import Target
-from parity.emulator.amdgpu.instructions import END, emit
+from parity.emulator.amdgpu.control_flow import END
+from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
@@ -233,7 +234,7 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
     if w.sizes.get(i):
         w.put(f"left -= {w.signed(w.sizes[i])};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
     if isinstance(item, Instruction):
-        emit(w, item)
+        emit_instruction(w, item)
     if i in w.returns:
         w.put(f"{w.return_label(i)}:;")
 

@@ -1,4 +1,4 @@
-"""Memory instructions: what a load or store moves, and what an atomic computes.
+"""The elements that loads and stores move, and the results of atomics.
 
 Semantics: RDNA3 Instruction Set Architecture, chapters 10 to 12.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = ["ATOMICS", "CACHE_POLICY", "LOADS", "STORES"]
 
-#: Loads by the part after ``_load_``: element as stored, and the registers it fills (``lo``/``hi``: that half).
+#: Loads by the part after ``_load_``: the element in memory, and the registers it fills (``lo``, ``hi``: a half).
 LOADS = {
     "u8": ("u8", "u32"),
     "i8": ("i8", "i32"),
@@ -24,7 +24,7 @@ LOADS = {
     "d16_hi_i8": ("i8", "hi"),
     "d16_hi_b16": ("u16", "hi"),
 }
-#: Stores by the part after ``_store_``: element as stored, and the bits to shift the register by first.
+#: Stores by the part after ``_store_``: the element in memory, and by how many bits the register is shifted first.
 STORES = {
     "b8": ("u8", 0),
     "b16": ("u16", 0),
@@ -36,7 +36,7 @@ STORES = {
     "d16_hi_b16": ("u16", 16),
 }
 
-#: New memory content by the name of an atomic, over ``old``, the data ``x`` and, for a compare-and-swap, ``cmp``.
+#: The new content of memory by the name of an atomic, from ``old``, the data ``x`` and (compare-and-swap) ``cmp``.
 ATOMICS = {
     "swap": "x",
     "cmpswap": "old == cmp ? x : old",
