@@ -126,7 +126,7 @@ def _rocm() -> Iterator[Fact]:
         yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "this ROCm has no clang")
         missing = "not found: install rocm-device-libs"
         yield Fact("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
-        known = " ".join(name for name, target in TARGETS.items() if rocm.knows(target))
+        known = " ".join(name for name, target in TARGETS.items() if rocm.supports(target))
         yield Fact("compilers", "ROCm: targets", known, "" if known else "it supports none of parity's targets")
         found = " ".join(map(str, rocm.hipifiers))
         missing = "not installed; parity uses its built-in translator"

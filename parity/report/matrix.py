@@ -26,7 +26,7 @@ from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix
 
 __all__ = ["by_cell", "class_counts", "failure_class", "make_matrix", "matrix_from_records"]
 
-NO_KERNEL = "an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
+NO_KERNEL = "an op without a kernel, which libraries compute (for example: parity run gemm --runner hipblas)"
 EXCLUDED = "not part of the run"
 ENDED = "the run was ended before it"
 NO_CASE = "no case of it could be executed"

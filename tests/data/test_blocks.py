@@ -189,7 +189,7 @@ def test_a_block_type_names_its_streams():
 
 @pytest.mark.parametrize("of", [lambda kind: kind.min, lambda kind: kind.max, lambda kind: kind.convert([1])])
 def test_a_block_is_no_number(of):
-    with pytest.raises(UsageError, match="q2_K is no number: it is a block of 256 values"):
+    with pytest.raises(UsageError, match="q2_K is not a number: it is a block of 256 values"):
         of(dtype("q2_K"))
 
 
@@ -233,7 +233,7 @@ def test_a_tensor_is_drawn_from_the_streams_that_its_type_has():
 
 def test_an_op_without_data_for_its_blocks_is_refused():
     op = replace(scale, data=("unit", "near"))
-    with pytest.raises(UsageError, match=r"op toy\.scale: w is of q4_K, which has only the data normal small "):
+    with pytest.raises(UsageError, match=r"op toy\.scale: w has type q4_K, which has only the data normal small "):
         sample(op.cases(("q4_K", "f32")), 0, 1)
     with pytest.raises(UsageError, match=r"op toy\.scale: unknown data 'smal'; did you mean small"):
         replace(scale, data=("smal",))

@@ -1,4 +1,4 @@
-"""Expressions for the number of blocks along an axis."""
+"""Candidate formulas for the number of blocks along an axis."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from parity.inference.facts import AXES, Numbers, Triple, value_of
+from parity.inference.spec import AXES, Numbers, Triple, evaluate
 
-__all__ = ["counted", "linked"]
+__all__ = ["counted_grids", "extent_grids"]
 
 
-def counted(
+def counted_grids(
     axis: str, names: Sequence[str], choices: Sequence[Numbers], block: Triple, counts: Sequence[int | None]
 ) -> Iterator[str]:
-    """The expressions of ``names`` that give these numbers of blocks along an axis, one for each choice of numbers."""
+    """Yield formulas that have the value ``counts`` for each choice of numbers."""
     if set(counts) == {1}:
         yield "1"
     along, threads = block[AXES.index(axis)], math.prod(block)
@@ -23,13 +23,14 @@ def counted(
         for chosen in itertools.combinations(names, size):
             product = "*".join(chosen)
             for text in (product, *(f"ceil({product}/{each})" for each in per_block if each > 1)):
-                if all(value_of(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
+                if all(evaluate(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
                     yield text
 
 
-def linked(axis: str, names: Sequence[str], block: Triple, products: bool, is_only: bool) -> Iterator[str]:
-    """The grids that an axis may have along which nothing is compared with the number of blocks; more of them if it
-    ``is_only`` one.
+def extent_grids(axis: str, names: Sequence[str], block: Triple, *, products: bool, is_only: bool) -> Iterator[str]:
+    """Yield formulas for an axis without a bounds check, along which no number of blocks is enough.
+
+    ``products`` adds formulas of several numbers, ``is_only`` adds formulas for kernels with a single such axis.
     """
     along = block[AXES.index(axis)]
     for size in (3, 2) if products else ():
