@@ -31,7 +31,15 @@ def test_prose_row_finds_its_example(tmp_path, row):
         ("page.md", "There is no code for it, which is no longer a surprise.\n", []),
         ("page.md", "What is the error bound of tanh?\n", []),
     ],
-    ids=["docstring and comment", "message", "identifiers", "C++ comments", "code in a page", "correct English", "question"],
+    ids=[
+        "docstring and comment",
+        "message",
+        "identifiers",
+        "C++ comments",
+        "code in a page",
+        "correct English",
+        "question",
+    ],
 )
 def test_prose_in_file_is_found_and_code_is_skipped(tmp_path, name, text, lines):
     assert [line for line, _ in advice(tmp_path, name, text)] == lines
