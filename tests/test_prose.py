@@ -46,4 +46,4 @@ def test_prose_in_file_is_found_and_code_is_skipped(tmp_path, name, text, lines)
 
 
 def test_prose_check_covers_every_kind_of_file():
-    assert {".py", ".md", ".h", ".cpp", ".cuh"} <= {path.suffix for path in tracked()}
+    assert {".py", ".md", ".h", ".cpp", ".cu"} <= {path.suffix for path in tracked()}
