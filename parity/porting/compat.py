@@ -17,7 +17,7 @@ from pathlib import Path
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import rows_of
-from parity.porting.hipify import defined_macros
+from parity.porting.cuda_names import defined_macros
 from parity.porting.sources import INCLUDE
 
 __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]

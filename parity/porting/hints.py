@@ -12,8 +12,8 @@ from pathlib import Path
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
+from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies
-from parity.porting.hipify import defined_macros
 from parity.porting.sources import INCLUDE, Source, found_in, project_of, searched
 
 __all__ = ["Hint", "hints", "is_beyond_switches", "remedies", "say_so", "switches_asked", "switches_of_kernels"]

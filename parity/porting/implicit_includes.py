@@ -21,7 +21,7 @@ from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
 from parity.platform.files import rows_of
 from parity.porting.compat import identifiers
-from parity.porting.hipify import counterpart, defined_macros
+from parity.porting.cuda_names import counterpart, defined_macros
 from parity.porting.host_syntax import TypeName, device_macros, type_of_head_at
 
 __all__ = ["brought", "pasted"]

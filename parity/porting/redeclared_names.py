@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from parity.porting.hipify import table
+from parity.porting.cuda_names import name_rules
 
 __all__ = ["declared_again"]
 
@@ -37,5 +37,4 @@ def declared_again(text: str) -> Iterator[tuple[int, int, str]]:
 @functools.cache
 def _types() -> frozenset[str]:
     """HIP's counterparts of the types of CUDA's runtime and driver."""
-    names, _ = table()
-    return frozenset(rule.hip for rule in names.values() if rule.category == "type")
+    return frozenset(rule.hip for rule in name_rules().values() if rule.category == "type")

@@ -20,7 +20,8 @@ from parity.errors import MissingTool, UsageError, nearest
 from parity.model.code_object import source_of, unqualified
 from parity.platform.files import CUDA_SUFFIXES, below, is_file
 from parity.porting.build_files import Made, Switch, folders_of, made_header, named_folder
-from parity.porting.hipify import LITERAL, table
+from parity.porting.cuda_names import header_rules
+from parity.porting.hipify import LITERAL
 from parity.porting.host_code import Repairs
 from parity.porting.stubs import stub_for
 
@@ -466,7 +467,7 @@ def _is_known(header: str) -> bool:
     """True if a header is CUDA's or a library's, or of a name that no file of a project has."""
     name = Path(header)
     bad = name.is_absolute() or ".." in name.parts or not name.suffix
-    return bad or header in table()[1] or stub_for(header) is not None
+    return bad or header in header_rules() or stub_for(header) is not None
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:

@@ -23,10 +23,11 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
 from parity.porting.compat import Compat, of_version, supplied
+from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
 from parity.porting.hints import hints, remedies
-from parity.porting.hipify import Hipified, counterpart, hipify
+from parity.porting.hipify import Hipified, hipify
 from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.porting.host_syntax import ANYTHING, Instantiation
 from parity.porting.implicit_includes import brought, pasted

@@ -23,7 +23,8 @@ from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.model.finding import Finding
 from parity.platform.cache import digest
 from parity.porting.conditionals import Conditionals, macros_of
-from parity.porting.hipify import LITERAL, STYLES, Hipified, declared_names, defined_macros, hipify
+from parity.porting.cuda_names import declared_names, defined_macros
+from parity.porting.hipify import LITERAL, STYLES, Hipified, hipify
 from parity.porting.inline_ptx import macros_of_statements
 from parity.porting.sources import included, searched
 
