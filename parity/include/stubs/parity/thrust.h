@@ -3,6 +3,7 @@
 // as one thread executes them (thrust_sequential.h). What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
+#include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <parity/wrapped.h>
 
