@@ -22,7 +22,7 @@ from parity.compilers.include import HIP_RUNTIME, STUBS
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
-from parity.porting.compat import Compat, of_version, supplied
+from parity.porting.compat import Compat, parse_version, supplied
 from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
@@ -32,7 +32,7 @@ from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.porting.host_syntax import ANYTHING, Instantiation
 from parity.porting.implicit_includes import brought, pasted
 from parity.porting.library_names import LIBRARY_NAMES, library_names
-from parity.porting.redeclared_names import declared_again
+from parity.porting.redeclared_names import redeclarations
 from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
 from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
@@ -158,7 +158,7 @@ def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
     if installed:
         return installed.version
     found = available_headers()
-    return of_version(found.version) if found else ()
+    return parse_version(found.version) if found else ()
 
 
 def _lacked(hip: Mapping[Path, Hipified]) -> Callable[[str], bool]:
@@ -206,7 +206,7 @@ def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[Lef
     ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
         found = [(*where, ambiguous) for where in operators_of_hip(each.text, names)]
-        found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]
+        found += [(*where, "HIP's headers have it") for where in redeclarations(each.text)]
         for start, end, name, because in found:
             before, piece = (
                 text.encode("utf-8", "surrogateescape") for text in (each.text[:start], each.text[start:end])
