@@ -21,7 +21,7 @@ from benchmarks.emulator import BENCHMARKS, LAYOUTS, Emulated
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.compilers.targets import target as target_of
-from parity.emulator import Device
+from parity.emulator import AmdgpuDevice
 from parity.emulator.ptx import PtxDevice
 from parity.platform.cache import Cache, default_root
 from parity.suite.loading import find_suite
@@ -37,7 +37,7 @@ Rates = dict[str, tuple[int, float]]
 def measured(target: str, words: Sequence[str]) -> Rates:
     """The rates of the parity that is imported, whose checkout is the current folder."""
     suite, cache = find_suite(Path.cwd()), Cache(default_root() / "emulator")
-    kind = PtxDevice if target_of(target).vendor == "cuda" else Device
+    kind = PtxDevice if target_of(target).vendor == "cuda" else AmdgpuDevice
     chosen = [each for each in (*BENCHMARKS, *LAYOUTS) if not words or any(word in each.case for word in words)]
     modules = dict.fromkeys(each.case.partition(".")[0] for each in chosen)
     codes = {built.module: built.code_object for built in build(suite.kernels, list(modules), [target])}

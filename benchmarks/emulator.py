@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.emulator import Device, LaunchStats, pack
+from parity.emulator import AmdgpuDevice, LaunchStats, pack
 from parity.errors import ParityError
 from parity.model.code_object import CodeObject
 from parity.model.launch import Pointer, Scalar
@@ -160,7 +160,7 @@ def best(action: Callable[[], object], repeats: int) -> float:
 class Emulated:
     """A call on an emulated device that holds nothing else: allocated and written, to be launched and read."""
 
-    def __init__(self, device: Device, code: CodeObject, call: Call) -> None:
+    def __init__(self, device: AmdgpuDevice, code: CodeObject, call: Call) -> None:
         device.reset()
         self._device, self._code, self._call = device, code, call
         self._places = {name: device.allocate(buffer.data.nbytes, name) for name, buffer in call.buffers.items()}
@@ -210,7 +210,7 @@ def throughput(benchmark: Benchmark, suite: Suite, target: str, code: CodeObject
     numpy = best(lambda: benchmark.numpy(*inputs), repeats)
     line = f"{benchmark.title:32}{numpy * 1e3:9.2f}"
     for checked in (True, False):
-        work = Emulated(Device(checked=checked, cache=cache), code, call)
+        work = Emulated(AmdgpuDevice(checked=checked, cache=cache), code, call)
         work.launch()
         compare(benchmark, target, work.read(), expected)
         seconds = best(work.launch, repeats)
@@ -225,9 +225,9 @@ def latency(suite: Suite, target: str, code: CodeObject, cache: Cache, repeats: 
     numpy = best(lambda: np.exp(x), repeats)
     line = f"{LATENCY.title + ', ' + target:32}{numpy * 1e6:9.1f}"
     for checked in (True, False):
-        device = Device(checked=checked, cache=cache)
+        device = AmdgpuDevice(checked=checked, cache=cache)
 
-        def case(device: Device = device) -> Array:
+        def case(device: AmdgpuDevice = device) -> Array:
             work = Emulated(device, code, call)
             work.launch()
             return work.read()
@@ -242,7 +242,7 @@ def cold(target: str, codes: dict[str, CodeObject]) -> None:
     """Print how long it takes to translate and compile, with nothing in the cache; the first has the runtime to do."""
     for traced in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            device = Device(traced=traced, cache=Cache(Path(folder)))
+            device = AmdgpuDevice(traced=traced, cache=Cache(Path(folder)))
             line = f"{target + (', traced' if traced else ', untraced'):32}"
             for module, kernel, width in COLD:
                 kernels = [kernel] if kernel else list(codes[module].kernels)

@@ -1,7 +1,7 @@
-"""Errors that a user can act on.
+"""Errors that a user can act on, and helpers for their messages.
 
-Every error says what was wrong, with which value, where, and what to do. The command line prints the message
-alone and leaves with ``exit_code``; a traceback is only ever shown for a defect of parity itself.
+A message names what is wrong, the value, the place, and what to do. The command line prints only the message and exits
+with ``exit_code``. A traceback means a defect in parity itself.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ __all__ = [
     "Unreferenced",
     "Unsupported",
     "UsageError",
-    "count_of",
-    "natural",
+    "describe_os_error",
+    "display_path",
+    "first_names",
     "nearest",
-    "refusal",
-    "shown",
-    "some_of",
+    "parse_natural",
+    "pluralize",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
-"""Errors of a system that lacks space, memory, files or processes: no other input of the user would avoid them."""
+"""Errors of a system that lacks space, memory, files or processes. Other input would not avoid them."""
 
 _DIGITS = 18
-"""Digits of the largest number: every such number fits into 64 bits."""
+"""Most digits of a number. Every number with 18 digits fits into 64 bits."""
 
 
 class ParityError(Exception):
-    """Base of all errors with a message for the user."""
+    """Base class of all errors with a message for the user."""
 
     exit_code = 2
 
 
 class UsageError(ParityError):
-    """Wrong usage or configuration: an unknown name, a malformed case, an impossible option."""
+    """Wrong usage or configuration, such as an unknown name, a malformed case or an impossible option."""
 
 
 class NotAvailable(ParityError):
-    """Something that was asked for by name cannot work on this machine, or nothing was run."""
+    """Something that the user requested by name cannot work on this machine, or nothing was run."""
 
     exit_code = 3
 
 
 class ResourceExhausted(NotAvailable):
-    """The system lacks space, memory, or permission to write: a failure that says nothing about a kernel."""
+    """The system lacks space, memory or write permission. This does not say anything about a kernel."""
 
 
 class DeviceLost(NotAvailable):
-    """A device cannot be opened, or not any more; another machine may have one."""
+    """A device cannot be opened, or no longer responds. Another machine may have one."""
 
 
 class Unreferenced(UsageError):
-    """A reference raised an error, so that there are no expected values."""
+    """A reference raised an error, so there are no expected values."""
 
 
 class MissingTool(NotAvailable):
-    """A tool was looked for and not found; the message names it, where it was looked for, and how to install it."""
+    """A tool is missing. The message says where parity looked for it and how to install it."""
 
     def __init__(self, tool: str, looked: str, install: str) -> None:
         super().__init__(f"{tool} not found (looked for {looked}); install it with: {install}")
@@ -74,47 +74,47 @@ class MissingTool(NotAvailable):
 
 
 class Unsupported(ParityError):
-    """A runner does not support what a case asks for; the message says what. It is not a failure."""
+    """A runner does not support something that a case needs. This is not a failure."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
-    import difflib  # for whoever has mistyped a name
+    """Return ``"; did you mean a, b?"`` for an unknown name, or an empty string."""
+    import difflib  # only needed for errors
 
     close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
 
 
-def count_of(number: int, noun: str) -> str:
-    """A number of things in words: "1 case", "2 cases"."""
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 case", "2 cases"."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def some_of(names: Sequence[str], most: int, between: str = " ") -> str:
-    """The first of some names, and the number of the others: "a b c and 5 more"."""
+def first_names(names: Sequence[str], most: int, between: str = " ") -> str:
+    """Join the first names, and count the rest: "a b c and 5 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more
 
 
-def natural(text: str, what: str) -> int:
-    """The number that a text is, in digits alone.
+def parse_natural(text: str, what: str) -> int:
+    """Parse a number that consists of digits only. ``what`` names it in errors.
 
     Raises:
-        UsageError: it is none, or more than any memory has bytes.
+        UsageError: the text is not such a number, or has more than 18 digits.
     """
     if not re.fullmatch("[0-9]+", text):
-        raise UsageError(f"{what} is {text[:40]!r}, and has to be a number in digits")
+        raise UsageError(f"{what} is {text[:40]!r}; it must be a number in digits")
     if len(text.lstrip("0")) > _DIGITS:
-        raise UsageError(f"{what} has {len(text)} digits; no number of more than {_DIGITS} can be used")
+        raise UsageError(f"{what} has {len(text)} digits; the limit is {_DIGITS}")
     return int(text)
 
 
-def refusal(error: OSError) -> str:
-    """The error message for an operation that the system refuses."""
+def describe_os_error(error: OSError) -> str:
+    """Return the message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
 
 
-def shown(path: Path | str) -> str:
-    """A path as messages show it: from the working folder, if it is below that."""
+def display_path(path: Path | str) -> str:
+    """Return a path for messages: relative to the working folder if it is inside it."""
     return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)

@@ -27,7 +27,7 @@ class Program:
 
         There is a thread for each element of the first input.
         """
-        device, code = emulator.Device(cache=self.cache), self.built.code_object
+        device, code = emulator.AmdgpuDevice(cache=self.cache), self.built.code_object
         arrays = [*inputs, out]
         buffers = [device.allocate(array.nbytes, str(number)) for number, array in enumerate(arrays)]
         for buffer, array in zip(buffers, arrays, strict=True):

@@ -22,7 +22,7 @@ from parity.report.folder import write_reports
 from parity.report.html.content import CLASSES
 from parity.report.matrix import make_matrix
 from parity.runners import Evidence
-from parity.suite.settings import Settings
+from parity.suite.settings import ProjectSettings
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -84,7 +84,7 @@ def test_every_class_of_failures_is_explained():
 def test_every_setting_is_explained():
     settings = (ROOT / "docs" / "formats.md").read_text().partition("\n## Settings\n")[2].partition("\n## ")[0]
     named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.+?) \|", settings, re.MULTILINE)))
-    assert set(named) == {field.encode_name for field in msgspec.structs.fields(Settings)}
+    assert set(named) == {field.encode_name for field in msgspec.structs.fields(ProjectSettings)}
 
 
 def test_every_file_of_a_run_is_explained(tmp_path):

@@ -14,7 +14,7 @@ from parity.application.columns import Columns, default_runners, runner_targets,
 from parity.application.stored_results import CaseQueries
 from parity.build.modules import build_suite
 from parity.build.result import Built
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -38,11 +38,11 @@ from parity.engine import (
 from parity.engine import execute_plan as stream
 from parity.engine.bench import Measurement
 from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, refusal
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
 from parity.mutation import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.platform.serialization import json_text
 from parity.report import PrintableMatrix, make_matrix, not_judged
 from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
@@ -256,7 +256,7 @@ class Run:
         """
         targets, settings = self.targets, self.settings
         built = (
-            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildProgress(done))
+            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildCallbacks(done))
             if targets
             else []
         )
@@ -322,7 +322,7 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
-            "modules of the cases": digest(*(path.read_bytes() for path in below(run.suite.cases, ".py"))),
+            "modules of the cases": digest(*(path.read_bytes() for path in find_below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }
@@ -382,7 +382,7 @@ class Prepared:
         except OSError as error:
             if error.errno not in SYSTEM_ERRORS:
                 raise
-            stopped = ResourceExhausted(refusal(error))
+            stopped = ResourceExhausted(describe_os_error(error))
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
 

@@ -1,4 +1,4 @@
-"""A run that is repeated when files change: which of its kernels are as they were."""
+"""Supports watching files: determines which kernels of a repeated run are unchanged."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from parity.application.run import Prepared
 from parity.engine import Task
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
 
 __all__ = ["kernel_fingerprints"]
 
 
 def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
-    """A digest of everything that decides the verdicts on a kernel, by op and kernel: its cases, the file that declares
-    it, and its code on every column, whatever else is in the files of that code.
+    """Return a digest of everything that decides the verdicts on each (op, kernel).
+
+    Covers the cases, the file that declares them, and the kernel's own code on every column. Other code in the same
+    file does not matter.
     """
     run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
-    others = [path for path in below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
+    others = [path for path in find_below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
     settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
     same = digest(repr(settings), *(path.read_bytes() for path in others))
     return {
@@ -29,17 +31,17 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
-    """The code of a task on all of its columns."""
-    from parity.emulator import Device
+    """Yield the code of a task on all of its columns."""
+    from parity.emulator import AmdgpuDevice
     from parity.emulator.ptx import PtxDevice
 
     entry = prepared.run.suite.entry(task)
     for column in task.columns:
         if (code := prepared.plan.code.get((entry.op.module, column))) is None:
             continue
-        device = PtxDevice if column.vendor == "cuda" else Device
+        device = PtxDevice if column.vendor == "cuda" else AmdgpuDevice
         for symbol in map(code.symbol, entry.kernels):
             try:
                 yield from device.parts(code, symbol)
-            except (UsageError, KeyError):  # it cannot be told apart from others
+            except (UsageError, KeyError):  # the kernel's code cannot be separated
                 yield code.digest

@@ -12,22 +12,24 @@ from parity.compilers import assembler, clang, clang_version, cuda_toolkit, disa
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
-from parity.model.code_object import CodeObject, name_of, parse, unqualified
+from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, digest
-from parity.porting.compat import confirmed
-from parity.porting.cuda_staging import StagedCuda
-from parity.porting.cuda_staging import compiled as compiled_as_cuda
-from parity.porting.cuda_templates import compile_with_templates
-from parity.porting.errors import PortError
-from parity.porting.hipify import LITERAL
-from parity.porting.host_code import HostCode
-from parity.porting.host_syntax import parameters
-from parity.porting.sources import Source, included
-from parity.porting.staging import compiled as compiled_as_hip
-from parity.porting.stubs import real_libraries
-from parity.porting.translation import Translation
-from parity.porting.translators import TranslationError
-from parity.porting.translators import fingerprint as hipifier_fingerprint
+from parity.porting import (
+    LITERAL,
+    PortError,
+    Source,
+    StagedCuda,
+    Translation,
+    TranslationError,
+    compile_as_cuda,
+    compile_as_hip,
+    compile_with_templates,
+    confirmed,
+    hipifier_fingerprint,
+    included,
+    parameters,
+    real_libraries,
+)
 
 __all__ = ["Attempts", "Job", "compile_source", "disassemble", "fingerprint", "key", "provenance", "tools_digest"]
 
@@ -147,7 +149,7 @@ def _compile_amd(source: Source, job: Job, folder: Path) -> None:
             raise assembler.assembly_error(error, unit, listing, target) from None
 
     try:
-        staged = compiled_as_hip(compile_it, source, target, folder / "hip")
+        staged = compile_as_hip(compile_it, source, target, folder / "hip")
     except TranslationError as error:
         raise PortError(source.module, target.name, str(error)) from error
     code = parse(listing.read_text(), source.module)
@@ -185,15 +187,9 @@ def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
         made[:] = [compile_with_templates(staged.unit, outputs, job.target, source.kernels)]
         return bool(made[0].kernels)
 
-    staged = compiled_as_cuda(compile_it, source, job.target, folder / "cuda")
-    translation = None
-    if (host := staged.host) != HostCode() or staged.needs:
-        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
-        translation = Translation(
-            left_out=host.left_out, empty_headers=empty, stubs=staged.stubs, needs=staged.needs
-        )  # fmt: skip
+    staged = compile_as_cuda(compile_it, source, job.target, folder / "cuda")
     names = [source.name(path) for path in source.files]
-    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=translation)
+    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=staged.translation)
 
 
 def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:
@@ -204,7 +200,7 @@ def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:
             names |= parameters(text)
     kernels = {}
     for symbol, kernel in code.kernels.items():
-        own = names.get(unqualified(name_of(symbol)), ())
+        own = names.get(unqualified(source_name(symbol)), ())
         pairs = zip(kernel.args, own, strict=True) if len(own) == len(kernel.args) else ()
         named = tuple(replace(argument, name=name) for argument, name in pairs)
         kernels[symbol] = replace(kernel, args=named or kernel.args)

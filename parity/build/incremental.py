@@ -19,8 +19,7 @@ from parity.compilers import clang, rocm
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
-from parity.porting.errors import PortError
-from parity.porting.staging import compiled
+from parity.porting import PortError, compile_as_hip
 from parity.suite.loading import Suite
 
 __all__ = ["Stage", "recompiled", "stage"]
@@ -67,7 +66,7 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
     installed = rocm.chosen(t)
     compile_ = installed.compile if installed else clang.compile_intermediate
     output, root = folder / "whole", folder / "hip"
-    unit = compiled(lambda unit: compile_(unit, output, t), source, t, root).unit
+    unit = compile_as_hip(lambda unit: compile_(unit, output, t), source, t, root).unit
     output.unlink(missing_ok=True)
 
     def relative(path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from parity.errors import UsageError, nearest
-from parity.model.code_object import CodeObject, name_of, unqualified
+from parity.model.code_object import CodeObject, source_name, unqualified
 
 __all__ = ["LoadedModules", "MissingKernel"]
 
@@ -22,7 +22,7 @@ class MissingKernel(UsageError):
     """A code object does not have a kernel of this name."""
 
     def __init__(self, name: str, code: CodeObject) -> None:
-        names = [name_of(symbol) for symbol in code.kernels]
+        names = [source_name(symbol) for symbol in code.kernels]
         hint = nearest(name, names) or f"; it has {', '.join(names[:_SHOWN_KERNELS]) or 'no kernels'}"
         if reason := code.refused.get(unqualified(name)):
             hint = f", which is left out: {reason}"

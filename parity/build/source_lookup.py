@@ -11,9 +11,7 @@ from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.compilers.targets import Target
 from parity.model.code_object import prebuilt
-from parity.porting.sources import PORTED_SUFFIXES, Source, closure, find_ported
-from parity.porting.translators import chosen_hipifier
-from parity.porting.variants import ARCH
+from parity.porting import ARCH, PORTED_SUFFIXES, Source, chosen_hipifier, closure, find_ported
 
 __all__ = ["find_sources", "missing_source"]
 
@@ -36,7 +34,7 @@ def find_sources(
 def missing_source(module: str, target: Target, path: Path, sides: Sides) -> NoSource:
     """Return the error for a module without a source for the vendor of a target."""
     if target.vendor == "cuda":
-        return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source beside it")
+        return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source next to it")
     names = ", ".join(f"{path.stem}{suffix}" for suffix in PORTED_SUFFIXES[:3])
     reason = f"{path.name} has no port in {sides.ported}; it would be called {names} or the like there"
     return NoSource(module, target.name, reason)

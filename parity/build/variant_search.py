@@ -16,18 +16,23 @@ from parity.compilers.diagnostics import diagnostics
 from parity.compilers.errors import UnusableCodeObject
 from parity.compilers.targets import Target
 from parity.errors import UsageError
-from parity.model.code_object import idle, name_of, unqualified
+from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
 from parity.platform.serialization import json_text, read_json
-from parity.porting.errors import PortError
-from parity.porting.hints import switches_of_kernels
-from parity.porting.hipify import HELPFUL
-from parity.porting.host_code import Repairs
-from parity.porting.host_syntax import kernels_of
-from parity.porting.sources import Source
-from parity.porting.translation import Translation
-from parity.porting.variants import OF_FLAGS, Variant, after_errors, of_version, with_kernels
+from parity.porting import (
+    COMBINABLE,
+    HELPFUL,
+    PortError,
+    Source,
+    Translation,
+    Variant,
+    after_errors,
+    kernels_of,
+    switches_of_kernels,
+    with_cuda_version,
+    with_kernels,
+)
 
 __all__ = ["build_source", "chosen_variant", "describe_helpful", "read_code_object"]
 
@@ -136,7 +141,7 @@ def _attempt(source: Source, job: Job, known_errors: Sequence[Finding]) -> _Atte
     empty = frozenset[str]() if cached else _empty_kernels(built, source)  # a cached source was examined before
     if not (built.entries or source.kernels):
         return _Attempt(built, with_kernels(source, vendor), empty)
-    return _Attempt(built, of_version(vendor) if empty else (), empty)
+    return _Attempt(built, with_cuda_version(vendor) if empty else (), empty)
 
 
 def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, Built]:
@@ -148,13 +153,13 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, 
         if job.attempts.exhausted:
             break
         # A variant that changed something has tried the others as its own variants. More would try all combinations.
-        if flags_matter and variant.kind in OF_FLAGS:
+        if flags_matter and variant.kind in COMBINABLE:
             continue
         # A crash is a single error at every optimization level.
         other = _build_variant(variant, source, job, () if variant.kind == "optimized" else built.findings)
         if other is None:
             continue
-        flags_matter = flags_matter or (variant.kind in OF_FLAGS and other.findings != built.findings)
+        flags_matter = flags_matter or (variant.kind in COMBINABLE and other.findings != built.findings)
         if other.error and not built.error and variant.kind in ("switches", "cuda", "newest"):
             without_macro = without_macro or other  # the errors of the kernels that exist with a macro
         if not other.entries and (variant.kind == "without" or not _is_better(other, built)):
@@ -183,7 +188,7 @@ def _empty_kernels(built: Built, source: Source) -> frozenset[str]:
     nothing = idle(built.code_object) if built.code_object else ()
     texts = (text for text in source.files.values() if nothing and "__global__" in text)
     written = {name for text in texts for name in kernels_of(text, with_bodies=True)}
-    return frozenset(each for each in nothing if unqualified(name_of(each)) in written)
+    return frozenset(each for each in nothing if unqualified(source_name(each)) in written)
 
 
 def _memory_key(source: Source, job: Job) -> str:
@@ -203,7 +208,7 @@ def _helpful_advice(source: Source, job: Job, failed: Built) -> str:
         return ""
     if job.attempts.exhausted or (failed.error and any(e.missing_header for e in diagnostics(failed.error.log))):
         return ""  # no translation supplies a header
-    built = _build(replace(source, hipifier=HELPFUL, repairs=Repairs()), job)
+    built = _build(replace(source.unrepaired(), hipifier=HELPFUL), job)
     complete = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not complete else f"it compiles {describe_helpful(translation.spelled_out)}"
 

@@ -1,1 +1,1 @@
-"""Creates cases: parses their text, lists the built-in ones, draws others and varies them."""
+"""Creates cases: parses case texts, lists built-in cases, draws cases and their neighbours."""

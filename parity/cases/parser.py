@@ -14,7 +14,7 @@ from parity.data.streams import has_stream, streams_of, unknown_stream
 from parity.dsl.arguments import in_range
 from parity.dsl.expression import Scope
 from parity.dsl.shapes import ShapeMismatch
-from parity.errors import UsageError, natural, nearest
+from parity.errors import UsageError, nearest, parse_natural
 from parity.model.case import Case, Tensor, split
 from parity.model.dtypes import DType
 from parity.model.launch import BLOCK
@@ -73,7 +73,7 @@ def _parameter(text: str, kind: DType, name: str) -> float | int:
 
 
 def _threads(op: Declaration, text: str) -> int:
-    if natural(text, "threads") not in op.threads:
+    if parse_natural(text, "threads") not in op.threads:
         choice = f"with {' '.join(map(str, op.threads))}" if op.threads else "by its own rule only"
         raise UsageError(f"threads={text}: {op.name} may be launched {choice}")
     return int(text)

@@ -52,7 +52,7 @@ def case_strategy(op: Declaration, dtypes: Sequence[str], launches: str) -> st.S
         params = {
             name: _as_number(drawn[name], op.resolve_dtype(kind, types))
             if name in drawn
-            else parameter(draw, op.resolve_dtype(kind, types), op.values, whole=exact)
+            else parameter(draw, op.resolve_dtype(kind, types), op.values, exact=exact)
             for name, kind in op.params.items()
         }
         case = Case(

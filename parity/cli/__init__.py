@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from parity.cli.shared.parser import WRONG_USAGE, build_parser
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
-from parity.platform.signals import INTERRUPTED, held
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, describe_os_error
+from parity.platform.signals import INTERRUPTED, delay_interrupts
 
 __all__ = ["main"]
 
@@ -62,7 +62,7 @@ def _main(argv: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        _print_error(f"parity: {refusal(error)}")
+        _print_error(f"parity: {describe_os_error(error)}")
         return NotAvailable.exit_code if error.errno in SYSTEM_ERRORS else WRONG_USAGE
     except SystemExit as leaving:
         _print_error(f"parity: imported code ended the process (exit code {leaving.code}); nothing is proven")
@@ -74,7 +74,7 @@ def _run_command(argv: Sequence[str]) -> int:
         if not _is_text(argument):
             raise UsageError(f"the argument {argument!r} is not UTF-8; rename a file with such a name")
     # Some packages claim to be missing if a signal interrupts their import.
-    with held():
+    with delay_interrupts():
         _start_fork_server(argv)
         parser = build_parser(argv)
     try:
@@ -87,7 +87,7 @@ def _run_command(argv: Sequence[str]) -> int:
     for option in ("toolchain", "hipify"):
         if value := getattr(arguments, option, None):
             from parity.compilers.rocm import VARIABLE
-            from parity.porting.translators import HIPIFY
+            from parity.porting import HIPIFY
 
             os.environ[VARIABLE if option == "toolchain" else HIPIFY] = value
     code: int = arguments.command(arguments)
@@ -102,9 +102,9 @@ def _start_fork_server(argv: Sequence[str]) -> None:
     """Let the fork server import what the workers need, in parallel with the command's own imports."""
     elsewhere = any(each.startswith(("-h", "--help", "--cluster")) for each in argv)
     if argv and argv[0] in EXECUTING and not elsewhere:
-        from parity.platform.fork_server import begin
+        from parity.platform.fork_server import start_server
 
-        begin()
+        start_server()
 
 
 @contextlib.contextmanager

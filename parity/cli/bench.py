@@ -25,8 +25,8 @@ from parity.cli.shared.terminal import build_run, measure_run, messages, output,
 from parity.cluster import Cluster
 from parity.engine.bench import NOT_JUDGED
 from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, read_baseline
-from parity.errors import NotAvailable, count_of
-from parity.platform.files import regular, writing
+from parity.errors import NotAvailable, pluralize
+from parity.platform.files import naming_write_errors, require_file
 from parity.platform.signals import INTERRUPTED
 from parity.report.bench import BenchResults, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 
@@ -117,10 +117,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
 
 def _write(path: Path, text: str = "") -> None:
     """Write a text to a file; without a text, check that the file is writable."""
-    with writing(path, "choose another file with --save"):
+    with naming_write_errors(path, "choose another file with --save"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            regular(path)
+            require_file(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
 
@@ -128,7 +128,7 @@ def _write(path: Path, text: str = "") -> None:
 def _summary(results: BenchResults, baseline: BenchBaseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
-    text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
+    text = f"{pluralize(len({m.kernel for m in measured}), 'kernel')}, {pluralize(len(measured), 'case')} measured"
     yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
     if baseline:
         counts = Counter(change.verdict for change in results.changes)
@@ -136,7 +136,7 @@ def _summary(results: BenchResults, baseline: BenchBaseline | None) -> Iterator[
         made = {(m.target, m.case) for m in results.measurements}
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
-            yield f"of the baseline, {count_of(missing, 'measurement')} not repeated"
+            yield f"of the baseline, {pluralize(missing, 'measurement')} not repeated"
         if counts[BenchVerdict.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
 

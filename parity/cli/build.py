@@ -19,22 +19,17 @@ from rich.text import Text
 
 from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool, UsageError, nearest
-from parity.model.code_object import Kernel, name_of, plain, spelled, unqualified
+from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting.build_files import Switch
-from parity.porting.hints import say_so
-from parity.porting.host_syntax import kernels_of
-from parity.porting.sources import find_modules
-from parity.porting.stubs import stubbed_libraries
-from parity.porting.translation import Translation
+from parity.porting import Switch, Translation, find_modules, kernels_of, setting_for, stubbed_libraries
 from parity.report.tables import coloured
 from parity.suite.loading import load_suite
 from parity.suite.settings import Project, find_project
@@ -83,7 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
                 names,
                 jobs=arguments.jobs,
                 settings=BuildSettings(project.sides),
-                progress=BuildProgress(done, done.note),
+                progress=BuildCallbacks(done, done.note),
             )
         ]
     order = {module: place for place, module in enumerate(modules)}
@@ -145,7 +140,7 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
 
 
 def _numbers(one: Built) -> list[int]:
-    return [len(one.entries), *(int(getattr(one, name)) for name in COLUMNS[1:])]
+    return [len(one.entries), *map(one.most, COLUMNS[1:])]
 
 
 def _as_dict(one: Built) -> dict[str, object]:
@@ -195,7 +190,7 @@ def _print_kernels(built: Sequence[Built]) -> None:
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
         sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-        output().print(f"{name_of(symbol)}({takes})")
+        output().print(f"{source_name(symbol)}({takes})")
 
 
 def _every(built: Sequence[Built], part: str) -> list[Any]:
@@ -291,7 +286,7 @@ def _print_parts(built: Sequence[Built]) -> None:
 def _print_guessed(built: Sequence[Built]) -> None:
     """Print one line for each module whose kernel templates are instantiated nowhere, with the guessed instances."""
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
-        kernels = " ".join(name_of(symbol) for symbol in symbols)
+        kernels = " ".join(source_name(symbol) for symbol in symbols)
         output().print(
             f"{module}: no compiled code shows the template arguments of its kernels; built for {kernels}",
             style="yellow",
@@ -304,7 +299,7 @@ def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
     for module, behind in empty.items():
         path = modules[module]
         if behind:
-            said = f"{module}: no kernel was built: its kernels need a build that defines {say_so(behind)}"
+            said = f"{module}: no kernel was built: its kernels need a build that defines {setting_for(behind)}"
             output().print(said, style="yellow")
         elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
             output().print(
@@ -320,7 +315,7 @@ def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> 
     for one in built:
         path = modules[one.module]
         if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
-            named = {unqualified(name_of(symbol)) for symbol in one.entries}
+            named = {unqualified(source_name(symbol)) for symbol in one.entries}
             named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
             kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
             if lost := " ".join(name for name in kernels if name not in named):

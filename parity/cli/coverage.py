@@ -37,7 +37,7 @@ from parity.cli.shared.terminal import build_run, errors, messages, print_json, 
 from parity.cluster import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.coverage_search import FoundCase
-from parity.errors import NotAvailable, UsageError, shown
+from parity.errors import NotAvailable, UsageError, display_path
 from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
@@ -99,7 +99,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     _print_found(console, found, results, arguments)
     if arguments.save:
         for path, count in keep_cases(prepared, found).items():
-            errors().print(f"parity: {shown(path)}: {count} cases added", style="green")
+            errors().print(f"parity: {display_path(path)}: {count} cases added", style="green")
     if results.stopped:
         raise results.stopped
     if not reached:

@@ -32,7 +32,7 @@ from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import default_root
-from parity.platform.cache_eviction import LIMIT, limit, size
+from parity.platform.cache_eviction import LIMIT, folder_size, limit
 from parity.platform.version import PACKAGE, __version__
 from parity.report.tables import Cell, coloured
 from parity.runners import device_description, plugin_conflicts, probe_runner, runner, runners
@@ -126,7 +126,7 @@ def _rocm() -> Iterator[Fact]:
         yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "this ROCm has no clang")
         missing = "not found: install rocm-device-libs"
         yield Fact("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
-        known = " ".join(name for name, target in TARGETS.items() if rocm.knows(target))
+        known = " ".join(name for name, target in TARGETS.items() if rocm.supports(target))
         yield Fact("compilers", "ROCm: targets", known, "" if known else "it supports none of parity's targets")
         found = " ".join(map(str, rocm.hipifiers))
         missing = "not installed; parity uses its built-in translator"
@@ -174,7 +174,7 @@ def _cache() -> Iterator[Fact]:
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
     yield Fact("cache", "folder", f"{root}", advice, needed=True)
-    held = f"{size(root) / 2**20:.1f} MiB"
+    held = f"{folder_size(root) / 2**20:.1f} MiB"
     try:
         allowed = limit()
     except UsageError as error:

@@ -11,7 +11,7 @@ from parity.cli.shared.inputs import select
 from parity.cli.shared.options import add_drawing, add_folders, add_selection
 from parity.cli.shared.terminal import output
 from parity.engine import Plan, make_tasks
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
     ops = {entry.op.name for entry in kernels}
     modules = {entry.op.module for entry in kernels}
     console.print(
-        f"\n{count_of(len(modules), 'module')}, {count_of(len(ops), 'op')}, {count_of(len(kernels), 'kernel')}"
+        f"\n{pluralize(len(modules), 'module')}, {pluralize(len(ops), 'op')}, {pluralize(len(kernels), 'kernel')}"
     )
     return 0
 

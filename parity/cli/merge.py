@@ -17,7 +17,7 @@ from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_folders, add_full, add_json
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
-from parity.errors import UsageError, count_of
+from parity.errors import UsageError, pluralize
 from parity.report import check_folder
 from parity.suite.options import declare
 
@@ -48,10 +48,10 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.output.is_dir():
             raise UsageError(f"{arguments.output} is a folder, but merged recordings are one file; name a file with -o")
         cases = merge_recordings(files, arguments.output)
-        kernels = count_of(len({case.kernel for case in cases}), "kernel")
+        kernels = pluralize(len({case.kernel for case in cases}), "kernel")
         size = arguments.output.stat().st_size / 1e6
         output().print(
-            f"{count_of(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
+            f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
         )
         return 0
     merged = merge(folders, load_suite(arguments))

@@ -25,7 +25,7 @@ from parity.cli.shared.options import (
     add_target,
 )
 from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
-from parity.errors import ResourceExhausted, UsageError, count_of
+from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED
     faults = sum(case.fault is not None for case in found.cases)
-    cases, kernels = count_of(len(found.cases), "case"), count_of(len({case.kernel for case in found.cases}), "kernel")
+    cases, kernels = (
+        pluralize(len(found.cases), "case"),
+        pluralize(len({case.kernel for case in found.cases}), "kernel"),
+    )
     size = found.file.stat().st_size / 1e6
     output().print(
         f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"

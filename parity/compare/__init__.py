@@ -1,4 +1,4 @@
-"""Comparison of outputs with expected values: special values, error budgets, known divergences, patterns."""
+"""Compares outputs with expected values: special values, error bounds, known divergences, patterns of errors."""
 
 from parity.compare.arbitration import Comparison, Conclusion, SideResult, arbitrate
 from parity.compare.comparison import accepts_zeros, check_unmodified, compare

@@ -1,4 +1,4 @@
-"""The side that is wrong: the outputs of CUDA and AMD for one case, compared with each other and the reference."""
+"""Decides which vendor is wrong by comparing both outputs of a case with each other and with the reference."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
-from parity.model.divergences import in_order
-from parity.model.dtypes import Array, of_array
+from parity.model.divergences import sort_ids
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected, Limits
 
 __all__ = ["Comparison", "Conclusion", "SideResult", "arbitrate"]
 
 
 class Conclusion(StrEnum):
-    """The result of comparing CUDA's and AMD's outputs of one case, from the best to the worst."""
+    """The result of comparing CUDA's and AMD's outputs of one case."""
 
     SAME = "same bits"
     RIGHT = "both right"
@@ -28,8 +28,9 @@ class Conclusion(StrEnum):
     AMD = "AMD is wrong"
     BOTH = "both are wrong"
     CLOSE = "as close as roundings allow"
+    """For an op without a reference: AMD's output is acceptable given CUDA's, which is taken as right."""
     APART = "further apart than roundings allow"
-    """The last two are of ops without a reference, of which CUDA's result is taken as right."""
+    """For an op without a reference: AMD's output is not acceptable."""
 
     @property
     def agreement(self) -> bool:
@@ -39,7 +40,7 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True)
 class SideResult:
-    """The result of one side: the verdict on it, and its output in logical shape (None if it left none)."""
+    """The verdict on one vendor's side, and its output in logical shape (None if it wrote none)."""
 
     verdict: Verdict
     output: Array | None = None
@@ -47,13 +48,13 @@ class SideResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A conclusion, with how far apart the outputs are.
+    """A conclusion, and the distance between the two outputs.
 
-    ``elements`` of ``total`` have other bits (any two NaN are the same, and elements for which any value is right do
-    not count), ``zeros`` of them only because one is -0 and the other +0; ``ulps`` is the largest distance among them,
-    infinite for NaN against a number, 0 for integers. ``share`` is the largest distance in terms of what both budgets
-    together allow, which says more than ULP where a result is near 0 because larger numbers cancel; 0 without budgets.
-    ``divergences`` are the ids (``model.divergences``) of the rules that one side follows and the other does not.
+    ``elements`` of ``total`` elements differ in their bits. Two NaN count as equal, and elements for which any value is
+    right do not count. ``zeros`` of them differ only in the sign of zero. ``ulps`` is the largest distance, infinite
+    for NaN against a number and 0 for integers. ``share`` is the largest distance relative to the sum of both error
+    bounds, and 0 without error bounds. It is more meaningful than ULPs for results near 0 where larger numbers cancel.
+    ``divergences`` are the ids (``parity.model.divergences``) of the rules that only one side follows.
     """
 
     conclusion: Conclusion
@@ -65,15 +66,15 @@ class Comparison:
     share: float = 0.0
 
 
-# Failures of values that were computed: not of what was never written, and not of what was written elsewhere.
-_VALUES = ("value", "nan", "infinity", "sign of zero")
+_VALUE_FAILURES = ("value", "nan", "infinity", "sign of zero")
+"""The failure classes of computed values, as opposed to missing or misplaced writes."""
 
 
 @np.errstate(all="ignore")
 def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = None) -> Comparison | None:
-    """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
+    """Compare two results. Return None if a side has no result. ``expected`` is the reference that judged both."""
     if cuda.verdict.status is Status.TAKEN:
-        return _beside(cuda, amd)
+        return _compare_with_oracle(cuda, amd)
     if not (cuda.verdict.judged and amd.verdict.judged):
         return None
     if cuda.verdict.passed and amd.verdict.passed and (cuda.output is None or amd.output is None):
@@ -90,15 +91,15 @@ def arbitrate(cuda: SideResult, amd: SideResult, expected: Expected | None = Non
             conclusion = Conclusion.REFERENCE if _agree(cuda, amd, expected) else Conclusion.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
-            divergences = in_order(ids) if elements else ()
+            divergences = sort_ids(ids) if elements else ()
             conclusion = Conclusion.RULES if divergences else Conclusion.RIGHT if elements else Conclusion.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
     share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
     return Comparison(conclusion, elements, apart.size, ulps, divergences, zeros, share)
 
 
-def _beside(cuda: SideResult, amd: SideResult) -> Comparison | None:
-    """The comparison with a result of CUDA's that was taken as right."""
+def _compare_with_oracle(cuda: SideResult, amd: SideResult) -> Comparison | None:
+    """Compare AMD's result with CUDA's, which is taken as right."""
     if amd.output is None or cuda.output is None or not amd.verdict.judged:
         return None
     apart, distances = _apart(cuda.output, amd.output, None)
@@ -112,7 +113,7 @@ def _beside(cuda: SideResult, amd: SideResult) -> Comparison | None:
 
 
 def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:
-    """The largest distance of elements that are apart, by what is allowed to both sides together."""
+    """The largest distance between differing elements, relative to the sum of both error bounds."""
     if cuda is None or amd is None or expected is None or expected.bounds is None:
         return 0.0
     allowed = expected.bounds(Limits("cuda")).room + expected.bounds(Limits("amd")).room
@@ -121,11 +122,11 @@ def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apa
 
 
 def _is_float(output: Array | None) -> bool:
-    return output is not None and of_array(output).is_float
+    return output is not None and array_dtype(output).is_float
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
-    """The elements that have other bits (bool), and the distance of every element in ULP."""
+    """Return a mask of the elements whose bits differ, and the distance of every element in ULPs."""
     if cuda is None or amd is None:
         return np.zeros(0, np.bool_), np.zeros(0)
     apart = np.asarray(bit_patterns(cuda) != bit_patterns(amd))
@@ -140,14 +141,14 @@ def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> 
 
 
 def _agree(cuda: SideResult, amd: SideResult, expected: Expected | None) -> bool:
-    """True if both sides, which are wrong, agree: wherever one of them is wrong, some value would let both be right.
+    """Return True if both sides are wrong but agree: for each wrong element, one expected value would accept both.
 
-    That is so for equal values, and for values no further apart than both budgets together. A budget is taken to grow
-    with the value: the reference that it belongs to may be far off.
+    That holds for equal values, and for values no further apart than the sum of both error bounds. The bounds are
+    scaled with the values, because the reference that they belong to may be far off.
     """
     if expected is None or cuda.output is None or amd.output is None:
         return False
-    if cuda.verdict.kind not in _VALUES or amd.verdict.kind not in _VALUES:
+    if cuda.verdict.kind not in _VALUE_FAILURES or amd.verdict.kind not in _VALUE_FAILURES:
         return False
     wrong = ~(accepted_elements(expected, cuda.output, "cuda") & accepted_elements(expected, amd.output, "amd"))
     apart, _ = _apart(cuda.output, amd.output, expected)

@@ -1,4 +1,4 @@
-"""Comparison of a runner's results with the expected values."""
+"""Compares a runner's output with the expected values of a case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parity.compare.patterns import describe_pattern, picture
 from parity.compare.ulps import bit_patterns, differing_bytes, format_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general_class
 from parity.errors import UsageError
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
@@ -21,14 +21,15 @@ __all__ = ["accepted_elements", "accepts_zeros", "check_unmodified", "compare"]
 
 @np.errstate(all="ignore")
 def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | None = None) -> Verdict:
-    """The verdict on ``got``, which has the dtype and the logical shape of ``expected.value``.
+    """Judge ``got``, which has the dtype and the logical shape of ``expected.value``.
 
-    ``vendor`` chooses the documented accuracy limits. ``poison`` marks elements that were never written; without it,
-    those whose bytes all are POISON count as such. A known divergence is met by an output that follows it wherever it
-    differs from the nominal value; where AMD's limits let pass what CUDA's do not, that is D22.
+    ``vendor`` selects the documented accuracy limits. ``poison`` is a mask of elements that were never written; without
+    it, elements whose bytes all equal POISON count as unwritten. An output meets a known divergence if it follows the
+    divergence in every element where that differs from the nominal value. The divergence D22 means that a result is
+    within AMD's limits but outside CUDA's.
 
     Raises:
-        UsageError: another dtype or shape.
+        UsageError: the dtype or shape differs.
     """
     value = expected.value
     if got.shape != value.shape or got.dtype != value.dtype:
@@ -66,27 +67,26 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
 
 @np.errstate(all="ignore")
 def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
-    """The elements of ``got`` that are right by the rules of that vendor, bool in the logical shape."""
+    """Return a mask in logical shape of the elements of ``got`` that the rules of the vendor accept."""
     bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
     return _within(expected, bounds, got, _exactly(expected, got)[0])[0]
 
 
 @np.errstate(all="ignore")
 def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
-    """True if a kernel that writes only zeros would be right in every element, except for NaN and infinities."""
+    """Return True if an output of zeros would be accepted in every element whose expected value is finite."""
     value = expected.value
-    number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
+    number = np.isfinite(value) if array_dtype(value).is_float else np.ones(value.shape, np.bool_)
     return not (number & ~accepted_elements(expected, np.zeros_like(value), vendor)).any()
 
 
 def _allows(bounds: Bounds) -> bool:
-    """True if an error is allowed in any element."""
-    room = bounds.room
-    return bool((np.isfinite(bounds.centre) & (room > 0)).any())
+    """True if the error bound of any element is above 0."""
+    return bool((np.isfinite(bounds.centre) & (bounds.room > 0)).any())
 
 
 def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
-    """The elements that are right without a budget (bool), and the known divergences that were met."""
+    """Return a mask of the elements that are right without an error bound, and the ids of met divergences."""
     value = expected.value
     right = _matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
     divergences = []
@@ -98,13 +98,13 @@ def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
     for other in expected.alternatives:
         right |= _matches(other, got, expected.sign_of_zero)
     right |= expected.unspecified
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
     return right, divergences
 
 
 def _within(expected: Expected, bounds: Bounds | None, got: Array, exactly: Array) -> tuple[Array, Array]:
-    """The elements that are right (bool), exactly or by their budget; and the share of it that every element uses."""
+    """Return a mask of the right elements, and the share of the error bound that each element uses."""
     if bounds is None:
         return exactly, np.where(exactly, 0.0, math.inf)
     shares = _shares(bounds, got, exactly)
@@ -112,7 +112,7 @@ def _within(expected: Expected, bounds: Bounds | None, got: Array, exactly: Arra
 
 
 def check_unmodified(name: str, before: Array, after: Array) -> Verdict | None:
-    """A failure if an input's bytes changed, else None."""
+    """Return a failing verdict if the bytes of an input changed, else None."""
     wrong = np.asarray(bit_patterns(before) != bit_patterns(after))
     if not wrong.any():
         return None
@@ -132,11 +132,11 @@ def check_unmodified(name: str, before: Array, after: Array) -> Verdict | None:
 
 
 def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
-    """Equal, or both NaN; zeros of either sign are equal unless ``sign_of_zero``. Blocks: the same bytes."""
-    if of_array(got).is_block:
+    """Equal, or both NaN. Zeros of either sign are equal unless ``sign_of_zero``. Blocks must have the same bytes."""
+    if array_dtype(got).is_block:
         return np.asarray(bit_patterns(value) == bit_patterns(got))
     same = np.asarray(value == got)
-    if not of_array(got).is_float:
+    if not array_dtype(got).is_float:
         return same
     same = same | (np.isnan(value) & np.isnan(got))
     return np.asarray(same if sign_of_zero is False else same & ~_wrong_zero(value, got, sign_of_zero))
@@ -144,12 +144,12 @@ def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
 
 def _wrong_zero(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
     zeros = (value == 0) & (got == 0) & sign_of_zero
-    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if of_array(got).is_float else zeros & False)
+    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if array_dtype(got).is_float else zeros & False)
 
 
 def _shares(bounds: Bounds, got: Array, right: Array) -> Array:
-    """Share of its budget that every element uses: above 1 where it is outside, 0 where it is ``right`` regardless."""
-    dtype = of_array(got)
+    """The share of the error bound that each element uses: above 1 outside the bound, 0 for elements in ``right``."""
+    dtype = array_dtype(got)
     g = got.astype(np.float64)
     beyond = half_ulp_of_max(dtype)
     overflowed = np.isinf(g)
@@ -160,7 +160,7 @@ def _shares(bounds: Bounds, got: Array, right: Array) -> Array:
     shares = _ratio(distance, bounds)
     outside = ~(shares <= 1)
     if outside.any():
-        # the largest finite value stands for all that rounds to it
+        # The largest finite value also represents every number that rounds to it.
         largest = outside & (np.abs(g) == dtype.max) & ~overflowed
         shares = np.where(largest, _ratio(distance + np.copysign(beyond, g) * (1 - 2.0**-50), bounds), shares)
         shares = np.where(np.isfinite(bounds.centre) & ~np.isnan(g), shares, math.inf)
@@ -184,12 +184,12 @@ def _failure(
 ) -> Verdict:
     value = expected.value
     if poison is None:
-        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(of_array(got).bits)[0]
+        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(array_dtype(got).bits)[0]
         poison = bit_patterns(got) == pattern
-    # single wrong values may equal the poison by chance, one in 256 of u8
+    # Single wrong values may equal the poison by chance: one in 256 for u8.
     unwritten = np.asarray(wrong & poison)
     classes = {"unwritten": unwritten & (2 * unwritten.sum() >= wrong.sum())}
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         classes["nan for a number"] = wrong & np.isnan(got)
         classes["a number for nan"] = wrong & np.isnan(value)
         classes["infinity for a number"] = wrong & np.isinf(got) & ~np.isinf(value)
@@ -226,9 +226,9 @@ def _failure(
 
 def _largest_distance(value: Array, got: Array, members: Array) -> float:
     x, y = value[members], got[members]
-    if of_array(got).is_block:
+    if array_dtype(got).is_block:
         return float(differing_bytes(x, y).max())
-    if of_array(got).is_float:
+    if array_dtype(got).is_float:
         return float(ulp_distances(x, y).max())
     return float((np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)).max())
 
@@ -237,5 +237,5 @@ def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) ->
     expected, actual = value[index], got[index]
     coordinates, texts = tuple(int(i) for i in index), format_pair(expected, actual)
     distance = ulp_distance(expected, actual)
-    unit = "ULP" if not of_array(got).is_block else "byte" if distance == 1 else "bytes"
+    unit = "ULP" if not array_dtype(got).is_block else "byte" if distance == 1 else "bytes"
     return Mismatch(coordinates, *texts, ulps=distance, budgets=share, unit=unit)

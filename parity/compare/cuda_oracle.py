@@ -1,6 +1,6 @@
-"""The standard of an op without a reference: the values that CUDA's side computed, and how far another's may be off.
+"""The CUDA oracle: expected values of an op without a reference, from CUDA's output and the effect of roundings.
 
-docs/tolerance-model.md, section 10, has the rule and what it rests on.
+The rule and its justification are in docs/tolerance-model.md, section 10.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.compare.comparison import accepted_elements
-from parity.model.dtypes import NUMBERS, Array, DType, of_array
+from parity.model.dtypes import NUMBERS, Array, DType, array_dtype
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
@@ -21,40 +21,41 @@ __all__ = ["RoundingRuns", "expected_from_cuda", "same_values"]
 
 
 WIDE = 24
-"""The precision from which a result is not rounded once more when it is stored."""
+"""The significand bits from which the final rounding is not treated separately."""
 
 
 @dataclass(frozen=True)
 class RoundingRuns:
-    """An output of one side as its code computes it on an emulator: as it is, with operations that round up or down,
-    of bf16 with products that are rounded to it, and where matrix cores take subnormal numbers for 0 with these kept
-    (``parity.model.launch.Shadows``).
-    """
+    """One output of a side, computed on an emulator with different roundings (``parity.model.launch.Shadows``)."""
 
     nearest: Array
+    """With the code's own roundings."""
     moved: Sequence[Array]
+    """With operations that round up or down."""
     narrowed: Sequence[Array] = ()
+    """For bf16: with products rounded to bf16."""
     unflushed: Sequence[Array] = ()
+    """With subnormal numbers kept where matrix cores flush them to 0."""
 
     @property
     def runs(self) -> Sequence[Array]:
-        """All of them."""
+        """All runs."""
         return (self.nearest, *self.moved, *self.narrowed, *self.unflushed)
 
     def field(self, name: str) -> RoundingRuns:
-        """A field of blocks."""
+        """The same for one field of blocks."""
         groups = (self.moved, self.narrowed, self.unflushed)
         return RoundingRuns(self.nearest[name], *([each[name] for each in some] for some in groups))
 
 
 @np.errstate(all="ignore")
-def same_values(standard: Array, got: Array) -> bool:
-    """True if all elements have the same bits, or are both NaN."""
-    return bool(_alike(standard, got).all())
+def same_values(oracle: Array, got: Array) -> bool:
+    """Return True if all pairs of elements have the same bits, or are both NaN."""
+    return bool(_alike(oracle, got).all())
 
 
 def _alike(x: Array, y: Array) -> Array:
-    """The elements that have the same bits, or are both NaN; blocks field by field."""
+    """Return a mask of elements with the same bits, or both NaN; blocks are compared field by field."""
     if x.dtype.names:
         fields = (_alike(x[name], y[name]) for name in x.dtype.names)
         return np.asarray(np.logical_and.reduce([each.reshape(*x.shape, -1).all(-1) for each in fields]))
@@ -64,43 +65,48 @@ def _alike(x: Array, y: Array) -> Array:
 
 @np.errstate(all="ignore")
 def expected_from_cuda(
-    standard: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], flushed: float = 0.0
+    oracle: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], flushed: float = 0.0
 ) -> Expected:
-    """The expectation of an output, all arrays in its dtype and logical shape.
+    """Return the expectation of an output. All arrays have its dtype and logical shape.
 
-    ``standard`` is what CUDA's side computed. ``sides`` are those whose code can be executed with other roundings; the
-    one under test comes first. Code that rounds nothing needs none: it has to give the same values, and, if it only
-    moves them, zeros of the same sign. So has a launch that no rounding moves, but for numbers that underflow.
-    ``flushed`` is how much further off f32 may be where one side takes subnormal numbers for 0 and another adds them.
+    Code that rounds nothing must give CUDA's values and, if it only moves values, zeros of the same sign. A launch
+    that no rounding changes must give CUDA's values except for numbers that underflow. Otherwise the allowed distance
+    follows from the spread of the runs.
+
+    Args:
+        oracle: CUDA's output.
+        arithmetic: What the code computes; see ``Arithmetic``.
+        sides: The runs of each side that can be executed with other roundings, the side under test first.
+        flushed: Additional absolute error of f32 if one side flushes subnormal numbers and the other adds them.
     """
-    kind = of_array(standard)
+    kind = array_dtype(oracle)
     if kind.is_block:
-        return Expected(standard, accepts=lambda got: _right_blocks(standard, arithmetic, sides, got))
+        return Expected(oracle, accepts=lambda got: _right_blocks(oracle, arithmetic, sides, got))
     if arithmetic < Arithmetic.ROUNDS or not sides:
-        return Expected(standard, sign_of_zero=arithmetic is Arithmetic.MOVES)
+        return Expected(oracle, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
-        return _integers(standard, sides)
+        return _integers(oracle, sides)
     runs = [_wides(side.nearest, *side.moved) for side in sides]
     others = [_wides(side.nearest, *each) for side in sides for each in (side.narrowed, side.unflushed)]
     kept = [_wides(*side.unflushed) for side in sides if side.unflushed]
     mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *others])])
     spread, more = (np.add.reduce([*map(_spread, each)]) for each in (runs + kept, others))
-    nominal, value = runs[0][0], _wide(standard)
+    nominal, value = runs[0][0], _wide(oracle)
     size = np.nan_to_num(np.abs(runs[0]), nan=0.0, posinf=0.0).max(0)
     if any(map(_moves, sides)):
         allowed = _allowed(_computed_in(kind, [value, *runs]), spread, size) + more
-    else:  # exact, but that one function gives 0 where another gives the least numbers (D14)
+    else:  # exact, except where one function flushes the smallest numbers to 0 and another does not (D14)
         allowed = _allowed(kind, spread, np.zeros_like(size))
     allowed = allowed + flushed * (kind.name == "f32")
     overflows = np.abs(nominal) + allowed >= kind.max + half_ulp_of_max(kind)
     mixed |= np.isinf(value) & np.isfinite(nominal) & (np.signbit(value) == np.signbit(nominal)) & overflows
-    # whether a sum meets the other infinity depends on its order, whether infinity meets 0 on a rounding to it
+    # The order of a sum decides whether it meets the opposite infinity; a rounding decides whether infinity meets 0.
     mixed |= (np.isinf(value) & np.isnan(nominal)) | (np.isnan(value) & np.isinf(nominal))
-    return Expected(standard, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed)
+    return Expected(oracle, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed)
 
 
 def _moves(side: RoundingRuns) -> bool:
-    """True if any rounding changes any element."""
+    """True if a rounding changes any element."""
     return any(not _alike(side.nearest, each).all() for each in side.runs)
 
 
@@ -113,60 +119,58 @@ def _wides(*arrays: Array) -> Array:
 
 
 def _allowed(kind: DType, spread: Array, size: Array) -> Array:
-    """The distance that is allowed, by the spread of the shadows and the size of the largest, float64."""
+    """The allowed distance (float64), from the spread of the runs and the size of the largest run."""
     factor, unit = furthest(kind.name), ulp_safe(size, kind)
-    if kind.precision < WIDE:  # the last rounding is one, and nothing makes it larger
+    if kind.precision < WIDE:  # nothing magnifies the final rounding
         return np.asarray(factor * np.maximum(spread - unit, 0.0) + unit)
     return np.asarray(factor * np.maximum(spread, unit))
 
 
 def _computed_in(kind: DType, results: Sequence[Array]) -> DType:
-    """The type in which all results are numbers: that of the output, or a smaller one, from which both sides convert
-    them to it.
-    """
+    """The narrowest float type that represents all results: a side may compute in it and convert at the end."""
     fewer = (each for each in NUMBERS.values() if each.is_float and 1 < each.itemsize < kind.itemsize)
     holding = (each for each in fewer if all(_holds(each, some) for some in results))
     return min(holding, key=lambda each: each.precision, default=kind)
 
 
 def _holds(kind: DType, x: Array) -> bool:
-    """True if all elements are numbers of the type, or none."""
+    """True if the type represents every finite element."""
     return bool(((_wide(x.astype(kind.numpy)) == x) | ~np.isfinite(x)).all())
 
 
 def _is_mixed(runs: Array) -> Array:
-    """The elements of which some runs are numbers, infinities or NaN, and others are not."""
+    """Return a mask of elements for which the runs disagree about being a number, an infinity or NaN."""
     alike = np.isfinite(runs).all(0) | np.isnan(runs).all(0)
     return np.asarray(~(alike | (np.isinf(runs) & (runs == runs[0])).all(0)))
 
 
 def _spread(runs: Array) -> Array:
-    """The distance from the least run to the greatest; 0 where one is no number."""
+    """The distance from the smallest to the largest run; 0 where a run is not finite."""
     return np.where(np.isfinite(runs).all(0), runs.max(0) - runs.min(0), 0.0)
 
 
-def _integers(standard: Array, sides: Sequence[RoundingRuns]) -> Expected:
-    """Numbers that are as near to the standard as the runs of each side are to each other."""
-    return Expected(standard, accepts=lambda got: _right_integers(standard, sides, got))
+def _integers(oracle: Array, sides: Sequence[RoundingRuns]) -> Expected:
+    """Accept integers as close to CUDA's as the runs of each side are to each other."""
+    return Expected(oracle, accepts=lambda got: _right_integers(oracle, sides, got))
 
 
-def _right_integers(standard: Array, sides: Sequence[RoundingRuns], got: Array) -> Array:
+def _right_integers(oracle: Array, sides: Sequence[RoundingRuns], got: Array) -> Array:
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
     rooms = (apart(np.minimum.reduce(side.runs), np.maximum.reduce(side.runs)) for side in sides)
-    return np.asarray(apart(standard, got) <= np.add.reduce([np.zeros(standard.shape, np.uint64), *rooms]))
+    return np.asarray(apart(oracle, got) <= np.add.reduce([np.zeros(oracle.shape, np.uint64), *rooms]))
 
 
-def _right_blocks(standard: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], got: Array) -> Array:
-    """The blocks of which every field is right: its integers as near as the runs are, its scales as other numbers."""
-    right = np.ones(standard.shape, np.bool_)
-    for name in standard.dtype.names or ():
-        field = standard[name]
+def _right_blocks(oracle: Array, arithmetic: Arithmetic, sides: Sequence[RoundingRuns], got: Array) -> Array:
+    """Return a mask of the blocks whose fields are all right: integers as ``_integers``, scales as float outputs."""
+    right = np.ones(oracle.shape, np.bool_)
+    for name in oracle.dtype.names or ():
+        field = oracle[name]
         moved = [side.field(name) for side in sides]
         if field.dtype.kind == "f":
             found = accepted_elements(expected_from_cuda(field, arithmetic, moved), got[name], "amd")
         else:
             found = _right_integers(field, moved, got[name])
-        right &= found.reshape(*standard.shape, -1).all(-1)
+        right &= found.reshape(*oracle.shape, -1).all(-1)
     return right

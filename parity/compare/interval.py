@@ -1,4 +1,4 @@
-"""The least and the greatest value that are right for each element, in the type of the output."""
+"""The smallest and the largest value that the comparison accepts for each element, in the type of the output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.compare.comparison import accepted_elements
 from parity.compare.ulps import bit_patterns
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.reference.expected import Expected, Vendor
 
 __all__ = ["accepted_interval"]
@@ -16,13 +16,13 @@ __all__ = ["accepted_interval"]
 
 @np.errstate(all="ignore")
 def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]:
-    """The ends of the interval around each expected value that the budget of a vendor allows, both of them right.
+    """Return the ends of the interval that a vendor's error bound allows around each expected value.
 
-    What makes single values right (another right value, NaN, the sign of a zero) is not looked at; where the expected
-    value is NaN, both ends are that. They are found by bisection among all values of the type, of which those that are
-    right have to be neighbours.
+    Both ends are accepted values. Rules for single values (alternatives, NaN, the sign of zero) are ignored. Where the
+    expected value is NaN, both ends are NaN. The search bisects the values of the type and requires that the accepted
+    values are contiguous.
     """
-    value, kind = expected.value, of_array(expected.value)
+    value, kind = expected.value, array_dtype(expected.value)
     alone = replace(expected, sign_of_zero=False, nan_allowed=False, divergences={}, alternatives=(), unspecified=False)
     start = _places(value, kind)
     nan = np.isnan(value) if kind.is_float else np.zeros(value.shape, np.bool_)
@@ -31,7 +31,7 @@ def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]
         return nan | accepted_elements(alone, _at(places, kind), vendor)
 
     def furthest(end: Array) -> Array:
-        """The last place that is right on the way from the expected values to ``end``."""
+        """The last accepted place on the way from the expected values to ``end``."""
         near, far = np.where(right(end), end, start), np.where(right(end), end, end)
         while True:
             up = far > near
@@ -50,7 +50,7 @@ def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]
 
 
 def _places(values: Array, kind: DType) -> Array:
-    """The places of values among all of their type (uint64), from the least to the greatest; -0 just before +0."""
+    """The ranks of values among all values of their type (uint64), in ascending order; -0 directly precedes +0."""
     bits, sign = bit_patterns(values).astype(np.uint64), _sign(kind)
     if kind.kind == "uint":
         return bits
@@ -58,7 +58,7 @@ def _places(values: Array, kind: DType) -> Array:
 
 
 def _at(places: Array, kind: DType) -> Array:
-    """The values at these places."""
+    """The values with these ranks."""
     sign = _sign(kind)
     bits = places
     if kind.is_float:

@@ -1,4 +1,4 @@
-"""Descriptions of the positions of wrong elements, which often show the cause of a failure."""
+"""Describes the positions of wrong elements, which often reveal the cause of a failure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from parity.model.dtypes import Array
 __all__ = ["describe_pattern", "picture"]
 
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
-"""Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
+"""Periods to look for: wavefront sizes first, then sizes of vector loads, tiles and blocks."""
 
 _ROWS, _COLUMNS = 32, 64
 """The largest picture, in characters."""
 
 
 def describe_pattern(wrong: Array) -> str:
-    """Words for the true elements of a mask in logical shape; indices count in row-major order."""
+    """Describe the true elements of a mask in logical shape. Indices are in row-major order."""
     flat = np.flatnonzero(wrong)
     count, size = len(flat), wrong.size
     if count == size:
@@ -29,10 +29,10 @@ def describe_pattern(wrong: Array) -> str:
 
 
 def picture(wrong: Array) -> tuple[str, ...]:
-    """A mask in logical shape as lines of digits, at most 32 of 64: the last dim goes across, all others down.
+    """Draw a mask in logical shape as at most 32 lines of 64 digits: the last dim runs across, the others down.
 
-    A digit stands for one element or a block of several: 0 if none of them is true, 9 if all are, between them the
-    larger the more are. What has one dim goes on in the next line; a blank has no element.
+    A digit represents one element or a block of elements: 0 if none is true, 9 if all are, and digits between them in
+    proportion. A one-dimensional mask continues in the next line. A blank has no element.
     """
     size = wrong.size
     if not size:
@@ -60,7 +60,7 @@ def _single(index: int, wrong: Array) -> str:
 
 
 def _slice(wrong: Array, count: int) -> str:
-    """One or several whole slices, or elements of one slice only."""
+    """One or several whole slices, or a part of one slice."""
     long = [d for d, extent in enumerate(wrong.shape) if extent > 1]
     if len(long) < 2:
         return ""
@@ -99,7 +99,7 @@ def _run(flat: Array, size: int) -> str:
 
 
 def _periodic(flat: Array, size: int) -> str:
-    """Every k-th element, whole lanes, or elements of one lane only."""
+    """Every k-th element, whole lanes, or a part of one lane."""
     step = math.gcd(*np.diff(flat).tolist())
     first = int(flat[0])
     if step > 1 and first < step and len(flat) == len(range(first, size, step)):

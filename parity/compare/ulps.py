@@ -1,4 +1,4 @@
-"""Bit patterns: distances in units in the last place, and values as text."""
+"""Bit patterns of values: distances in units in the last place, and formatting."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import Array, of_array
+from parity.model.dtypes import Array, array_dtype
 
 __all__ = ["bit_patterns", "differing_bytes", "format_pair", "format_value", "ulp_distance", "ulp_distances"]
 
 
 SHOWN = 8
-"""Values of a field of a block that are shown."""
+"""Values to show for each field of a block."""
 
 
 def bit_patterns(x: Array) -> Array:
-    """The elements as unsigned integers of the same size; blocks as plain bytes, which can be equal or not."""
-    return x.view(of_array(x).bits)
+    """View the elements as unsigned integers of the same size; blocks become bytes that only compare for equality."""
+    return x.view(array_dtype(x).bits)
 
 
 def ulp_distance(x: np.generic, y: np.generic) -> float:
-    """Number of representable values from ``x`` to ``y``: 0 for equal values, -0 and +0 included.
+    """Return the number of representable values from ``x`` to ``y``; 0 for equal values, including -0 and +0.
 
-    An infinity counts as the neighbour of the largest finite value; infinite for NaN. Integers: the difference. Blocks:
-    the number of bytes that differ.
+    An infinity is the neighbour of the largest finite value. NaN has an infinite distance. For integers the distance is
+    the difference, for blocks the number of differing bytes.
     """
-    if of_array(x).is_block:
+    if array_dtype(x).is_block:
         return float(differing_bytes(np.asarray(x), np.asarray(y)))
-    if not of_array(x).is_float:
+    if not array_dtype(x).is_float:
         return float(abs(int(x) - int(y)))
     if math.isnan(float(x)) or math.isnan(float(y)):
         return math.inf
@@ -37,15 +37,15 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
 
 
 def differing_bytes(x: Array, y: Array) -> Array:
-    """The number of bytes of every element that differ, int64 in the shape of both arrays."""
+    """Count the differing bytes of each element; int64 in the shape of both arrays."""
     rows = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(*each.shape, -1) for each in (x, y))
     return np.asarray(np.count_nonzero(np.not_equal(*rows), axis=-1))
 
 
 @np.errstate(all="ignore")
 def ulp_distances(x: Array, y: Array) -> Array:
-    """``ulp_distance`` of every element of two float arrays, as float64."""
-    dtype = of_array(x)
+    """Return ``ulp_distance`` for each element of two float arrays, as float64."""
+    dtype = array_dtype(x)
     sign = np.uint64(1 << (8 * dtype.itemsize - 1))
     a, b = (bit_patterns(each).astype(np.uint64) for each in (x, y))
     low, high = np.minimum(a & ~sign, b & ~sign), np.maximum(a & ~sign, b & ~sign)
@@ -54,24 +54,24 @@ def ulp_distances(x: Array, y: Array) -> Array:
 
 
 def _order(x: np.generic) -> int:
-    """Position of a float among all floats of its type, zeros at 0."""
-    dtype = of_array(x)
+    """The rank of a float among all floats of its type; both zeros are 0."""
+    dtype = array_dtype(x)
     bits = int(x.view(dtype.bits))
     sign = 1 << (8 * dtype.itemsize - 1)
     return sign - bits if bits & sign else bits
 
 
 def format_value(x: np.generic) -> str:
-    """The shortest decimal text that rounds back to ``x``; exact in 8 bits, where 450 would stand for 448.
+    """Return the shortest decimal text that rounds back to ``x``; 8-bit floats are exact, so 448 is not shown as 450.
 
-    A block is shown by its fields: scales as numbers, of all others the first values (bytes without a sign in hex).
+    For a block, return its fields: scales as numbers, and the first values of other fields (unsigned bytes in hex).
     """
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     if dtype.is_block:
         return _show_block(x)
     if not dtype.is_float:
         return str(int(x))
-    if dtype.numpy.kind == "f":  # NumPy's own types; those of ml_dtypes print more digits than they hold
+    if dtype.numpy.kind == "f":  # NumPy's own types; ml_dtypes prints more digits than needed
         return str(x)
     value = float(x)
     if dtype.itemsize == 1:
@@ -84,14 +84,14 @@ def format_value(x: np.generic) -> str:
 
 
 def format_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
-    """Both as text; with their bit patterns where the texts agree. Of blocks only fields that differ, from there on."""
-    if of_array(expected).is_block:
+    """Format both values, with bit patterns if the texts agree. For blocks, show the differing fields only."""
+    if array_dtype(expected).is_block:
         return _show_blocks(expected, got)
     texts = format_value(expected), format_value(got)
     if texts[0] != texts[1]:
         return texts
     width = 2 * expected.itemsize
-    hexes = (f"{int(x.view(of_array(x).bits)):0{width}x}" for x in (expected, got))
+    hexes = (f"{int(x.view(array_dtype(x).bits)):0{width}x}" for x in (expected, got))
     first, second = (f"{text} (0x{bits})" for text, bits in zip(texts, hexes, strict=True))
     return first, second
 
@@ -122,7 +122,7 @@ def _show_blocks(expected: Any, got: Any) -> tuple[str, str]:
 
 
 def _show_field(name: str, value: Any, start: int = 0) -> str:
-    """A field of a block, an array from one place in it on."""
+    """Format a field of a block, beginning at one index of an array."""
     if not value.ndim:
         return f"{name}={_show_part(value)}"
     text = " ".join(map(_show_part, value[start : start + SHOWN])) + " ..." * (start + SHOWN < len(value))

@@ -1,4 +1,4 @@
-"""Verdicts: the comparison of a kernel's output with the expected values."""
+"""Verdicts on the outputs of kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Mismatch", "Status", "Verdict", "general_class"]
 
 
 class Status(StrEnum):
-    """The outcome of a case. Only PASS is a success; a known divergence is a PASS that names its ids."""
+    """The outcome of a case. Only PASS is a success; a pass may name known divergences that it met."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -19,20 +19,19 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     MISSING = "missing kernel"
     NOT_JUDGED = "not judged"
-    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised; or
-    there is no reference, and nothing of CUDA's to judge it by.
+    """Something other than the kernel prevented the judgement: no memory, a full disk, or a reference that raised; or
+    there is neither a reference nor a result of CUDA.
     """
     TAKEN = "taken as right"
-    """The values of CUDA's side in a case of an op without a reference: the others are judged by it."""
+    """CUDA's result for an op without a reference; it judges the other columns."""
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One wrong element: its logical coordinates, the values as text, and how far apart they are.
+    """One wrong element: its logical coordinates, both values as text, and their distance.
 
-    ``ulps`` is the distance in units in the last place of the output's dtype (or in ``unit``, if blocks differ in some
-    bytes), ``budgets`` in shares of what is allowed; both are infinite where no distance makes sense (NaN against a
-    number).
+    ``ulps`` is the distance in units in the last place of the output's dtype, or in ``unit`` for blocks. ``budgets`` is
+    the distance relative to the error bound. Both are infinite for NaN against a number.
     """
 
     coordinates: tuple[int, ...]
@@ -45,19 +44,22 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of one case on one runner.
+    """The outcome of one case on one runner: ``wrong`` of ``total`` elements are wrong.
 
-    ``kind`` is the class of a failure (empty for a pass): "value", "unwritten", "nan", "sign of zero", "input
-    modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``kinds`` has every
-    class that a wrong element is of, those of NaN and infinities with their direction ("nan for a number"). ``budget``
-    is the worst share of its budget that any element used (1.0 = at the limit), ``ulps`` the largest distance in the
-    class "value", of a pass that of an element for which an error was allowed. ``pattern`` says in words which elements
-    are wrong. ``divergences`` are ids of known CUDA/AMD divergences that were met; ``beyond_observed`` says that a
-    result lies between the observed and the documented limit. ``allowed`` says that an error of some element was
-    allowed; ``vacuous`` names the outputs in which zeros would have passed as well. ``drawn`` says which results of
-    approximate instructions a failure needs: with the nearest numbers the case passes. ``by`` is the column of CUDA's
-    whose values were taken as right, because the op has no reference. ``picture`` shows where in the output, of this
-    ``shape``, the wrong elements are (``parity.compare.patterns.picture``).
+    ``kind`` is the failure class, empty for a pass: "value", "unwritten", "nan", "sign of zero", "input modified",
+    "out-of-bounds read", ... Two failures are the same if status and kind agree. ``kinds`` are the classes of all wrong
+    elements; for NaN and infinities they include the direction ("nan for a number").
+
+    ``budget`` is the largest share of the error bound that an element used; 1.0 is the limit. ``ulps`` is the largest
+    distance in the class "value", or in a pass among elements with an error bound. ``allowed`` is true if the error
+    bound of an element is above 0. ``beyond_observed`` is true if a result is between the observed and the documented
+    limit. ``divergences`` are ids of the known CUDA/AMD divergences that the case met. ``vacuous`` names outputs that a
+    kernel writing only zeros would also pass.
+
+    ``pattern`` describes the wrong elements in words, and ``picture`` shows their positions in the output of this
+    ``shape`` (``parity.compare.patterns.picture``). ``drawn`` lists the results of approximate instructions that cause
+    the failure; with the nearest numbers the case passes. ``by`` is the CUDA column whose values were taken as right,
+    for an op without a reference.
     """
 
     status: Status
@@ -85,7 +87,7 @@ class Verdict:
 
     @property
     def executed(self) -> bool:
-        """True if the case was executed, or should have been, to be judged."""
+        """True if the case was executed, or should have been, for a judgement."""
         return self.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 
     @property
@@ -95,14 +97,14 @@ class Verdict:
 
     @property
     def judged(self) -> bool:
-        """True if the verdict is about the kernel: not for a missing kernel, or a case that could not be run."""
+        """True if the verdict is about the kernel, and not about a missing kernel or a case that could not run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)
 
     def noted(self, *notes: str) -> Verdict:
-        """The verdict with these lines behind its detail."""
+        """Append lines to the detail."""
         return replace(self, detail="\n".join(filter(None, (self.detail, *notes))))
 
 
 def general_class(kind: str) -> str:
-    """The class of a failure without its direction: "nan" for "nan for a number"."""
+    """Return a failure class without its direction: "nan" for "nan for a number"."""
     return next((name for name in ("nan", "infinity") if name in kind.split()), kind)

@@ -1,19 +1,23 @@
-"""Alignments and arrays that a source promises for its memory accesses, written into a listing as comments.
+"""Annotates a listing with alignments and private arrays of memory accesses, as comments.
 
-A ``float4`` that is loaded through a pointer has to lie at a multiple of 16: CUDA ends a kernel that does otherwise,
-AMD's GPUs load it. The instruction alone does not tell: AMD's compiler makes the same one of four neighbouring floats,
-which may lie at any multiple of 4. LLVM knows the difference up to its last pass, in which every instruction has its
-memory operands: ``(load (s128) from %ir.29, align 4, addrspace 1)``. A comment in the listing says it, ``; align 4``.
+CUDA requires that a ``float4`` loaded through a pointer is aligned to 16 bytes, and ends a kernel that violates this.
+AMD GPUs load it anyway. The instruction does not show the requirement: AMD's compiler emits the same instruction for
+four neighbouring floats, which need an alignment of 4. LLVM knows the difference up to its last pass, where each
+instruction has memory operands: ``(load (s128) from %ir.29, align 4, addrspace 1)``. The listing gets a comment, ``;
+align 4``.
 
-Nor does an instruction tell which private array of a thread it accesses: arrays are offsets into scratch memory. The
-pointer of the memory operand leads to the array in LLVM's last intermediate code, ``%s = alloca [8 x float]``, and a
-comment says that, too: ``; private s float[8]``. One after the label of a function names all of its arrays. A ``?`` is
-memory that the compiler made: it widens a vector that it indexes there, and loads more than it stored.
+Nor does an instruction show which private array of a thread it accesses, because arrays are offsets into scratch
+memory. The pointer of the memory operand leads to the array in LLVM IR, ``%s = alloca [8 x float]``. The comment is ``;
+private s float[8]``. Comments after the label of a function list all of its arrays. A ``?`` stands for memory that the
+compiler allocated: it widens a vector that it indexes, and loads more than it stored.
 
-What is not seen: the compiler of an installed ROCm is not asked, a code object has no source, and of a cast of an array
-itself (``*(float2*)(shared + i)``) clang remembers that the array promises less than the type. Arrays that the compiler
-keeps in registers are no memory. LLVM does not keep the sign of integers, and it numbers the second variable of a name
-in a function (``s``, ``s5``).
+Limitations:
+
+* Only clang from the wheel is supported. Code objects and the compiler of an installed ROCm have no annotations.
+* For a cast of an array itself (``*(float2*)(shared + i)``), clang reports the alignment of the array, not of the type.
+* Arrays that the compiler keeps in registers are not memory.
+* LLVM does not keep the sign of integers, and numbers the second variable of the same name in a function (``s``,
+  ``s5``).
 """
 
 from __future__ import annotations
@@ -25,11 +29,10 @@ from dataclasses import dataclass
 __all__ = ["DUMPED", "annotated"]
 
 DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
-"""Options of clang: instead of a listing, write LLVM's own text of a module (MIR) as it is after the last pass that
-changes instructions, the intermediate code that they were made of included."""
+"""Options of clang that write MIR and its LLVM IR after the last pass that changes instructions."""
 
-MOST = 16
-"""No access of CUDA is wider; the types of four doubles are aligned by 32 in HIP's headers, and by 16 in CUDA's."""
+_MAX_ALIGNMENT = 16
+"""The largest alignment that CUDA requires. HIP's headers align the types of four doubles to 32 bytes, CUDA's to 16."""
 
 _FUNCTION = re.compile(r"^name:\s+(\S+)")
 _ACCESS = re.compile(r"^\s+(?:[^:\n]*? = )?(?:GLOBAL|FLAT|S_LOAD|S_BUFFER_LOAD|DS|BUFFER|SCRATCH)_")
@@ -47,7 +50,7 @@ _BASE = re.compile(rf"(?:\bptr(?: addrspace\(\d\))?|\[) %{_NAME}")
 _POINTER = re.compile(rf" (?:from|into|on) %ir\.{_NAME}")
 _OWN = "from %stack."
 
-# What inlining and the splitting of variables append to a name.
+# Suffixes that inlining and the splitting of variables append to a name.
 _APPENDED = re.compile(r"(?:\.i\d*|\.sroa[.\d]*)+$")
 _EXTENT = re.compile(r"\[(\d+) x (.*)\]")
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
@@ -57,13 +60,17 @@ _TYPES = {"i8": "char", "i16": "short", "i32": "int", "i64": "long long", "half"
 
 @dataclass(frozen=True)
 class _Arrays:
-    """The private arrays of a function, each with its type (empty if it has no name), and what pointers are made of."""
+    """The private arrays of a function.
+
+    ``known`` maps a pointer to the array's name and type, or to an empty string for an array of the compiler.
+    ``derived`` maps a pointer to the pointers that it is computed from.
+    """
 
     known: Mapping[str, str]
     derived: Mapping[str, tuple[str, ...]]
 
     def of(self, pointer: str) -> str:
-        """The array that a pointer leads into; empty if that is not one, or not known."""
+        """Return the array that a pointer leads into; empty if it is unknown or may be one of several."""
         found, waiting, met = set[str](), [pointer], set[str]()
         while waiting:
             each = waiting.pop()
@@ -79,9 +86,9 @@ _NO_ARRAYS = _Arrays({}, {})
 
 
 def annotated(listing: str, dump: str) -> str:
-    """The listing with what the ``dump`` of its module tells of the user's memory: alignments, private arrays.
+    """Return a listing with the alignments and private arrays that the ``dump`` of its module shows.
 
-    The accesses of a function stay as they are if those in the dump are not the same, one by one.
+    The accesses of a function remain unchanged if the dump does not have the same number of accesses.
     """
     intermediate, _, machine = dump.partition("\n...\n")
     arrays = dict(_arrays(intermediate))
@@ -109,7 +116,7 @@ def _annotated(code: str, operands: list[str], arrays: _Arrays) -> str:
 
 
 def _functions(machine: str) -> Iterator[tuple[str, list[str]]]:
-    """The name of every function, in order, and the memory operands of each of its accesses."""
+    """Yield the name of each function, in order, and the memory operands of each of its accesses."""
     name, found = "", list[str]()
     for line in machine.splitlines():
         if match := _FUNCTION.match(line):
@@ -121,7 +128,7 @@ def _functions(machine: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _comments(operands: str, arrays: _Arrays) -> str:
-    """The comments on the access of an instruction."""
+    """Return the comments for an instruction with these memory operands."""
     matches = [*_OPERAND.finditer(operands)]
     alignment = min((_promised(*match.groups()) for match in matches), default=1)
     comments = f" ; align {alignment}" if alignment > 1 else ""
@@ -135,21 +142,21 @@ def _comments(operands: str, arrays: _Arrays) -> str:
 
 
 def _promised(kind: str, rest: str) -> int:
-    """The alignment that a memory operand promises, in bytes; it is left out of the text if it is the size.
+    """Return the alignment in bytes that a memory operand guarantees. Without one in the text, it is the access size.
 
-    More than its size is no promise that counts: of a vector of which one number is used, CUDA loads no more either.
+    An alignment larger than the access is ignored: CUDA, too, loads only the used part of a vector.
     """
-    # Arguments (4) and scratch memory (5) are the compiler's own; between backquotes is what is no plain value.
+    # Arguments (4) and scratch memory (5) belong to the compiler. Backquotes enclose operands that are not IR values.
     if re.search(r"addrspace [45]\b|`", rest):
         return 1
     count, bits = re.fullmatch(r"<?(?:(\d+) x )?(?:p\d+|s(\d+))>?", kind).groups()  # type: ignore[union-attr]
     size = int(count or 1) * int(bits or 64) // 8
     told = re.search(r", align (\d+)", rest)
-    return min(int(told[1]) if told else MOST, size & -size, MOST)
+    return min(int(told[1]) if told else _MAX_ALIGNMENT, size & -size, _MAX_ALIGNMENT)
 
 
 def _arrays(intermediate: str) -> Iterator[tuple[str, _Arrays]]:
-    """The functions that have private arrays, and these."""
+    """Yield the functions that have private arrays."""
     for match in _INTERMEDIATE.finditer(intermediate):
         name, body = match.groups()
         if " = alloca " in body:
@@ -159,13 +166,13 @@ def _arrays(intermediate: str) -> Iterator[tuple[str, _Arrays]]:
 
 
 def _named(pointer: str, type_: str) -> str:
-    """A variable as the source names it, and its type; empty for one that the compiler made."""
+    """Return a variable with its type as the source spells them; empty for a variable of the compiler."""
     name = _APPENDED.sub("", pointer)
     return f"{name} {_spelled(type_)}" if name.isidentifier() else ""
 
 
 def _spelled(type_: str) -> str:
-    """A type of LLVM's as C has it: ``float[3][4]`` for ``[3 x [4 x float]]``."""
+    """Return an LLVM type as C spells it: ``float[3][4]`` for ``[3 x [4 x float]]``."""
     extents = ""
     while match := _EXTENT.fullmatch(type_):
         extents, type_ = f"{extents}[{match[1]}]", match[2]

@@ -1,6 +1,6 @@
-"""What a module of LLVM's bitcode says of itself without being read by LLVM: its table of symbols.
+"""Reads the symbol table of LLVM bitcode without LLVM.
 
-The table lies beside the module, for linkers: ``llvm/Object/IRSymtab.h`` has its layout.
+The table is stored next to the module for linkers. ``llvm/Object/IRSymtab.h`` defines its layout.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import struct
 __all__ = ["undefined_functions"]
 
 _NAMES, _SYMBOLS = 23, 25
-"""The blocks with the names and with the table."""
+"""The identifiers of the blocks with the names and the table."""
 _TABLE = 28
-"""Where the header of the table says where the symbols are, and how many."""
+"""The offset in the table's header of the position and the number of symbols."""
 _SYMBOL = struct.Struct("<2I12xI")
-"""A symbol: place and length of its name, and what it is."""
+"""A symbol: position and length of its name, and its flags."""
 _UNDEFINED, _INTRINSIC, _FUNCTION = 1 << 3, 1 << 11, 1 << 13
 
 
 def undefined_functions(module: bytes) -> tuple[str, ...]:
-    """The functions that a module calls and does not have, by their mangled names; none if it has no table."""
+    """Return the mangled names of functions that a module calls and does not define; empty without a symbol table."""
     blobs, at = dict[int, bytes](), 4
     while at + 8 <= len(module):
         head, words = struct.unpack_from("<2I", module, at)
@@ -38,7 +38,7 @@ def undefined_functions(module: bytes) -> tuple[str, ...]:
 
 
 def _blob(module: bytes, at: int) -> bytes:
-    """The content of a block that has one blob: behind three bytes its size, six bits at a time, as far as a word."""
+    """Return the content of a block with one blob. Its size follows three bytes, in groups of six bits."""
     bits, size, groups = int.from_bytes(module[at : at + 8], "little") >> 24, 0, 0
     more = True
     while more:

@@ -85,7 +85,7 @@ def compile_kernels(
     """Compile only these kernels of the output of ``compile_intermediate`` to the listing ``output``.
 
     For one kernel of a hundred, this takes a second. The code is the same as in the whole module, except where the
-    compiler's decisions depend on the other callers of a function.
+    compiler's decisions depend on all callers of a function.
 
     Raises:
         CompileError: the compiler refused it.
@@ -122,7 +122,7 @@ def _unresolved_calls(optimized: Path, target: Target, flags: Sequence[str]) -> 
     """Return errors for calls of functions that optimized code does not define.
 
     The first text has clang's errors for calls that it refuses. The second has the linker's errors for undefined
-    functions, found in a ``-O0`` build, which is fast. Both are empty if there are no such calls, or if that build is
+    functions, found in a ``-O0`` build, which is fast. Both are empty without such calls, or if that build is
     inconclusive.
     """
     if not undefined_in_bitcode(optimized.read_bytes()):

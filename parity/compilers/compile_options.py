@@ -1,4 +1,4 @@
-"""The compiler settings of each side of a port: CUDA's and AMD's."""
+"""The compile options of each vendor."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FORCED = ("-include", "--include")
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """Folders with headers, further options of the compiler, and headers that are included before everything else.
+    """The options of one vendor's compiler: header folders, flags, and headers that are included before the source.
 
-    A header in ``forced`` is a path, or a name that is looked for as ``#include <NAME>`` is.
+    A header in ``forced`` is a path, or a name that the compiler looks up like ``#include <NAME>``.
     """
 
     include: tuple[Path, ...] = ()
@@ -27,24 +27,28 @@ class CompileOptions:
     def of(
         cls, folder: Path, include: Sequence[str] = (), flags: Sequence[str] = (), forced: Sequence[str] = ()
     ) -> CompileOptions:
-        """The side that these settings describe; their paths are relative to ``folder``.
+        """Return the options for settings with paths relative to ``folder``.
 
-        Folders and headers that ``flags`` name (``-I``, ``-isystem``, ``-include``) become those of the side: what is
-        in them is translated, and belongs to the key of the cache.
+        Moves header folders and forced headers in ``flags`` (``-I``, ``-isystem``, ``-include``) to ``include`` and
+        ``forced``. Their content is translated and affects the cache key.
         """
         folders, headers, others = [*include], [*forced], list[str]()
-        for what, value in _parsed(flags):
-            (folders if what in _FOLDERS else headers if what in _FORCED else others).append(value)
+        for option, value in _parsed(flags):
+            (folders if option in _FOLDERS else headers if option in _FORCED else others).append(value)
         names = (str(path) if (path := folder / name).is_file() else name for name in headers)
         return cls(tuple(folder / name for name in folders), tuple(others), tuple(names))
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides. ``ported`` is the folder of AMD's sources; without it they are made of CUDA's by hipify.
+    """The options of both vendors.
 
-    ``cuda_arch`` is what ``__CUDA_ARCH__`` is in hipified sources that mention it; without it, it is not defined there,
-    as hipcc has it.
+    Attributes:
+        cuda: Options for CUDA targets.
+        amd: Options for AMD targets.
+        ported: The folder of AMD's sources. Without it, hipify generates them from the CUDA sources.
+        cuda_arch: The value of ``__CUDA_ARCH__`` in hipified sources that use it. Without it, the macro is undefined,
+            as with hipcc.
     """
 
     cuda: CompileOptions = field(default_factory=CompileOptions)
@@ -53,13 +57,13 @@ class Sides:
     cuda_arch: int | None = None
 
     @classmethod
-    def both(cls, side: CompileOptions) -> Sides:
-        """The same for both."""
-        return cls(side, side)
+    def both(cls, options: CompileOptions) -> Sides:
+        """Use the same options for both vendors."""
+        return cls(options, options)
 
 
 def _parsed(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each flag as ``("", flag)``, or the option that it is and its value, written as one word or as two."""
+    """Yield ``("", flag)``, or an option and its value, which may be written as one word or as two."""
     words = iter(flags)
     for word in words:
         if word in (*_FOLDERS, *_FORCED):

@@ -1,6 +1,7 @@
 """Finds nvcc, CUDA's headers, and the host compiler that nvcc needs to read sources.
 
-Where g++ is not installed, clang from the ``ziglang`` wheel serves as the host compiler, with the headers it ships.
+Where g++ is not installed, clang from the ``ziglang`` wheel serves as the host compiler, with the headers it ships. All
+functions that need nvcc raise ``MissingTool`` if it is not installed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ INSTALL = "python -m pip install 'parity-harness[nvcc]'"
 """The command that installs nvcc and nvdisasm, without a GPU and without root."""
 
 _GLIBC = "2.43"
-"""The version of zig's glibc headers. CUDA's headers declare ``rsqrt`` and the like as glibc does."""
+"""The version of zig's glibc headers. CUDA's headers declare functions such as ``rsqrt`` as glibc does."""
 
 _SUPPORTS_CLANG = (13, 4)
 """The oldest nvcc that accepts clang 22 as the host compiler (``crt/host_config.h``)."""
@@ -55,19 +56,12 @@ def nvcc() -> Path:
     """Return the compiler on PATH, below ``$CUDA_HOME`` or ``/usr/local/cuda``, or in NVIDIA's wheel.
 
     With ``--toolchain wheels``, only the wheel counts.
-
-    Raises:
-        MissingTool: it is not installed.
     """
     return _find().path
 
 
 def located() -> str:
-    """Return the version of nvcc, its path, and the reason for choosing it.
-
-    Raises:
-        MissingTool: it is not installed.
-    """
+    """Return the version of nvcc, its path, and the reason for choosing it."""
     found = _find()
     return f"{_release(found.path)}, {found.path} ({found.reason})"
 
@@ -76,18 +70,13 @@ def headers() -> Path:
     """Return the folder of the CUDA headers that nvcc uses.
 
     Raises:
-        MissingTool: nvcc is not installed.
         ParityError: nvcc does not report the folder.
     """
     return _headers(nvcc())
 
 
 def nvcc_version() -> str:
-    """Return the output of ``nvcc --version``.
-
-    Raises:
-        MissingTool: nvcc is not installed.
-    """
+    """Return the output of ``nvcc --version``."""
     return _version(nvcc())
 
 
@@ -105,9 +94,9 @@ def host_compiler_options(flags: Sequence[str] = ()) -> tuple[str, ...]:
     chosen = any(flag.startswith(("-ccbin", "--compiler-bindir")) for flag in flags)
     if chosen or os.environ.get("NVCC_CCBIN") or _gcc():
         return ()
-    what = "a C++ compiler, by which nvcc reads sources"
+    what = "a C++ compiler for nvcc"
     if tuple(int(part) for part in _release(nvcc()).split(".") if part) < _SUPPORTS_CLANG:
-        where = f"g++ on PATH, $NVCC_CCBIN; {described()} does not know ziglang's"
+        where = f"g++ on PATH, $NVCC_CCBIN; {described()} does not support ziglang's clang"
         raise MissingTool(what, where, "apt-get install g++")
     try:
         compiler = zig.zig()
@@ -126,7 +115,7 @@ def host_compiler_options(flags: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def host_version() -> str:
-    """Return the version of the host compiler, whose headers affect the code; empty if there is none."""
+    """Return the version of the host compiler, whose headers affect the code, or an empty string."""
     if found := _gcc():
         return _version(Path(found))
     with contextlib.suppress(MissingTool):  # flags may name another one
@@ -151,7 +140,7 @@ def _find() -> _Candidate:
             return place
     package = "the Python package nvidia-cuda-nvcc"
     if by_wheels:
-        raise MissingTool("nvcc", f"{package} alone, because {VARIABLE} is {WHEELS}", INSTALL)
+        raise MissingTool("nvcc", f"only {package}, because {VARIABLE} is {WHEELS}", INSTALL)
     looked = f"PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, {package}"
     raise MissingTool("nvcc", looked, f"{INSTALL}, or the CUDA toolkit")
 
@@ -189,7 +178,7 @@ def _headers(path: Path) -> Path:
     output = zig.completed([path, "--dryrun", "-E", "-x", "cu", os.devnull]).stderr
     if match := _INCLUDES.search(output):
         return Path(match[1]).resolve()
-    raise ParityError(f"{path} --dryrun does not say where CUDA's headers are:\n{output.strip()[:500]}")
+    raise ParityError(f"{path} --dryrun does not report where CUDA's headers are:\n{output.strip()[:500]}")
 
 
 @functools.cache

@@ -63,7 +63,7 @@ def library_files() -> tuple[Path, ...]:
 
 
 def link_options(target: Target, output: Path, flags: Sequence[str]) -> tuple[list[str | Path], Path]:
-    """Return the options that link the device libraries, and a temporary file beside ``output`` that they name."""
+    """Return the options that link the device libraries, and the temporary file next to ``output`` that they name."""
     constants = _compile_controls(controls(target, flags), output.resolve().with_suffix(".bc"))
     files = (*library_files(), constants)
     return [part for file in files for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)], constants

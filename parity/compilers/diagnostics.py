@@ -1,4 +1,4 @@
-"""The errors of a compiler as data: each with the places it is about."""
+"""Parses the errors and warnings of clang, gcc and nvcc."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
     r"|no function template matches function template specialization"
 )
-"""Matches clang's errors for a function that is declared for another side than it is defined for."""
+"""Matches errors about different ``__host__`` and ``__device__`` at a declaration and its definition."""
 
 NOT_DEFINED = "is declared for the device and not defined here"
-"""The message for a function or variable that another source of the program has."""
+"""The message for a function or variable that only another source of the program defines."""
 
 CRASHED = "clang itself crashes while it makes code"
-"""How the message begins where the compiler has no opinion of a source, but a defect."""
+"""The beginning of the message for a crash of the compiler."""
 
 Place = tuple[str, int, int]
-"""A file, a line and a column, both from 1."""
+"""A file, a line and a column. Lines and columns start at 1."""
 
 # clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT, FILE(LINE): warning #NUMBER-D: TEXT
 _LINE = re.compile(
@@ -30,7 +30,7 @@ _LINE = re.compile(
     r"|In file included from (?P<includer>[^:\n]+):(?P<at>\d+):.*)$",
     re.MULTILINE,
 )
-# clang's words, and gcc's, which is nvcc's preprocessor
+# The messages of clang, and of gcc as nvcc's preprocessor.
 _NOT_FOUND = re.compile(r"'(?P<clang>[^']+)' file not found|^(?P<gcc>\S+): No such file or directory$")
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _PREVIOUS = (
@@ -41,12 +41,15 @@ _PREVIOUS = (
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error of the compiler: its text, and the places that it is about, the nearest first.
+    """An error or a warning.
 
-    After the place of the error itself come those that instantiate the template it is in; ``included`` are the places
-    that include the file it is in, the nearest first. ``host_only`` are files with functions that were meant, but are
-    for the host, ``previous`` is the place of what an error says is there already, ``candidates`` are the functions
-    that a call may mean.
+    Attributes:
+        text: The message.
+        places: The place of the error, then the places that instantiate the template it is in, the nearest first.
+        included: The places that include the file of the error, the nearest first.
+        host_only: Files of candidate functions that exist for the host only.
+        previous: The place of the previous definition that an error mentions.
+        candidates: The functions that a call may refer to.
     """
 
     text: str
@@ -58,7 +61,7 @@ class Diagnostic:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the text quotes."""
+        """The names that the message quotes."""
         return tuple(a or b for a, b in _QUOTED.findall(self.text))
 
     @property
@@ -68,27 +71,27 @@ class Diagnostic:
 
     @property
     def missing_header(self) -> str:
-        """The header that was not found, if that is the error; a folder, ``<sys/``, is none."""
+        """The header that was not found, or an empty string. A folder (``<sys/``) is not a header."""
         match = _NOT_FOUND.search(self.text)
         name = (match["clang"] or match["gcc"]) if match else ""
         return "" if name.endswith("/") else name
 
     def place_in(self, files: Collection[str]) -> Place:
-        """The place in one of these files that has to do with the error, else that of the error itself."""
+        """Return the first place of the error in one of these files, or the error's own place."""
         return next((place for place in (*self.places, *self.included) if place[0] in files), self.places[0])
 
 
 def diagnostics(log: str) -> list[Diagnostic]:
-    """The errors in what a compiler said, in its order."""
+    """Return the errors in a compiler's output, in order."""
     found: list[Diagnostic] = []
     stacks: dict[str, tuple[Place, ...]] = {}
-    is_of_warning = False
+    in_warning = False
     for place, kind, text, stack in _messages(log):
-        # Clang shows who includes a file only where that changes from one message to the next.
+        # Clang prints the include stack only when it changes from one message to the next.
         if stack:
             stacks[place[0]] = stack
-        is_of_warning = kind == "warning" or (is_of_warning and kind == "note")
-        if is_of_warning:
+        in_warning = kind == "warning" or (in_warning and kind == "note")
+        if in_warning:
             continue
         if "error" in kind:
             found.append(Diagnostic(text, (place,), stacks.get(place[0], ())))
@@ -105,7 +108,7 @@ def diagnostics(log: str) -> list[Diagnostic]:
 
 
 def warnings(log: str) -> list[Diagnostic]:
-    """The warnings in what a compiler said, in its order."""
+    """Return the warnings in a compiler's output, in order."""
     return [Diagnostic(text, (place,)) for place, kind, text, _ in _messages(log) if kind == "warning"]
 
 

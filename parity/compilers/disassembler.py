@@ -1,7 +1,7 @@
-"""From a code object built elsewhere back to the listing that the emulator executes, with the tools of an LLVM.
+"""Disassembles code objects that were built elsewhere into listings for the emulator, with LLVM's tools.
 
-What the disassembler prints is assembled again, and where that gives other bytes the instruction counts as not read:
-an LLVM older than the compiler silently drops bits that it has no name for (the halves of registers on RDNA 3).
+The disassembler's output is assembled again. An instruction whose bytes differ counts as unreadable: an LLVM older than
+the compiler silently drops bits that it has no name for, such as register halves on RDNA 3.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
 _LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)
 _PLACE = re.compile(r"; (?:\./)?(?P<file>\S+):(?P<line>\d+)$")
-_NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # how LLVM 15 prints it
+_NO_OFFSET = re.compile(r"^(s_(?:buffer_)?load.*, )null$")  # output of LLVM 15
 _ENCODING = re.compile(r"encoding: \[([^\]]*)\]")
 _REFUSED = re.compile(r"^<stdin>:(\d+):\d+: error:", re.MULTILINE)
 _TARGET = re.compile(r"^amdhsa\.target: .*--(\w+).*$", re.MULTILINE)
 _VERSION = re.compile(r"LLVM version (\d+)")
-# What a distance from the instruction counter is added with, by halves: s_add_co_* since generation 12.
+# Instructions that add the halves of a distance to the instruction counter: s_add_co_* since generation 12.
 _LOW, _HIGH = ("s_add_u32", "s_add_co_u32"), ("s_addc_u32", "s_add_co_ci_u32")
 _DATA = (".rodata", ".data", ".bss")
 
@@ -61,7 +61,7 @@ _PROPERTIES = (
 
 @dataclass(frozen=True)
 class Disassembler:
-    """``llvm-objdump`` of one LLVM, beside which its ``llvm-readobj`` and ``llvm-mc`` are."""
+    """``llvm-objdump`` of an LLVM. Its ``llvm-readobj`` and ``llvm-mc`` are in the same folder."""
 
     objdump: Path
     version: int
@@ -70,18 +70,18 @@ class Disassembler:
         return f"{self.objdump} (LLVM {self.version})"
 
     def tool(self, name: str) -> Path:
-        """A tool of the same LLVM."""
+        """Return a tool of the same LLVM."""
         return self.objdump.with_name(self.objdump.name.replace("llvm-objdump", name))
 
     def run(self, name: str, *arguments: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a tool; the caller looks at what came of it."""
+        """Run a tool. Does not check the exit status."""
         command = [str(self.tool(name)), *map(str, arguments)]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=False, errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """An instruction at an address: its text, its bytes, and what it was compiled from."""
+class _DisassembledLine:
+    """An instruction at an address: its text, its bytes, and its source location."""
 
     address: int
     text: str
@@ -90,15 +90,16 @@ class _Line:
 
 
 def find_disassembler() -> Disassembler:
-    """The newest LLVM of those below ``$ROCM_PATH`` and ``/opt/rocm`` and on PATH (``llvm-objdump``, ``-19``, ...).
+    """Return the newest LLVM below ``$ROCM_PATH`` and ``/opt/rocm``, and on PATH (``llvm-objdump``,
+    ``llvm-objdump-19``, ...).
 
     Raises:
-        MissingTool: there is none.
+        MissingTool: no LLVM for AMD GPUs is installed.
     """
     if found := _installed(os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")):
         return found
     raise MissingTool(
-        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc beside it)",
+        "a disassembler for AMD GPUs (llvm-objdump, with llvm-readobj and llvm-mc)",
         "$ROCM_PATH/llvm/bin, /opt/rocm/llvm/bin, PATH",
         "the package llvm of your distribution (Debian, Ubuntu: apt install llvm), or ROCm",
     )
@@ -112,7 +113,7 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
     for objdump in (p for folder in folders for p in folder.glob("llvm-objdump*") if shutil.which(p)):
         try:
             text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
-        except OSError:  # of another machine, say
+        except OSError:  # for example a program for a different machine
             continue
         if (version := _VERSION.search(text)) and "amdgcn" in text:
             one = Disassembler(objdump, int(version[1]))
@@ -121,14 +122,14 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
 
 
 def listing_of(path: Path, name: str = "") -> str:
-    """The listing of the code object in a file, which may be called ``name`` in errors.
+    """Return the listing of a code object. Errors call the file ``name``.
 
     Raises:
-        UsageError: it is no code object for a target that parity knows, or is damaged.
-        MissingTool: there is no disassembler.
+        UsageError: the file is damaged, or is not a code object for a target that parity supports.
+        MissingTool: no disassembler is installed.
     """
     name = name or path.name
-    from elftools.elf.elffile import ELFFile  # here, because it takes a while and most commands do without
+    from elftools.elf.elffile import ELFFile  # slow to import, and most commands do not need it
 
     content = path.read_bytes()
     if content.startswith(_BUNDLES):
@@ -138,18 +139,18 @@ def listing_of(path: Path, name: str = "") -> str:
             "--output=FILE, or compile with --no-gpu-bundle-output"
         )
     if not content.startswith(b"\x7fELF"):
-        raise UsageError(f"{name} is no code object: it does not begin like an ELF file, but with {content[:8]!r}")
+        raise UsageError(f"{name} is not a code object: it does not begin like an ELF file, but with {content[:8]!r}")
     tools = find_disassembler()
     try:
         elf = ELFFile(io.BytesIO(content))
         if (end := elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"]) > len(content):
             raise UsageError(f"{name} is cut off: it has {len(content)} bytes of {end} or more")
         if elf.header["e_machine"] not in (_AMDGPU, "EM_AMDGPU"):
-            raise UsageError(f"{name} is no code object for AMD GPUs, but for {elf.header['e_machine']}")
+            raise UsageError(f"{name} is not a code object for AMD GPUs, but for {elf.header['e_machine']}")
         return "\n".join(_listing(elf, path, name, tools))
     except ParityError:
         raise
-    except Exception as error:  # the reader of ELF files raises errors of many types for damaged ones
+    except Exception as error:  # pyelftools raises many types of errors for damaged files
         raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
 
 
@@ -182,9 +183,9 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
 
 
 def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
-    """The metadata, the target in it without its features, and that target."""
+    """Return the metadata, with the target's features removed, and the target."""
     notes = tools.run("llvm-readobj", "--notes", "--elf-output-style=GNU", path).stdout
-    # Names that YAML would take for a truth value, such as y, are marked.
+    # LLVM marks names that YAML would read as booleans, such as y.
     metadata = notes.partition("---\n")[2].partition("\n...")[0].replace(" !str ", " !!str ")
     found = _TARGET.search(metadata)
     if not found:
@@ -195,7 +196,7 @@ def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
     return _TARGET.sub(r"amdhsa.target: amdgcn-amd-amdhsa--\1", metadata), target(found[1])
 
 
-def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_Line]:
+def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_DisassembledLine]:
     run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", path)
     if run.returncode or "not a recognized processor" in run.stderr:
         raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
@@ -203,16 +204,20 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
     for text in run.stdout.splitlines():
         if match := _LINE.match(text):
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
-            lines.append(_Line(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place))
+            lines.append(
+                _DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place)
+            )
         elif match := _PLACE.match(text):
             file = os.path.normpath(match["file"])  # LLVM 14 says ./file
             place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
     return _read_back(lines, where, tools)
 
 
-def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_Line]:
-    """The lines; texts that do not assemble to the same bytes are replaced by an instruction that does not exist."""
-    distinct = list(dict.fromkeys(line.text for line in lines if not line.text.startswith(".")))  # data is not read
+def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassembler) -> list[_DisassembledLine]:
+    """Replace instructions that do not assemble to the same bytes by an instruction that does not exist."""
+    distinct = list(
+        dict.fromkeys(line.text for line in lines if not line.text.startswith("."))
+    )  # data is not an instruction
     arguments = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={where}", "-show-encoding")
     run = tools.run("llvm-mc", *arguments, text="\n".join(distinct) + "\n")
     refused = {int(number) - 1 for number in _REFUSED.findall(run.stderr)}
@@ -225,28 +230,28 @@ def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_
     return [
         line
         if _same(known.get(line.text), line)
-        else _Line(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
+        else _DisassembledLine(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
         for line in lines
     ]
 
 
-def _same(code: bytes | None, line: _Line) -> bool:
-    """True if assembled code is that of the line, or differs only in what means the same."""
+def _same(code: bytes | None, line: _DisassembledLine) -> bool:
+    """Return True if assembled bytes are the bytes of a line, or mean the same."""
     if code is None:
         return False
-    if len(code) + 4 == len(line.code):  # linkers leave literals where assemblers choose an inline constant
+    if len(code) + 4 == len(line.code):  # linkers keep literals where assemblers use an inline constant
         (literal,) = struct.unpack("<i", line.code[-4:])
         inline = 128 + literal if literal >= 0 else 192 - literal
         return literal in range(-16, 65) and all(
             new == old or (old, new) == (0xFF, inline) for old, new in zip(line.code, code, strict=False)
         )
-    # The result of v_cmpx is EXEC whatever its field says, which assemblers fill in differently.
+    # v_cmpx always writes EXEC. Assemblers fill its unused result field differently.
     start = 1 if line.text.startswith("v_cmpx") and len(line.code) >= 8 else 0
     return code[start:] == line.code[start:]
 
 
-def _referred(lines: Iterable[_Line], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
-    """The name of what is at each address that the code computes."""
+def _referred(lines: Iterable[_DisassembledLine], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
+    """Return the name of each address that the code computes."""
     sections = [s for s in elf.iter_sections() if s.name.startswith(_DATA)]
     inside = [range(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in sections]
     found: dict[int, str] = {}
@@ -258,8 +263,11 @@ def _referred(lines: Iterable[_Line], functions: Mapping[int, str], elf: Any) ->
     return found
 
 
-def _addresses(lines: list[_Line]) -> dict[int, tuple[str, int]]:
-    """The instructions, by address, that add half of a distance to the instruction counter: which, and to where."""
+def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
+    """Return the instructions that add half of a distance to the instruction counter, by address.
+
+    Each has the half (``lo`` or ``hi``) and the resulting address.
+    """
     found: dict[int, tuple[str, int]] = {}
     for i, line in enumerate(lines):
         if not line.text.startswith("s_getpc_b64 s["):
@@ -279,7 +287,7 @@ def _addresses(lines: list[_Line]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _code(body: list[_Line], where: Target, names: Mapping[int, str]) -> Iterator[str]:
+def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
     targets = {line.address: _branched(line) for line in body if _is_branch(line)}
     labels = set(targets.values())
@@ -295,18 +303,18 @@ def _code(body: list[_Line], where: Target, names: Mapping[int, str]) -> Iterato
             operands = f".Lbb_{targets[line.address]:x}"
         elif line.address in addresses:
             half, to = addresses[line.address]
-            # From the end of s_getpc on: the literal of the low half begins 4 bytes later, that of the high one 12.
+            # Relative to the end of s_getpc, the literal of the low half begins at 4 bytes, of the high half at 12.
             symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
             operands = f"{operands.rpartition(',')[0]}, {symbol}"
         yield f"\t{mnemonic} {operands}".rstrip()
 
 
-def _is_branch(line: _Line) -> bool:
+def _is_branch(line: _DisassembledLine) -> bool:
     return line.text.startswith(("s_branch ", "s_cbranch_"))
 
 
-def _branched(line: _Line) -> int:
-    """The address that a branch leads to; it is given in words from the next instruction on."""
+def _branched(line: _DisassembledLine) -> int:
+    """Return the target address of a branch. The instruction contains it in words from the next instruction."""
     (words,) = struct.unpack_from("<h", line.code)
     return line.address + 4 + 4 * int(words)
 
@@ -333,7 +341,7 @@ def _bytes_at(elf: Any, address: int, size: int) -> bytes:
 
 
 def _data(elf: Any, names: Mapping[int, str]) -> Iterator[str]:
-    """The data sections that the code refers to, whole, with a label at each place it refers to."""
+    """Yield the data sections that the code refers to, with a label at each address it refers to."""
     for section in elf.iter_sections():
         start = section["sh_addr"]
         places = sorted(a for a in names if start <= a < start + section["sh_size"])

@@ -65,10 +65,8 @@ class NoSource(CompileError):
 
 def undefined_error(place: str, name: str) -> str:
     """Return the log line for a device function or variable that the source declares and does not define."""
-    return (
-        f"{place}: error: '{name}' {NOT_DEFINED};"
-        " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
-    )
+    advice = "nvcc links several files (-rdc=true), but parity compiles one: #include the file that defines it"
+    return f"{place}: error: '{name}' {NOT_DEFINED}; {advice}"
 
 
 def undefined_names(error: CompileError) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""AMD's own HIP headers and clang's HIP wrappers, taken out of wheels on PyPI into parity's cache.
+"""Extracts AMD's HIP headers and clang's HIP wrappers from wheels on PyPI into parity's cache.
 
-No wheel has the headers alone. They are a few MB of larger ones that would conflict with what users have installed
-(``triton``), so pip downloads those to a scratch folder, pinned by SHA-256, the headers are unpacked and the rest is
-dropped. pip's own configuration (index, proxy, offline) holds. Headers are text and fit every machine, whatever Python
-and processor the wheel was built for.
+No wheel consists of the headers alone. They are a few MB of larger wheels that could conflict with installed packages
+(``triton``). Therefore pip downloads these wheels to a scratch folder, pinned by SHA-256, and only the headers are
+extracted. The user's pip configuration (index, proxy, offline) applies. Headers are text, so any platform's wheel will
+do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from parity.platform.cache import Cache, default_root, digest
 
 __all__ = [
     "CURAND", "WHEELS", "HipHeaders", "Wheel", "available_headers", "cached_headers", "curand_headers",
-    "hip_headers", "kept_headers", "without_hip_headers",
+    "hip_headers", "hip_version", "kept_headers", "missing_reason",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.headers")
@@ -35,7 +35,11 @@ log = logging.getLogger("parity.headers")
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that holds headers: which one, its SHA-256, and where its files go, by the beginning of their names."""
+    """A wheel that contains headers.
+
+    ``python`` is the version of Python it is built for. ``places`` maps prefixes of file names in the wheel to prefixes
+    below the folder of headers. ``holds`` describes the headers.
+    """
 
     project: str
     version: str
@@ -49,7 +53,7 @@ class Wheel:
         return f"{self.project} {self.version}"
 
 
-#: HIP 6.2 is the newest whose headers a wheel holds in full: triton 3.6 and later leave out half, bfloat16 and fp8.
+# HIP 6.2 is the newest version with complete headers in a wheel: triton 3.6 and later omit half, bfloat16 and fp8.
 WHEELS = (
     Wheel(
         "triton",
@@ -72,7 +76,7 @@ WHEELS = (
     ),
 )
 
-#: What of cuRAND kernels use is all in its headers, and none of nvcc's wheels has them.
+# The device functions of cuRAND are all in its headers, which nvcc's wheels do not contain.
 CURAND = Wheel(
     "nvidia-curand",
     "10.4.5.25",
@@ -85,12 +89,13 @@ CURAND = Wheel(
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
+_PARTS = ("MAJOR", "MINOR", "PATCH")
 _KEPT_LINES = 3
 
 
 @dataclass(frozen=True)
 class HipHeaders:
-    """A folder with ``hip/`` and ``hsa/`` of AMD, and ``clang/`` with the wrappers of clang that they rely on."""
+    """A folder with AMD's ``hip/`` and ``hsa/``, and with clang's wrappers in ``clang/``."""
 
     folder: Path
     version: str
@@ -100,15 +105,15 @@ class HipHeaders:
 
 
 def hip_headers() -> HipHeaders | None:
-    """AMD's headers, taken from PyPI if they are not in the cache yet; None where they cannot be had.
+    """Return AMD's headers, downloaded if they are not in the cache, or None if that fails.
 
-    The reason is then in ``without_hip_headers``. What is in the cache is checked and used without a network.
+    ``missing_reason`` returns the reason. Cached headers are verified and need no network.
     """
     return _found()[0]
 
 
 def available_headers() -> HipHeaders | None:
-    """Return AMD's headers, or None, after a warning, where parity's fallback has to replace them."""
+    """Return AMD's headers. If they are not available, warn that parity's fallback replaces them, and return None."""
     found, problem = _found()
     if problem:
         _warn_of_fallback(problem)
@@ -117,29 +122,25 @@ def available_headers() -> HipHeaders | None:
 
 @functools.cache
 def _warn_of_fallback(problem: str) -> None:
-    log.warning(
-        "%s; small headers of parity's own are used instead, which have a part of HIP and no defect of AMD's", problem
-    )
+    log.warning("%s; parity's own headers are used instead, with a part of HIP and without AMD's defects", problem)
 
 
-def without_hip_headers() -> str:
-    """The reason why ``hip_headers`` is None: what is missing, and what to do. Empty if they are there."""
+def missing_reason() -> str:
+    """Return why ``hip_headers`` returns None and what to do, or an empty string."""
     return _found()[1]
 
 
 def cached_headers() -> HipHeaders | None:
-    """AMD's headers if they are in the cache; nothing is fetched."""
+    """Return AMD's headers if they are in the cache, without downloading them."""
     folder = Cache(default_root() / "headers").folder(_key(WHEELS))
     return _headers_in(folder) if folder.is_dir() else None
 
 
 @functools.cache
 def curand_headers() -> Path | None:
-    """The folder of cuRAND's headers, taken from PyPI if they are not in the cache yet; None where they cannot be had,
-    which a warning says.
-    """
+    """Return the folder of cuRAND's headers, downloaded if necessary. Warn and return None if that fails."""
     try:
-        return _taken((CURAND,))
+        return _extracted((CURAND,))
     except NotAvailable as error:
         log.warning("%s", error)
         return None
@@ -148,18 +149,18 @@ def curand_headers() -> Path | None:
 @functools.cache
 def _found() -> tuple[HipHeaders | None, str]:
     try:
-        return _headers_in(_taken(WHEELS)), ""
+        return _headers_in(_extracted(WHEELS)), ""
     except NotAvailable as error:
         return None, str(error)
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:
-    """AMD's headers of every version that is in the cache, also such as other versions of parity put there."""
+    """Return all versions of AMD's headers in the cache, including entries of other versions of parity."""
     folders = sorted((default_root() / "headers").glob("*/*/"))
     return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
 
-def _taken(wheels: Sequence[Wheel]) -> Path:
+def _extracted(wheels: Sequence[Wheel]) -> Path:
     folder, _ = Cache(default_root() / "headers").get(_key(wheels), functools.partial(_fill, wheels))
     return folder
 
@@ -169,8 +170,13 @@ def _key(wheels: Sequence[Wheel]) -> str:
 
 
 def _headers_in(folder: Path) -> HipHeaders:
+    return HipHeaders(folder, ".".join(map(str, hip_version(folder))))
+
+
+def hip_version(folder: Path) -> tuple[int, ...]:
+    """Return the version in a folder of AMD's headers."""
     numbers = dict(_VERSION.findall((folder / "hip" / "hip_version.h").read_text()))
-    return HipHeaders(folder, ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH")))
+    return tuple(int(numbers.get(part, 0)) for part in _PARTS)
 
 
 def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
@@ -183,33 +189,26 @@ def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
 
 
 def _download(wheel: Wheel, folder: Path) -> None:
-    """Let pip fetch a wheel, whatever Python this is, and check its digest.
+    """Download a wheel for any version of Python with pip, and verify its digest.
 
     Raises:
-        NotAvailable: there is no pip, or pip could not.
+        NotAvailable: pip is not installed, or the download failed.
     """
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{wheel.project}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     command = [
-        *(
-            *_pip(wheel),
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--no-cache-dir",
-            "--require-hashes",
-        ),
+        *(*_pip(wheel), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir"),
+        "--require-hashes",
         *("--disable-pip-version-check", "--python-version", wheel.python, "--implementation", "cp"),
         *(f"--platform={name}" for name in _PLATFORMS),
         *("--dest", str(folder), "--requirement", str(requirement)),
     ]
-    # Without a network pip tries again for a quarter of a minute; a user who wants that can say so.
+    # Without a network, pip retries for a quarter of a minute by default. Users can set PIP_RETRIES themselves.
     environment = {"PIP_RETRIES": "1", **os.environ}
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if result.returncode:
-        said = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or result.stderr.splitlines()
-        raise NotAvailable(_missing(wheel, f"pip could not get {wheel}: {' '.join(said[-_KEPT_LINES:]).strip()}"))
+        errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or result.stderr.splitlines()
+        raise NotAvailable(_missing(wheel, f"pip could not get {wheel}: {' '.join(errors[-_KEPT_LINES:]).strip()}"))
 
 
 def _pip(wheel: Wheel) -> Sequence[str]:
@@ -219,11 +218,11 @@ def _pip(wheel: Wheel) -> Sequence[str]:
         return (found,)
     if found := shutil.which("uv"):
         return (found, "tool", "run", "pip")
-    raise NotAvailable(_missing(wheel, "there is no pip; python -m ensurepip installs it"))
+    raise NotAvailable(_missing(wheel, "pip is not installed; python -m ensurepip installs it"))
 
 
-def _missing(wheel: Wheel, why: str) -> str:
-    return f"{wheel.holds} are not here: {why}"
+def _missing(wheel: Wheel, reason: str) -> str:
+    return f"{wheel.holds} are not available: {reason}"
 
 
 def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:

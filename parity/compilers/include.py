@@ -13,7 +13,7 @@ HEADERS = Path(__file__).parents[1] / "include"
 """The root of parity's headers."""
 
 COMPAT = HEADERS / "compat"
-"""What CUDA has and AMD's headers lack. Searched before AMD's headers, so that it can also wrap them."""
+"""Functions that AMD's headers lack. Searched before AMD's headers, so that they can also be wrapped."""
 
 FALLBACK = HEADERS / "fallback"
 """A reimplementation of a part of HIP's device headers, used when AMD's headers are not available."""

@@ -1,4 +1,4 @@
-"""C++ source as far as the translator reads it: comments, literals, and the arguments of calls."""
+"""Finds comments, literals and call arguments in C++ source."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ COMMENT_OR_LITERAL = r"""
     | (?P<string> (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
                 | (?:\b(?:u8|[uUL]))?"(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
 """
-"""To be compiled with ``re.VERBOSE | re.DOTALL``. One that does not end ends with the file, or with the line."""
+"""A regular expression for ``re.VERBOSE | re.DOTALL``. It ends with the line or file if the token is unterminated."""
 
 _SKIPPED = re.compile(
     rf"{COMMENT_OR_LITERAL} | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )", re.VERBOSE | re.DOTALL
 )
 _PUNCTUATION = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark> [()\[\]{{}},;<] )", re.VERBOSE | re.DOTALL)
-# Template arguments: types, names and numbers, then what can follow them; a comparison has other text around it.
-# In a macro of several lines, they may stand on two.
+# Template arguments are types, names and numbers; only certain characters follow them, unlike a comparison.
+# In a macro of several lines, they may span two lines.
 _ARGUMENT = r"(?:[\w\s,:*&]|\\\r?\n)"
 _TEMPLATE_ARGUMENTS = re.compile(rf"(?<=\w)<(?:{_ARGUMENT}|<{_ARGUMENT}*>)*>(?=(?:\s|\\\r?\n)*(?:::|[(),{{;]))")
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a text, from ``start`` to before ``end``."""
+    """The part of a text from ``start`` to before ``end``."""
 
     start: int
     end: int
 
     def of(self, text: str) -> str:
-        """The text of it, without blanks and line ends around it."""
+        """Return the part without surrounding white space."""
         return text[self.start : self.end].strip()
 
 
 class Lines:
-    """The places where the lines of a text begin."""
+    """Converts positions in a text to lines and columns."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
 
     def number(self, at: int) -> int:
-        """The line of a place, from 1."""
+        """Return the line of a position, from 1."""
         return bisect.bisect_right(self._starts, at)
 
     def column(self, at: int) -> int:
-        """The column of a place, from 1."""
+        """Return the column of a position, from 1."""
         return at - self._starts[self.number(at) - 1] + 1
 
 
 @functools.lru_cache(maxsize=256)
 def code(text: str) -> str:
-    """The text with every character of a comment or literal, but for line ends, replaced by a blank."""
+    """Replace each character of comments and literals by a blank, except line ends."""
     return _SKIPPED.sub(lambda m: m[0] if m["number"] else re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def arguments(text: str, start: int) -> tuple[Span, ...]:
-    """The arguments of a call, the first of which begins at ``start``; the last ends before the closing parenthesis.
+    """Return the arguments of a call. The first begins at ``start``, and the last ends before the closing parenthesis.
 
-    None are returned if the list has no end, or a ``<`` in it may or may not open template arguments.
+    Returns nothing if the list does not end, or if it is ambiguous whether a ``<`` in it opens template arguments.
     """
     return tuple(_arguments(text, start))
 
@@ -94,5 +94,5 @@ def _arguments(text: str, start: int) -> Iterator[Span]:
 
 
 def _may_be_template(text: str, at: int) -> bool:
-    """True if a ``<`` is neither a shift nor a comparison that is spaced like one."""
+    """Return True if a ``<`` is neither a shift nor spaced like a comparison."""
     return text[at - 1 : at].isidentifier() and text[at + 1 : at + 2] not in ("<", "=", " ")

@@ -28,7 +28,7 @@ from parity.compilers.include import CUDA_ALIAS, HEADERS
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
-from parity.model.code_object import CodeObject, name_of, unqualified
+from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
 
 __all__ = ["FLAGS", "CudaOutputs", "compile_module", "fingerprint", "headers_missed"]
@@ -74,7 +74,7 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
     ptx, module, host = outputs.ptx, unit.main.stem, host_compiler_options(unit.flags)
     source = (*_ALL_ERRORS, *_options(unit), str(main or unit.main))
     log = _run(module, target, ptx.parent, *host, "-ptx", *source, "-o", str(ptx))
-    # nvcc gives such a variable a definition of its own, which is zero and not the variable of the other file.
+    # nvcc defines such a variable again, as zero, instead of using the variable of the other file.
     if static := _MADE_STATIC.findall(log):
         words = Counter(_WORD.findall(ptx.read_text()))
         if used := [each for each in static if words[each] > 1]:
@@ -86,7 +86,7 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
     except CompileError as error:
         if not (unresolved := _UNRESOLVED.findall(error.log)):
             raise
-        raise _undefined(map(name_of, unresolved), unit, target) from None
+        raise _undefined(map(source_name, unresolved), unit, target) from None
     return parse_ptx(ptx.read_text(), module, target, usage, binary=outputs.cubin)
 
 
@@ -135,7 +135,7 @@ def _run(module: str, target: Target, scratch: Path, *arguments: str) -> str:
     result = zig.completed(command, env={**os.environ, "TMPDIR": str(scratch.resolve())})
     log = result.stdout + result.stderr
     if result.returncode:
-        raise CompileError(module, target.name, log or f"the compiler left with code {result.returncode}")
+        raise CompileError(module, target.name, log or f"the compiler exited with status {result.returncode}")
     return log
 
 

@@ -1,8 +1,8 @@
-"""Calls in optimized code that the compiler is about to refuse, found in LLVM's text of it.
+"""Finds calls in optimized LLVM IR that clang is going to refuse.
 
-A function that is declared with ``__attribute__((error("...")))`` may be called where the call is never compiled: clang
-refuses one that is left after all optimizations, when it makes instructions of it. That takes as long as good code
-does. The calls, their places and the reasons are in the intermediate code already.
+A function that is declared with ``__attribute__((error("...")))`` may be called where the call is optimized away. Clang
+refuses the remaining calls only when it selects instructions, which takes as long as for valid code. The IR already
+contains the calls, their locations and the messages.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from parity.model.code_object import name_of, unqualified
+from parity.model.code_object import source_name, unqualified
 
 __all__ = ["refused_calls"]
 
@@ -24,10 +24,10 @@ _FIELD = re.compile(r'(\w+): (?:!(\d+)|(\d+)|"([^"]*)")')
 _ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
-def refused_calls(text: str, elsewhere: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The errors of clang for the refused calls of a module in LLVM's text, each in a line as clang says it.
+def refused_calls(text: str, foreign: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return clang's errors for the refused calls of a module, one line each.
 
-    Of a call that was put into others, the place is the innermost that is in no folder of ``elsewhere``.
+    The location of an inlined call is the innermost one outside the ``foreign`` folders.
     """
     reasons = dict(_ATTRIBUTES.findall(text))
     refused = {name: reasons[number] for name, number in _DECLARED.findall(text) if number in reasons}
@@ -39,15 +39,15 @@ def refused_calls(text: str, elsewhere: frozenset[str] = frozenset()) -> tuple[s
     for name, number in calls:
         if not (places := [*_places(number, nodes)]):
             continue
-        file, line, column = next((each for each in places if each[0].partition("/")[0] not in elsewhere), places[0])
-        called = unqualified(name_of(_plain(name.strip('"'))))
-        because = _plain(refused[name])
-        found[f"{file}:{line}:{column}: error: call to '{called}' declared with 'error' attribute: {because}"] = None
+        file, line, column = next((each for each in places if each[0].partition("/")[0] not in foreign), places[0])
+        called = unqualified(source_name(_plain(name.strip('"'))))
+        message = _plain(refused[name])
+        found[f"{file}:{line}:{column}: error: call to '{called}' declared with 'error' attribute: {message}"] = None
     return tuple(found)
 
 
 def _places(number: str, nodes: Mapping[str, tuple[str, Mapping[str, str]]]) -> Iterator[tuple[str, str, str]]:
-    """File, line and column of a location, and of those that it was put into."""
+    """Yield file, line and column of a location, and of the locations that it was inlined into."""
     while number in nodes:
         _, location = nodes[number]
         scope = location["scope"]
@@ -59,10 +59,10 @@ def _places(number: str, nodes: Mapping[str, tuple[str, Mapping[str, str]]]) -> 
         number = location.get("inlinedAt", "")
 
 
-def _fields(text: str) -> dict[str, str]:
-    return {name: node or figure or _plain(said) for name, node, figure, said in _FIELD.findall(text)}
+def _fields(node_text: str) -> dict[str, str]:
+    return {name: node or figure or _plain(text) for name, node, figure, text in _FIELD.findall(node_text)}
 
 
 def _plain(text: str) -> str:
-    """A text of LLVM's without its escapes."""
+    """Return LLVM text without escapes."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)

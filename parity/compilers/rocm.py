@@ -1,8 +1,8 @@
-"""An installed ROCm as the compiler for AMD targets: hipcc or amdclang++ with its own headers and device libraries.
+"""Compiles for AMD targets with an installed ROCm: hipcc or amdclang++, with its headers and device libraries.
 
-``$PARITY_TOOLCHAIN`` says what compiles: ``rocm``, ``wheels``, or ``auto`` (the default): a ROCm of version 6 or newer
-for the targets that it knows, else the wheels. An older one is used on request alone, because it lacks headers and
-targets that ports are written for today. With ``wheels`` the nvcc of a wheel compiles for CUDA targets, too.
+``$PARITY_TOOLCHAIN`` selects the compiler: ``rocm``, ``wheels``, or ``auto`` (the default), which is a ROCm of version
+6 or newer for the targets that it supports, and the wheels otherwise. Older versions lack headers and targets that
+today's ports use, so they are used only on request. With ``wheels``, nvcc for CUDA targets also comes from a wheel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from parity.compilers.assembler import wavefront_option
 from parity.compilers.dependencies import missing_headers
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import HipHeaders, available_headers, kept_headers
+from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
 from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
 from parity.compilers.targets import DEFAULT_TARGETS, Target
 from parity.compilers.unit import Unit
@@ -27,34 +27,34 @@ from parity.errors import MissingTool, UsageError, nearest
 from parity.platform.cache import digest
 
 __all__ = [
-    "TOOLCHAINS", "VARIABLE", "WHEELS", "Rocm", "chosen", "find", "installed", "other_headers", "with_headers",
+    "HIP_FLAGS", "TOOLCHAINS", "VARIABLE", "WHEELS", "InstalledRocm", "chosen", "find", "installed",
+    "other_headers", "with_headers",
 ]  # fmt: skip
 
 VARIABLE = "PARITY_TOOLCHAIN"
 WHEELS = "wheels"
 TOOLCHAINS = ("auto", WHEELS, "rocm")
 OLDEST = (6, 0)
-"""The oldest ROCm that is used without being asked for."""
+"""The oldest ROCm that ``auto`` selects."""
 
 FRONT_ENDS = ("hipcc", "amdclang++")
 HIPIFIERS = ("hipify-perl", "hipify-clang")
 
-_FLAGS = (
+HIP_FLAGS = (
     *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=gnu++17", "-gline-tables-only"),
     *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
-    "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
+    "-Wno-unused-command-line-argument",  # old versions of hipcc always pass linker options
 )
-_ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # of clang 15 and newer
+_ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # clang 15 and newer
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
-_VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
 
 
 @dataclass(frozen=True)
-class Rocm:
+class InstalledRocm:
     """An installed ROCm: its folder, its HIP version, and the program that compiles."""
 
     root: Path
@@ -66,7 +66,7 @@ class Rocm:
 
     @functools.cached_property
     def clang(self) -> Path | None:
-        """The clang behind ``hipcc``."""
+        """The clang that ``hipcc`` calls."""
         match = _CLANG.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
         return Path(match[1]) if match else None
 
@@ -78,48 +78,48 @@ class Rocm:
 
     @property
     def described(self) -> str:
-        """The compiler in a few words."""
+        """The name of the compiler and the version of HIP."""
         return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}"
 
     @property
     def hipifiers(self) -> tuple[Path, ...]:
-        """The translators that came with it."""
+        """The translators that this ROCm contains."""
         return tuple(path for name in HIPIFIERS if (path := self.root / "bin" / name).is_file())
 
-    def knows(self, target: Target) -> bool:
-        """True if it can compile for a target: clang and the device libraries have it."""
+    def supports(self, target: Target) -> bool:
+        """Return True if clang and the device libraries support a target."""
         run = self._dry_run(target.name)
-        # Old ones say that they have no library for it, and leave with 0.
+        # Old versions exit with 0 although they report a missing library.
         return run.returncode == 0 and "error:" not in run.stderr
 
     def fingerprint(self, target: Target) -> str:
-        """Digest of everything but the source that decides what a compilation yields."""
+        """Return the digest of everything except the source that affects a compilation."""
         library = self.library
         stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
         headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
-        return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
+        return digest(str(self), str(self.clang), str(library), stamp, " ".join(HIP_FLAGS), target.name, *headers)
 
     def compile(self, unit: Unit, listing: Path, target: Target) -> None:
-        """Compile to an assembly listing.
+        """Compile a source to an assembly listing.
 
         Raises:
-            CompileError: the compiler refused it.
+            CompileError: the source does not compile.
         """
-        if not self.knows(target):
-            raise CompileError(unit.main.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
+        if not self.supports(target):
+            raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
         arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
         result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
         if result.returncode:
             raise unit.error(target, result.stderr, result.returncode)
 
     def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
-        """The headers that a file includes and that are nowhere, see ``compiler.headers_missed``."""
+        """Return all headers that a file includes and that do not exist, see ``missing_headers``."""
         start = self._arguments(target, unit)
         return missing_headers(lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent), unit.main)
 
     def _arguments(self, target: Target, unit: Unit) -> tuple[str | Path, ...]:
         return (
-            *_FLAGS,
+            *HIP_FLAGS,
             *self._argument_names,
             f"--offload-arch={target.name}",
             *unit.flags,
@@ -130,10 +130,10 @@ class Rocm:
         )
 
     def assemble(self, listing: Path, output: Path, target: Target) -> None:
-        """Make the loadable HSACO ``output`` of an assembly listing.
+        """Make the loadable HSACO ``output`` of a listing.
 
         Raises:
-            CompileError: assembler or linker refused it, which is a defect of the toolchain.
+            CompileError: the assembler or the linker refused it.
         """
         clang = self.clang or self.compiler
         result = self._run(
@@ -144,19 +144,19 @@ class Rocm:
 
     @functools.cached_property
     def _argument_names(self) -> tuple[str, ...]:
-        """The flag that keeps the names of kernel arguments in the metadata, if the compiler knows it."""
+        """The option that keeps the names of kernel arguments in the metadata, if the compiler has it."""
         run = self._run(
-            self.compiler, *_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE
+            self.compiler, *HIP_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", EMPTY_SOURCE
         )
         return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
 
-    @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
+    @functools.cache  # noqa: B019 - the few instances live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
-        """The output of ``-###``: the commands that a compilation would consist of."""
-        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", EMPTY_SOURCE, "-o", os.devnull)
+        """Return the output of ``-###``: the commands of a compilation."""
+        return self._run(self.compiler, *HIP_FLAGS, f"--offload-arch={target}", "-###", EMPTY_SOURCE, "-o", os.devnull)
 
     def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        # Without HIP_PLATFORM, an old hipcc compiles for NVIDIA wherever there is an nvcc.
+        # Without HIP_PLATFORM, old versions of hipcc compile for NVIDIA if nvcc is installed.
         return subprocess.run(
             [str(program), *map(str, arguments)],
             capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
@@ -164,16 +164,16 @@ class Rocm:
         )  # fmt: skip
 
 
-def installed() -> Rocm | None:
-    """The ROCm below ``$ROCM_PATH``, ``/opt/rocm``, around the ``hipcc`` on PATH, or of the distribution (``/usr``)."""
+def installed() -> InstalledRocm | None:
+    """Return the ROCm below ``$ROCM_PATH`` or ``/opt/rocm``, around the ``hipcc`` on PATH, or below ``/usr``."""
     return next(map(_rocm, filter(_is_rocm, _roots())), None)
 
 
-def find() -> Rocm:
-    """The installed ROCm.
+def find() -> InstalledRocm:
+    """Return the installed ROCm.
 
     Raises:
-        MissingTool: there is none.
+        MissingTool: ROCm is not installed.
     """
     found = installed()
     if found is None:
@@ -185,40 +185,38 @@ def find() -> Rocm:
     return found
 
 
-def chosen(target: Target) -> Rocm | None:
-    """The ROCm that compiles for an AMD target; None for the wheels.
+def chosen(target: Target) -> InstalledRocm | None:
+    """Return the ROCm that compiles for an AMD target, or None for the wheels.
 
     Raises:
-        UsageError: ``$PARITY_TOOLCHAIN`` is none of ``TOOLCHAINS``.
-        MissingTool: a ROCm was asked for, and there is none.
+        UsageError: ``$PARITY_TOOLCHAIN`` is not one of ``TOOLCHAINS``.
+        MissingTool: ``rocm`` was requested and is not installed.
     """
-    asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
-    if asked not in TOOLCHAINS:
-        raise UsageError(f"{VARIABLE}={asked} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
-    if asked == WHEELS:
+    name = os.environ.get(VARIABLE) or TOOLCHAINS[0]
+    if name not in TOOLCHAINS:
+        raise UsageError(f"{VARIABLE}={name} is not a toolchain: {' '.join(TOOLCHAINS)}{nearest(name, TOOLCHAINS)}")
+    if name == WHEELS:
         return None
-    if asked == "rocm":
+    if name == "rocm":
         return find()
     found = installed()
-    return found if found and found.version >= OLDEST and found.knows(target) else None
+    return found if found and found.version >= OLDEST and found.supports(target) else None
 
 
 def other_headers(target: Target) -> tuple[HipHeaders, ...]:
-    """AMD's headers that are at hand, in the cache or installed, in other versions than that which a target is compiled
-    with; by version.
-    """
+    """Return all versions of AMD's headers, cached or installed, except the version that a target is compiled with."""
     rocm = installed()
     used = chosen(target) or available_headers()
     found = {each.version: each for each in kept_headers()}
     if rocm:
         own = HipHeaders(rocm.root / "include", ".".join(map(str, rocm.version)))
         found[own.version] = own
-    version = ".".join(map(str, used.version)) if isinstance(used, Rocm) else used.version if used else ""
+    version = ".".join(map(str, used.version)) if isinstance(used, InstalledRocm) else used.version if used else ""
     return tuple(each for _, each in sorted(found.items()) if each.version != version)
 
 
 def with_headers(headers: HipHeaders) -> tuple[str, ...]:
-    """The flags, before all others, with which code is compiled with other headers of AMD's."""
+    """Return the flags that select other headers of AMD. They must precede all other flags."""
     places = ("-isystem", str(COMPAT), "-isystem", str(headers.folder))
     return (*places, f"-fdebug-prefix-map={headers.folder}={HIP_ALIAS}")
 
@@ -234,16 +232,11 @@ def _roots() -> Iterator[Path]:
 
 
 def _is_rocm(root: Path) -> bool:
-    return any((root / "bin" / name).is_file() for name in FRONT_ENDS) and _version_file(root).is_file()
-
-
-def _version_file(root: Path) -> Path:
-    return root / "include" / "hip" / "hip_version.h"
+    has_compiler = any((root / "bin" / name).is_file() for name in FRONT_ENDS)
+    return has_compiler and (root / "include" / "hip" / "hip_version.h").is_file()
 
 
 @functools.cache
-def _rocm(root: Path) -> Rocm:
-    numbers = dict(_VERSION.findall(_version_file(root).read_text()))
-    version = tuple(int(numbers.get(part, 0)) for part in ("MAJOR", "MINOR", "PATCH"))
+def _rocm(root: Path) -> InstalledRocm:
     front = next(path for name in FRONT_ENDS if (path := root / "bin" / name).is_file())
-    return Rocm(root, version, front)
+    return InstalledRocm(root, hip_version(root / "include"), front)

@@ -40,13 +40,13 @@ class Unit:
 
     def error(self, target: Target, stderr: str, returncode: int) -> CompileError:
         """Return the error for a compiler that failed with this output and exit status."""
-        log = with_user_paths(stderr, self.originals) or f"the compiler left with code {returncode}"
+        log = with_user_paths(stderr, self.originals) or f"the compiler exited with status {returncode}"
         if (crash := _CRASH.search(stderr)) and not diagnostics(stderr):
             log = with_user_paths(f"{self._crash()} (exit code {crash[1]})", self.originals)
         return CompileError(self.main.stem, target.name, log, frozenset(self.originals.values()))
 
     def _crash(self) -> str:
-        """Report that the compiler crashed: at the first kernel, because no message says which one is to blame."""
+        """Return the log of a crash, placed at the first kernel, because clang does not report which one caused it."""
         kernels = dict.fromkeys(_KERNEL.findall(code(self._text())))
         return f"{self.location('__global__')}: error: {CRASHED} of {', '.join(kernels) or _INCLUDED}"
 

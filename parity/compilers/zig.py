@@ -1,4 +1,4 @@
-"""The one compiler binary that parity needs: clang and ld.lld inside the ``ziglang`` wheel."""
+"""Runs the compiler binary of the ``ziglang`` wheel, which contains clang and ld.lld."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from parity.platform import subprocesses
 
 __all__ = ["completed", "run", "version", "zig"]
 
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-_LACKS = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
-"""Messages of the compiler on a system that lacks space or memory."""
+_KILLING_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_EXHAUSTED = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
+"""Messages of a compiler that lacks memory or disk space."""
 
 
 @functools.cache
 def zig() -> Path:
-    """Path of the ``zig`` binary. Called directly: ``python -m ziglang`` would add 60 ms to every compilation.
+    """Return the path of the ``zig`` binary. Calling it directly saves 60 ms compared with ``python -m ziglang``.
 
     Raises:
         MissingTool: the wheel is not installed.
@@ -36,15 +36,15 @@ def zig() -> Path:
 
 @functools.cache
 def version() -> str:
-    """First line of ``clang --version``."""
+    """Return the first line of ``clang --version``."""
     return run(["clang", "--version"]).stdout.splitlines()[0]
 
 
 def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``zig`` with these arguments; the caller looks at the return code.
+    """Run ``zig`` with these arguments. Does not check the exit status.
 
     Raises:
-        SystemLacks: it was ended from outside, or found no space or no memory.
+        ResourceExhausted: the process was killed, or lacked disk space or memory.
     """
     return completed([zig(), *arguments], cwd=cwd)
 
@@ -52,15 +52,17 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
 def completed(
     command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, this one or another, that ``stopped`` ends; the caller looks at the return code.
+    """Run any compiler. Does not check the exit status.
 
     Raises:
-        SystemLacks: it was ended from outside, or found no space or no memory.
+        ResourceExhausted: the process was killed, or lacked disk space or memory.
     """
     done = subprocesses.run(command, cwd=cwd, env=env)
-    if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
+    if done.returncode < 0 and -done.returncode in _KILLING_SIGNALS:
         name = signal.Signals(-done.returncode).name
-        raise ResourceExhausted(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
-    if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
-        raise ResourceExhausted(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
+        raise ResourceExhausted(
+            f"the compiler was ended by {name}, probably because the system is out of memory; use -j 1"
+        )
+    if done.returncode and (message := next((each for each in _EXHAUSTED if each in done.stderr), "")):
+        raise ResourceExhausted(f"the compiler failed: {message}; check $TMPDIR and the cache (PARITY_CACHE)")
     return done

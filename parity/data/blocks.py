@@ -1,7 +1,7 @@
-"""Data streams of quantized blocks: what ``parity.data.streams`` promises, where an element is a whole block.
+"""Data streams of quantized blocks. They have the properties of ``parity.data.streams``; an element is a whole block.
 
-A block is made of random bytes, which a stream then changes: its fields of a floating-point type (``d``, ``m``, ``s``,
-``dmin``) are scales, all others are bytes that mean quants, or scales of parts of the block.
+A block starts as random bytes, which the stream then changes. Floating-point fields (``d``, ``m``, ``s``, ``dmin``) are
+scales. The other fields are quants, or scales of parts of the block.
 """
 
 from __future__ import annotations
@@ -11,59 +11,59 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from parity.data.values import field, mix, special_values
-from parity.model.dtypes import Array, DType, of_array
+from parity.model.dtypes import Array, DType, array_dtype
 
-__all__ = ["BLOCK_STREAMS", "scales_of"]
+__all__ = ["BLOCK_STREAMS", "scale_fields"]
 
 
 LOWEST = {"s": -2}
 """Binary exponents of the smallest scales in ``normal``: ``s`` of q8_1 is the sum of a block's values."""
 LOWEST_STEP, BINADES = -9, 6
-"""That of all others, which are steps between quants; and how many powers of two they spread over."""
+"""Binary exponent of other scales, which are steps between quants, and the number of binades that all scales span."""
 
 WHOLE_STEPS = (1, 2, -1, -2)
-"""``d`` in ``small``: never 0, so that no quant is without effect."""
+"""Values of ``d`` in ``small``: never 0, so that every quant has an effect."""
 WHOLE_TERMS = (0, 1, 2, -1, 3, -2, 1, -3)
-"""All other scales in ``small``."""
+"""Values of other scales in ``small``."""
 
 SMALL: Mapping[str, Mapping[str, tuple[int | Sequence[int], int | Sequence[int]]]] = {
     "q8_0": {"qs": (7, 0xFC)},  # -4 to 3
     "q8_1": {"qs": (7, 0xFC)},
     "q8_K": {"qs": (7, 0xFC)},
     "q2_K": {"scales": (0x33, 0)},
-    # Codes of 6 bits, less 32: the first eight scales are 32 to 35, the others 30 or 31.
+    # Scales are codes of 6 bits minus 32: the first eight codes are 32 to 35, the rest 30 or 31.
     "q3_K": {"scales": ((*[0x13] * 8, *[0] * 4), (*[0xE0] * 8, *[0x5A] * 4))},
     "q4_K": {"scales": ((*[0x03] * 8, *[0x33] * 4), 0)},  # the high bits of the last four lie in the first eight bytes
     "q5_K": {"scales": ((*[0x03] * 8, *[0x33] * 4), 0)},
     "q6_K": {"scales": (3, 0xFE)},  # -2 to 1
 }
-"""Fields that are small in ``small``: which of their random bits stay, and what is added to every byte, modulo 256."""
+"""Fields with small values in ``small``: a mask for their random bits, and an addend for every byte, modulo 256."""
 
 
-def scales_of(dtype: DType) -> tuple[str, ...]:
-    """Names of the floating-point fields of a type of blocks, in their order in memory."""
+def scale_fields(dtype: DType) -> tuple[str, ...]:
+    """Return the names of the floating-point fields of a block, in memory order."""
     return tuple(name for name in dtype.numpy.names or () if dtype.numpy[name].kind == "f")
 
 
 def _blocks(dtype: DType, content: Array) -> Array:
-    """Rows of bytes as blocks, in memory of their own."""
+    """Copy rows of bytes to blocks."""
     return np.ascontiguousarray(content, np.uint8).ravel().view(dtype.numpy)
 
 
 def _bits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Random bytes in every field, so that scales are NaN and infinities as well."""
+    """Random bytes in every field; scales include NaN and infinities."""
     words = mix(random[:, None] + np.arange(-(-dtype.itemsize // 8), dtype=np.uint64))
     return _blocks(dtype, words.astype("<u8").view(np.uint8)[:, : dtype.itemsize])
 
 
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Scales like those of real models, of either sign and from 2**-9 up to 2**-3; all other bytes are random.
+    """Scales as in real models, of either sign, from 2**-9 up to 2**-3; other bytes are random.
 
-    ``s`` of q8_1 is from 2**-2 up to 2**4 and has nothing to do with the quants.
+    ``s`` of q8_1 is from 2**-2 up to 2**4 and independent of the quants.
     """
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
-        kind = of_array(blocks[name])
+    for name in scale_fields(dtype):
+        kind = array_dtype(blocks[name])
         bits = blocks[name].view(kind.bits).astype(np.uint64)
         fraction = field(bits, 0, kind.precision - 1).astype(np.float64) * 2.0 ** (1 - kind.precision)
         exponent = LOWEST.get(name, LOWEST_STEP) + (field(bits, kind.precision - 1, 5) % np.uint64(BINADES)).astype(int)
@@ -73,14 +73,14 @@ def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Values that are small whole numbers: sums of thousands of products of them are exact, so a dropped one shows.
+    """Small whole values. Sums of thousands of products are exact, which reveals a dropped term.
 
-    Quants of up to 6 bits are random over all of their range.
+    Quants of up to 6 bits are random over their full range.
     """
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
+    for name in scale_fields(dtype):
         whole = np.array(WHOLE_STEPS if name == "d" else WHOLE_TERMS)
-        blocks[name] = whole[blocks[name].view(of_array(blocks[name]).bits) % len(whole)]
+        blocks[name] = whole[blocks[name].view(array_dtype(blocks[name]).bits) % len(whole)]
     for name, (kept, added) in SMALL.get(dtype.name, {}).items():
         small = (blocks[name].view(np.uint8) & np.array(kept, np.uint8)) + np.array(added, np.uint8)
         blocks[name] = small.view(blocks[name].dtype)
@@ -88,10 +88,10 @@ def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Every scale goes through the special values of its type, each in another order; all other bytes are random."""
+    """Every scale cycles through the special values of its type, each in a different order; other bytes are random."""
     blocks = _bits(dtype, index, random, points)
-    for number, name in enumerate(scales_of(dtype)):
-        table = special_values(of_array(blocks[name]))
+    for number, name in enumerate(scale_fields(dtype)):
+        table = special_values(array_dtype(blocks[name]))
         blocks[name] = table[(index * np.uint64(7**number) % np.uint64(len(table))).astype(np.int64)]
     return blocks
 
@@ -99,33 +99,33 @@ def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 def _subnormal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Random bytes, with scales that are subnormal numbers or zeros of either sign."""
     blocks = _bits(dtype, index, random, points)
-    for name in scales_of(dtype):
-        kind = of_array(blocks[name])
+    for name in scale_fields(dtype):
+        kind = array_dtype(blocks[name])
         exponent = kind.bits.type((1 << (8 * kind.itemsize - kind.precision)) - 1 << (kind.precision - 1))
         blocks[name] = (blocks[name].view(kind.bits) & ~exponent).view(kind.numpy)
     return blocks
 
 
 def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Every byte at every place of a block, in 256 consecutive blocks; the scales are 1, a second one is 2."""
+    """Every byte value at every position, within 256 consecutive blocks. The first scale is 1, the second 2."""
     places = np.arange(dtype.itemsize, dtype=np.uint64)
     blocks = _blocks(dtype, field(index[:, None] + np.uint64(37) * places, 0, 8))
-    for number, name in enumerate(scales_of(dtype), 1):
+    for number, name in enumerate(scale_fields(dtype), 1):
         blocks[name] = number
     return blocks
 
 
 def _equal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """One random byte in all places of a block but its scales, which are as in ``normal``."""
+    """One random byte at all positions of a block, except scales, which are as in ``normal``."""
     blocks = _blocks(dtype, np.repeat(field(random, 20, 8), dtype.itemsize))
     usual = _normal(dtype, index, random, points)
-    for name in scales_of(dtype):
+    for name in scale_fields(dtype):
         blocks[name] = usual[name]
     return blocks
 
 
 def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Half of the blocks normal; the rest small, with special scales, of any bytes, or of equal bytes."""
+    """Half of the blocks are from ``normal``, the rest from ``small``, ``special``, ``bits`` and ``equal``."""
     choice, again = field(random, 58, 3), mix(random)
     blocks = _normal(dtype, index, again, points)
     for number, make in ((4, _small), (5, _special), (6, _bits), (7, _equal)):

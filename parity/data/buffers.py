@@ -17,14 +17,14 @@ __all__ = ["Memory", "blank", "filled"]
 
 
 TILE, TILE_OF_IDS = 2**18, 2**20
-"""Values that are made for a launch that is timed; they are repeated to the size of the tensor."""
+"""Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The content that a buffer is to get: the data of a tensor, or nothing yet if that has none.
+    """The content of a buffer before the launch: the data of a tensor, or poison for a tensor without data.
 
-    ``name`` is the tensor's, which its data depend on; ``bound`` is the number of places that its elements index.
+    The data depend on the tensor's ``name``. ``bound`` is the number of positions that its elements index.
     """
 
     name: str
@@ -34,17 +34,17 @@ class Memory:
     writable: bool = False
 
     def buffer(self, points: tuple[float, ...] = ()) -> Buffer:
-        """All of it, for a launch whose results are compared."""
+        """Generate the whole buffer, for a launch whose results are compared."""
         if not self.tensor.data:
             return blank(self.kind, self.tensor.layout.span)
         return filled(self.name, self.kind, self.tensor, points, self.bound, self.writable)
 
     def tiled(self, points: tuple[float, ...] = ()) -> Tiled:
-        """The first elements over and over, for a launch that is timed."""
+        """Generate the first elements, which repeat, for a timed launch."""
         count = self.tensor.layout.span
         data = np.empty(0, self.kind.numpy)
         if self.tensor.data:
-            tile = TILE if self.bound is None else TILE_OF_IDS  # few ids would read the same few places
+            tile = TILE if self.bound is None else TILE_OF_IDS  # few ids would read few positions
             data = _stream(self.name, self.kind, self.tensor, min(count, tile // self.kind.values), points, self.bound)
         return Tiled(self.kind, data, count, self.writable)
 
@@ -57,8 +57,9 @@ def filled(
     bound: int | None = None,
     writable: bool = False,
 ) -> Buffer:
-    """The buffer of a tensor that holds data: its stream where the layout has elements, poison in the gaps, which
-    nothing may read. ``bound`` is the number of places that the elements index, if they do.
+    """Return the buffer of a tensor: its stream where the layout has elements, and poison in the gaps.
+
+    Gaps are undefined: reading them is an error. ``bound`` is the number of positions that the elements index.
     """
     layout = tensor.layout
     stream = _stream(name, kind, tensor, layout.span - layout.offset, points, bound)
@@ -81,6 +82,6 @@ def _stream(
 
 
 def blank(kind: DType, count: int) -> Buffer:
-    """An output of which nothing is written yet."""
+    """Return a buffer for an output, with every element poisoned and undefined."""
     nothing: np.ndarray[Any, np.dtype[np.bool_]] = np.zeros(count, np.bool_)
     return Buffer(kind, poisoned(kind, count), nothing, writable=True)

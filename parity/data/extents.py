@@ -1,4 +1,4 @@
-"""Extents and parameters that fit the stated shapes of an op, drawn from its choices or from what is usual."""
+"""Draws extents and parameters that fit the declared shapes of an op, from its choices or from default values."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from parity.errors import UsageError
 __all__ = ["Choices", "alternatives", "draw_values"]
 
 Choices = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-"""The choices from which names are drawn: numbers, expressions of other names as text, tuples of both for a starred
-name. A sequence of such mappings is alternatives."""
+"""Values to draw for names: numbers, expressions of other names, and tuples of both for a starred name.
+
+A sequence of mappings lists alternatives.
+"""
 
 SMALL, FEW = (1, 2, 3, 4, 5, 7), (1, 2, 3)
 RANKS: tuple[tuple[int, ...], ...] = ((2,), (), (1,), (3,), (2, 3), (1, 2, 1), (3, 1, 4))
 LONG_RANKS: tuple[tuple[int, ...], ...] = ((31,), (33,), (65,), (5, 13), (129, 2), (257,), (1025,))
 EMPTY_RANKS: tuple[tuple[int, ...], ...] = ((0,), (2, 0), (0, 3))
 NUMBERS = (1, 2, 3, 0)
-"""For a parameter that occurs in the shapes."""
+"""Default values of a parameter that occurs in the shapes."""
 LARGEST_STEP = 1024
 
 
 def alternatives(choices: Choices) -> Sequence[Mapping[str, Sequence[Any]]]:
-    """The choices as alternatives."""
+    """Return the choices as a sequence of alternatives."""
     return [choices] if isinstance(choices, Mapping) else choices
 
 
@@ -38,10 +40,10 @@ def draw_values(
     params: Sequence[str],
     allows: Callable[[str, Value], bool],
 ) -> Scope:
-    """Values of the free names of the shapes, and of the parameters that have choices.
+    """Draw values for the free names of the shapes and for parameters with choices.
 
-    A name without choices is small, or on one side of a wavefront, a block or a grid, but only one at a time, or 0;
-    only values that the op ``allows`` for that name alone.
+    Names without choices are small. At most one of them is at the edge of a wavefront, block or grid, or 0. ``allows``
+    says whether the op accepts a value for a name.
     """
     given = pick(draw, alternatives(choices) or [{}])
     chosen = {name: pick(draw, options) for name, options in given.items()}
@@ -63,7 +65,7 @@ def _usual(kind: str, many: bool) -> Sequence[Value]:
 
 
 def _allowed(options: Sequence[Value], allows: Callable[[Value], bool]) -> Sequence[Value]:
-    """The options that are allowed; where these are few, multiples of the least number that is."""
+    """The allowed options; if these are few, also multiples of the smallest allowed number."""
     found = [option for option in options if allows(option)]
     if 2 * len(found) >= len(options) or isinstance(options[0], tuple):
         return found or options
@@ -73,28 +75,28 @@ def _allowed(options: Sequence[Value], allows: Callable[[Value], bool]) -> Seque
 
 
 def _evaluated(chosen: Mapping[str, Any], shapes: Shapes) -> Scope:
-    """The choices, with the values of those that are expressions of others, and what the shapes define."""
+    """Evaluate choices that are expressions of other names, and the values that the shapes define."""
     names: dict[str, Value] = {}
     scope = Scope(names)
     waiting = dict(chosen)
     while waiting:
         before = len(waiting)
         for name, option in list(waiting.items()):
-            value = _made(option, scope)
+            value = _evaluate_choice(option, scope)
             if value is not None:
                 names[name] = value
                 del waiting[name]
         shapes.define(scope)
         if len(waiting) == before:
             name, option = next(iter(waiting.items()))
-            raise UsageError(f"choices of {name}: {option!r} depends on names that nothing is drawn for")
+            raise UsageError(f"choices of {name}: {option!r} depends on names without a value")
     return scope
 
 
-def _made(option: Any, scope: Scope) -> Value | None:
-    """The value of a choice; None if it depends on names that have none yet."""
+def _evaluate_choice(option: Any, scope: Scope) -> Value | None:
+    """Evaluate a choice; None if it depends on names without a value."""
     if isinstance(option, tuple):
-        parts = [_made(part, scope) for part in option]
+        parts = [_evaluate_choice(part, scope) for part in option]
         return None if None in parts else tuple(parts)
     if not isinstance(option, str):
         return option

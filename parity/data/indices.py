@@ -1,5 +1,6 @@
-"""Index streams: ids into a dim of a given extent, as endless and random-access as the data streams; ``offsets`` ends
-with its tensor.
+"""Index streams: ids into a dim of a given extent. Like data streams they are endless and have random access.
+
+``offsets`` is the exception: it ends with its tensor.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ __all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
 
 
 DISTINCT = 3
-"""The number of different ids of ``repeat``."""
+"""Number of different ids in ``repeat``."""
 
 
 def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int) -> Array:
-    """Elements ``start`` to ``start + count - 1`` of an index stream, shape (count,).
+    """Return elements ``start`` to ``start + count - 1`` of an index stream, with shape (count,).
 
-    Every id lies in [0, bound), and below the maximum of its type, which means "none" to many kernels. With ``bound`` 0
-    there is no such id: all are 0, and it is for the caller to refuse them.
+    Every id is in [0, bound) and below the maximum of its type, which means "none" to many kernels. If ``bound`` is 0,
+    all ids are 0, and the caller must refuse them.
     """
     extent = max(1, min(bound, int(dtype.max)))
     index = np.arange(start, start + count, dtype=np.uint64)
@@ -32,7 +33,7 @@ def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int
 
 
 def is_sentinel(values: Array, dtype: DType) -> Array:
-    """True where an id is the maximum of its type."""
+    """Return a mask of the ids that are the maximum of their type."""
     return np.asarray(values == dtype.max)
 
 
@@ -42,7 +43,7 @@ def _index(dtype: DType, index: Array, random: Array, extent: int) -> Array:
 
 
 def _repeat(dtype: DType, index: Array, random: Array, extent: int) -> Array:
-    """A few ids over and over, the last index among them."""
+    """A few ids, which repeat and include the last index."""
     choice = field(random, 0, 32) % np.uint64(DISTINCT)
     return ((np.uint64(extent - 1) * choice) // np.uint64(DISTINCT - 1)).astype(dtype.numpy)
 
@@ -53,8 +54,9 @@ def _ramp(dtype: DType, index: Array, random: Array, extent: int) -> Array:
 
 
 def _permutation(dtype: DType, index: Array, random: Array, extent: int) -> Array:
-    """Every index once before any comes again, in no order: a bijection of the next power of two, walked until it is
-    inside.
+    """A pseudo-random permutation of all indices, which repeats.
+
+    It applies a bijection of the next power of two until the result is inside the extent (cycle walking).
     """
     bits = max(1, (extent - 1).bit_length())
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
@@ -71,15 +73,15 @@ def _permutation(dtype: DType, index: Array, random: Array, extent: int) -> Arra
 
 
 def _sentinel(dtype: DType, index: Array, random: Array, extent: int) -> Array:
-    """One in four is the maximum of the type; the rest are uniform."""
+    """The maximum of the type with probability 1/4; otherwise uniform."""
     none = field(random, 40, 2) == 0
     return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), extent))
 
 
 def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
-    """Where the rows of a sparse matrix begin, and the last one ends: from 0 up to ``extent - 1``, never descending.
+    """Row starts of a sparse matrix, and the end of its last row: ascending from 0 to ``extent - 1``.
 
-    One row in four is empty, and some are much longer than others.
+    A quarter of the rows are empty, and lengths vary widely.
     """
     lengths = np.where(field(random, 40, 2) == 0, 0, field(random, 0, 12).astype(np.int64) ** 2)
     places = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[:-1])))[: len(index)]

@@ -1,6 +1,6 @@
-"""Shapes and layouts to draw.
+"""Draws shapes and layouts.
 
-Choices are ordered from simple to involved, because Hypothesis shrinks towards the first.
+Options are ordered from simple to complex, because Hypothesis shrinks towards the first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.model.layout import Layout, contiguous
 
-if TYPE_CHECKING:  # Hypothesis takes a tenth of a second, and what was drawn before needs none of it
+if TYPE_CHECKING:  # importing Hypothesis takes 0.1 s, and cached cases do not need it
     from hypothesis import strategies as st
 
 __all__ = ["LAUNCHES", "LINES", "STRIDES", "Draw", "Strides", "in_rows", "layout", "pick", "shape"]
@@ -20,7 +20,7 @@ T = TypeVar("T")
 Draw = Callable[["st.SearchStrategy[Any]"], Any]
 
 LINES = (1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 3073)
-"""Lengths that straddle a wavefront, its double, usual blocks, the block of 1024 and grids of two and three blocks."""
+"""Lengths around the sizes of a wavefront, two wavefronts, usual blocks, a block of 1024, and two or three blocks."""
 
 PLANES = (
     (2, 2),
@@ -37,12 +37,13 @@ PLANES = (
     (1023, 2),
 )
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024), (4096, 1))
-"""Launches to draw: mostly the op's rule, else too few threads (a grid-stride loop goes round), too many, or so many
-blocks that a kernel may leave the work to some of them."""
+"""Launches to draw. Most keep the op's rule (None). The rest have too few threads, which makes grid-stride loops
+iterate, too many threads, or so many blocks that some may stay idle.
+"""
 
 
 def pick(draw: Draw, options: Sequence[T]) -> T:
-    """One of the options; the first is the simplest."""
+    """Draw one of the options. Shrinking leads to the first."""
     from hypothesis import strategies as st
 
     choice: T = draw(st.sampled_from(options))
@@ -50,7 +51,7 @@ def pick(draw: Draw, options: Sequence[T]) -> T:
 
 
 def shape(draw: Draw) -> tuple[int, ...]:
-    """Rank 0 to 5, size-1 and empty dims, and lengths around wavefront, block and grid."""
+    """Draw a shape: rank 0 to 5, size-1 and empty dims, and lengths around the sizes of wavefronts and blocks."""
     kind = pick(draw, ("tiny", "small", "small", "deep", "line", "line", "plane", "scalar", "empty"))
     if kind == "tiny":
         return (pick(draw, (1, 2, 3, 4)),)
@@ -68,7 +69,7 @@ def shape(draw: Draw) -> tuple[int, ...]:
 
 
 def layout(draw: Draw, shape: tuple[int, ...], kinds: Sequence[str]) -> Layout:
-    """A layout of a shape: one of ``contiguous``, ``transposed``, ``sliced``, ``broadcast``, or ``any`` mix of them."""
+    """Draw a layout of one of the kinds: contiguous, transposed, sliced, broadcast, or ``any`` combination."""
     kind = pick(draw, kinds)
     if kind == "contiguous" or not shape:
         return contiguous(shape, pick(draw, (0, 0, 1, 3)))
@@ -105,7 +106,7 @@ def _dense(draw: Draw, shape: tuple[int, ...]) -> Layout:
 
 
 def _not_dense(layout: Layout) -> str:
-    return "" if layout.is_contiguous else "it has to be contiguous, because the kernel is told no strides of it"
+    return "" if layout.is_contiguous else "it must be contiguous, because the kernel does not get its strides"
 
 
 def _aligned(draw: Draw, shape: tuple[int, ...]) -> Layout:
@@ -113,7 +114,7 @@ def _aligned(draw: Draw, shape: tuple[int, ...]) -> Layout:
 
 
 def _not_aligned(layout: Layout) -> str:
-    return _not_dense(layout) or ("it has to begin where its buffer does, for vectors" if layout.offset else "")
+    return _not_dense(layout) or ("it must start at the start of its buffer, for vectors" if layout.offset else "")
 
 
 def _rows(draw: Draw, shape: tuple[int, ...]) -> Layout:
@@ -121,17 +122,17 @@ def _rows(draw: Draw, shape: tuple[int, ...]) -> Layout:
 
 
 def in_rows(shape: tuple[int, ...], distance: int, offset: int = 0) -> Layout:
-    """Contiguous rows (of the last dim) at a distance, in elements."""
+    """Return a layout of contiguous rows (along the last dim), whose starts are ``distance`` elements apart."""
     return Layout(shape, contiguous((*shape[:-1], distance)).strides, offset)
 
 
 def _not_rows(layout: Layout) -> str:
     if len(layout.shape) < 2:
-        return "it has to have rows, so two dims at least"
+        return "it must have rows, so at least two dims"
     if not layout.numel:
         return ""
     if layout != in_rows(layout.shape, layout.strides[-2], layout.offset) or layout.strides[-2] < layout.shape[-1]:
-        return "it has to consist of contiguous rows at one distance, which do not overlap, like 4x5:7,1"
+        return "it must consist of contiguous rows at equal distance that do not overlap, such as 4x5:7,1"
     return ""
 
 
@@ -142,8 +143,10 @@ def _by_rows_or_columns(draw: Draw, shape: tuple[int, ...]) -> Layout:
 
 @dataclass(frozen=True)
 class Strides:
-    """The layouts that a kernel takes of one tensor: ``draw`` makes one of a shape, ``complaint`` says why another one
-    is not taken, or returns an empty string.
+    """The layouts that a kernel accepts for a tensor.
+
+    ``draw`` draws a layout of a shape. ``complaint`` says why the kernel does not accept a layout, or returns an empty
+    string.
     """
 
     draw: Callable[[Draw, tuple[int, ...]], Layout]
@@ -158,6 +161,12 @@ STRIDES: dict[str, Strides] = {
     "rows": Strides(_rows, _not_rows),
     "matrix": Strides(_by_rows_or_columns),
 }
-"""The values of ``Op.strides``: ``any`` (gaps, any order of dims, stride 0), ``distinct`` (no two elements in one
-place, for what is written), ``dense`` (contiguous, at any offset), ``aligned`` (contiguous, from the start of the
-buffer, which is aligned for any vector), ``rows`` (contiguous rows at any distance), ``matrix`` (rows or columns)."""
+"""Names for ``Op.strides``.
+
+- ``any``: gaps, any order of dims, and stride 0.
+- ``distinct``: no two elements at the same position, for tensors that are written.
+- ``dense``: contiguous, at any offset.
+- ``aligned``: contiguous from the start of the buffer, which is aligned for any vector type.
+- ``rows``: contiguous rows at any distance.
+- ``matrix``: contiguous rows or columns at any distance.
+"""

@@ -1,4 +1,4 @@
-"""Values for by-value parameters of kernels."""
+"""Draws values for scalar parameters."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ __all__ = ["parameter"]
 
 USUAL = (1.0, 0.0, -1.0, 0.5, 2.0, -0.0, 3.0)
 
-
-WHOLE = (1.0, 2.0, -1.0, 4.0, 0.5)
+EXACT = (1.0, 2.0, -1.0, 4.0, 0.5)
 """Values with which sums and products of small whole numbers stay exact."""
 
 
-def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = (), *, whole: bool = False) -> float | int:
-    """A value of a type: a usual one, one of ``values``, a limit, NaN or a random one; for integers a special one.
+def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = (), *, exact: bool = False) -> float | int:
+    """Draw a value: a usual value, one of ``values``, a limit, NaN or a random value; for integers a special value.
 
-    ``whole``: one with which results stay exact, unless the op has ``values`` of its own.
+    ``exact`` restricts the draw to ``EXACT``, unless the op declares ``values``.
     """
     from hypothesis import strategies as st
 
-    if kind.is_float and whole and not values:
-        return float(WHOLE[draw(st.integers(0, len(WHOLE) - 1))])
+    if kind.is_float and exact and not values:
+        return float(EXACT[draw(st.integers(0, len(EXACT) - 1))])
     if kind.is_float:
         tiny = 2.0 ** (kind.emin - kind.precision + 1)
         largest = float(kind.max)

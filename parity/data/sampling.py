@@ -1,4 +1,4 @@
-"""Drawing cases with Hypothesis so that a seed gives the same cases on every machine, and shrinking a failing one."""
+"""Draws cases with Hypothesis, so that a seed gives the same cases on every machine, and shrinks failing cases."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def hermetic() -> Iterator[None]:
-    """Hypothesis without the constants that it collects from the modules that happen to be loaded.
+    """Keep Hypothesis from using constants that it collects from loaded modules.
 
-    It mixes such constants into what it draws (since 6.131), so the cases of a seed would depend on whether parity runs
-    from a checkout or from site-packages, and on what else is imported. No setting of Hypothesis turns that off, and a
-    backend of one's own would lose its distributions. So a private function is replaced, in the versions of Hypothesis
-    that pyproject.toml allows.
+    Hypothesis (since 6.131) mixes such constants into its draws. The cases of a seed would then depend on the
+    installation and on other imported modules. Hypothesis has no setting for this, and a custom backend would lose its
+    distributions. This function therefore replaces a private function of the versions that pyproject.toml allows.
     """
     from hypothesis.internal.conjecture import providers
 
@@ -37,7 +36,7 @@ def hermetic() -> Iterator[None]:
 
 
 def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
-    """``count`` different draws (fewer if the strategy hardly has as many, or rejects most), the same for a seed."""
+    """Return ``count`` different draws for a seed; fewer if the strategy has fewer values or rejects most of them."""
     from hypothesis import Phase
     from hypothesis.errors import Unsatisfiable
 
@@ -49,7 +48,7 @@ def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
             raise _Stop
 
     with contextlib.suppress(_Stop, Unsatisfiable):
-        _drive(strategy, seed, 3 * count, (Phase.generate,), collect)  # it draws some values more than once
+        _drive(strategy, seed, 3 * count, (Phase.generate,), collect)  # some draws repeat
     return list(drawn)[:count]
 
 
@@ -60,10 +59,10 @@ def find_minimal(
     fails: Callable[[T], bool],
     late: Callable[[], bool] = lambda: False,
 ) -> T | None:
-    """The simplest draw that ``fails``, found by Hypothesis's shrinker; None if none of the ``count`` draws does.
+    """Return the simplest draw that ``fails``, found by Hypothesis's shrinker; None if all ``count`` draws pass.
 
-    As soon as it is ``late``, the simplest so far is taken. Each draw is tried once: a race may fail and then pass,
-    which Hypothesis would refuse to go on with.
+    When ``late`` returns True, the search ends with the simplest failure so far. Each draw is tested only once, because
+    Hypothesis aborts if a draw fails and then passes, as a race may.
     """
     from hypothesis import Phase
     from hypothesis.errors import Unsatisfiable
@@ -86,11 +85,11 @@ def find_minimal(
 
 
 class _Stop(Exception):
-    """Raised to tell Hypothesis that this draw fails, as the search asks for."""
+    """Marks a draw as failing for Hypothesis."""
 
 
 class _Ended(BaseException):
-    """Ends Hypothesis at once: any Exception would be one more failure to it."""
+    """Ends Hypothesis immediately. It would treat an ``Exception`` as another failure."""
 
 
 def _drive(

@@ -1,7 +1,7 @@
-"""Data streams: endless, random-access sequences of elements, equal on every machine.
+"""Data streams: endless, random-access sequences of elements that are the same on every machine.
 
-Element i of a stream is a pure function of (stream, dtype, tensor name, i), made of integer operations and exactly
-rounded arithmetic only: no library's random generator or ``exp`` can make two machines disagree.
+Element i of a stream is a pure function of (stream, dtype, tensor name, i). It uses only integer operations and exactly
+rounded arithmetic, so that results do not depend on a library's random generator or ``exp``.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ __all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_o
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 RUN = 64
-"""The number of equal neighbours in ``runs``."""
+"""Length of a run of equal elements in ``runs``."""
 WIDTHS = (2, 4, 8, 11, 24, 53)
-"""Significant bits of the numbers between which those of ``halfway`` lie: 2, and those of the floating-point types."""
+"""Significand widths for ``halfway``, whose elements lie between two numbers of such a width."""
 Stream = Callable[[DType, Array, Array, Array], Array]
 
 
 def elements(
     stream: str, dtype: DType, start: int, count: int, name: str = "", points: tuple[float, ...] = ()
 ) -> Array:
-    """Elements ``start`` to ``start + count - 1`` of a stream, shape (count,).
+    """Return elements ``start`` to ``start + count - 1`` of a stream, with shape (count,).
 
-    ``name`` is the tensor's name: two tensors with the same window hold different data. ``points`` are the values that
-    matter for the op; the streams ``points`` and ``near`` are made of them.
+    ``name`` is the tensor's name, so that tensors with the same window hold different data. ``points`` are values that
+    matter for the op, which the streams ``points`` and ``near`` use.
 
     Raises:
-        UsageError: there is no such stream.
+        UsageError: no such stream exists.
     """
     known = streams_of(dtype)
     if not has_stream(dtype, stream):
@@ -51,7 +51,7 @@ def elements(
 
 @np.errstate(invalid="ignore")
 def quiet(x: Array, dtype: DType) -> Array:
-    """The elements with every signalling NaN made a quiet one; types of 8 bits and blocks are left as they are."""
+    """Return the elements with signalling NaNs replaced by quiet NaNs; 8-bit types and blocks are unchanged."""
     if not dtype.is_float or dtype.itemsize == 1:
         return x
     bits = x.view(dtype.bits)
@@ -59,29 +59,29 @@ def quiet(x: Array, dtype: DType) -> Array:
 
 
 def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:
-    """The error message for a stream that is none of those known for a type."""
+    """Return the error message for a stream that a type does not have."""
     of = f" of {dtype}" if dtype.is_block else ""
     between = "" if dtype.is_block else ", and LOW..HIGH for numbers in between"
     return f"unknown data{of} {stream!r}; known: {' '.join(known)}{between}{nearest(stream, known)}"
 
 
 def streams_of(dtype: DType) -> Mapping[str, Stream]:
-    """The streams that a type has, by name."""
+    """Return the streams of a type, by name."""
     return BLOCK_STREAMS if dtype.is_block else STREAMS
 
 
 def is_stream(name: str) -> bool:
-    """True if a name means data of numbers: that of a stream, or ``LOW..HIGH``."""
+    """Return whether a name is a stream of numbers, or a range ``LOW..HIGH``."""
     return name in STREAMS or _RANGE.fullmatch(name) is not None
 
 
 def has_stream(dtype: DType, name: str) -> bool:
-    """True if a type has a stream of that name."""
+    """Return whether a type has a stream with that name."""
     return name in streams_of(dtype) or (not dtype.is_block and is_stream(name))
 
 
 def _between(name: str) -> Stream:
-    """Uniform from LOW to HIGH, rounded to the type; each end is one element in sixteen."""
+    """Uniform from LOW to HIGH, rounded to the type. Each end is one element in sixteen."""
     match = _RANGE.fullmatch(name)
     assert match
     low, high = float(match["low"]), float(match["high"])
@@ -97,8 +97,9 @@ def _between(name: str) -> Stream:
 
 
 def _sorted(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Ascending; equal neighbours are frequent in types that hold few different numbers. The root keeps them apart
-    at first and never leaves the range of a type of 8 bits.
+    """Ascending. Types with few values have many equal neighbours.
+
+    The square root keeps early elements apart and never exceeds the range of an 8-bit type.
     """
     if dtype.is_float:
         return stored(np.sqrt(index.astype(np.float64) + field(random, 8, 53) * 2.0**-53) - 48.0, dtype)
@@ -122,18 +123,18 @@ def _unit(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Whole numbers from -4 to 4, from 0 for unsigned types: sums of them are exact, so a dropped term shows."""
+    """Whole numbers from -4 (unsigned types: 0) to 4. Sums are exact, which reveals a dropped term."""
     low = 0 if dtype.kind == "uint" else -4
     return stored((field(random, 16, 32) % np.uint64(5 - low)).astype(np.int64) + low, dtype)
 
 
 def _bits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Uniform over bit patterns: every exponent, NaN payloads and infinities included."""
+    """Uniform over bit patterns, including all exponents, NaN payloads and infinities."""
     return random.astype(dtype.bits).view(dtype.numpy)
 
 
 def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Every bit pattern in order, over and over: 256 elements of a type of 8 bits hold each once."""
+    """All bit patterns in order, repeatedly. 256 elements of an 8-bit type hold each pattern once."""
     return index.astype(dtype.bits).view(dtype.numpy)
 
 
@@ -143,7 +144,7 @@ def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _exact_points(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """The op's points in order, over and over: a tensor of len(points) elements holds each once."""
+    """The op's points in order, repeatedly. A tensor of len(points) elements holds each point once."""
     return points[(index % np.uint64(len(points))).astype(np.int64)]
 
 
@@ -159,7 +160,7 @@ def _near(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Half normal; the rest special, near a point, or any bit pattern."""
+    """A mixture of ``normal``, special values, ``near`` and ``bits``."""
     choice = field(random, 58, 3)
     again = mix(random)
     special = special_values(dtype)
@@ -171,12 +172,12 @@ def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _runs(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """One special value over and over, then the next: whole rows hold nothing else."""
+    """Runs of one special value each, so that whole rows hold a single value."""
     return _special(dtype, index // np.uint64(RUN), random, points)
 
 
 def _extreme(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """As ``runs``, of the ends of the type only: infinities, the largest numbers, NaN, the smallest ones, zeros."""
+    """Like ``runs``, with extreme values only: infinities, largest and smallest numbers, NaN and zeros."""
     if dtype.is_float:
         tiny = 2.0 ** (dtype.emin - dtype.precision + 1)
         positive = (np.inf, float(dtype.max), tiny, 0.0)
@@ -187,8 +188,9 @@ def _extreme(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 
 
 def _halfway(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Halfway between two numbers of fewer bits, or next to that, where rounding twice goes wrong; a quarter of those
-    that are no integers are about half of a unit in the last place of 1, which makes sums of the others ties.
+    """Numbers halfway between two numbers of fewer bits, or next to such a number, where double rounding fails.
+
+    A quarter of the floating-point elements are about half a unit in the last place of 1, so that sums are ties.
     """
     own = dtype.precision or 8 * dtype.itemsize - (dtype.kind == "int")
     widths = np.array([width for width in WIDTHS if width < own], np.uint64)

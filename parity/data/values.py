@@ -1,4 +1,4 @@
-"""The values of the streams: random bits, and the values at which implementations go wrong."""
+"""Building blocks of data streams: random bits, and values at which implementations fail."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def field(random: Array, low: int, bits: int) -> Array:
 
 @np.errstate(over="ignore")
 def stored(values: Array, dtype: DType) -> Array:
-    """Numbers as data of a type. To bf16 and f8 they round by way of f32, so that streams stay what recordings have."""
+    """Convert numbers to a type. bf16 and f8 round through f32, so that streams match existing recordings."""
     by_f32 = dtype.is_float and dtype.numpy.kind != "f"
     return dtype.convert(values.astype(np.float32) if by_f32 else values)
 
 
 @functools.cache
 def special_values(dtype: DType) -> Array:
-    """Values at which implementations go wrong: zeros, ties, limits, subnormals, infinities, NaN; powers of two."""
+    """Return values at which implementations fail: zeros, ties, limits, subnormals, infinities, NaN, powers of two."""
     if not dtype.is_float:
         low, high = int(dtype.min), int(dtype.max)
         steps = [0, 1, 2, 3, 5, 7, 10, 100, 127, 128, 129, 200, 255, 256, 257, 32767, 32768, 65535, 65536]

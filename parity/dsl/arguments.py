@@ -1,4 +1,4 @@
-"""Arguments of kernels as words: ``x``, ``numel:i32``, ``n:i32=r*c``, and the fields of structures likewise."""
+"""Parses arguments of kernels and fields of structures: ``x``, ``numel:i32``, ``n:i32=r*c``."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import Scalar
 
 __all__ = ["ArgumentSpec", "in_range", "parse_argument"]
 
-USUAL = "u64"
-"""The type of a value for which none is given."""
+DEFAULT_KIND = "u64"
+"""The type of a value without a stated type."""
 
 _WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<kind>\w+)(?:\[(?P<count>\d+)\])?)?(?:=(?P<value>.+))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class ArgumentSpec:
-    """An argument, or a field: its name, and, for a value, its type and what it is (without one: what the name says).
+    """The declaration of an argument or field.
 
-    ``count`` is the length of a field that is an array; what its value lacks is 0.
+    Attributes:
+        name: a tensor, parameter, structure, or the name of a value.
+        kind: type of a value (dtype or type variable), if stated.
+        value: expression of a value. Without one, the name is the expression.
+        count: length of an array field. Missing elements are 0.
     """
 
     name: str
@@ -33,16 +37,16 @@ class ArgumentSpec:
 
     @property
     def expression(self) -> Expression:
-        """The expression of its value."""
+        """The expression of the value."""
         return self.value or expression(self.name)
 
     def scalars(self, scope: Scope, types: Mapping[str, DType]) -> Scalar | tuple[Scalar, ...]:
-        """Its value, or its values if it is an array.
+        """Evaluate the value, or the values of an array.
 
         Raises:
-            UsageError: the value is none of the type, or there are more than the array holds.
+            UsageError: the type does not hold a value, or the array is too short.
         """
-        kind = types.get(self.kind) or dtype(self.kind or USUAL)
+        kind = types.get(self.kind) or dtype(self.kind or DEFAULT_KIND)
         value = self.expression(scope)
         if self.count is None:
             return self._scalar(value, kind)
@@ -58,25 +62,25 @@ class ArgumentSpec:
 
 
 def parse_argument(text: str) -> ArgumentSpec:
-    """The word with that text.
+    """Parse an argument.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is malformed.
     """
     match = _WORD.fullmatch(text)
     if not match:
-        raise UsageError(f"{text!r} is no argument; write name, name:i32 or name:i32=expression, without blanks")
-    count = natural(match["count"], f"the length of {match['name']}") if match["count"] else None
+        raise UsageError(f"{text!r} is not an argument; write name, name:i32 or name:i32=expression, without blanks")
+    count = parse_natural(match["count"], f"the length of {match['name']}") if match["count"] else None
     return ArgumentSpec(
         match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count
     )
 
 
 def in_range(value: Value, kind: DType, name: str) -> Value:
-    """The value, if its type holds it.
+    """Return the value, after checking that its type holds it. ``name`` names it in errors.
 
     Raises:
-        UsageError: it does not.
+        UsageError: the value is outside the range of an integer type.
     """
     if not kind.is_float and not kind.min <= value <= kind.max:
         raise UsageError(f"{name}={value} is outside of {kind}: {kind.min} to {kind.max}")

@@ -1,8 +1,8 @@
-"""Expressions of declarations: arithmetic over extents and parameters, parsed and never run as Python.
+"""Expressions of declarations: arithmetic over extents and parameters, parsed and never executed as Python.
 
-``ceil(r*c/256)``, ``(l + 2*padding - k)//stride + 1``, ``min(1024, bit_ceil(columns))``, ``d % 2 == 0 and d > 0``,
-``32 if columns < 1024 else 1024``, ``x.strides[0]``. Numbers are whole or floating-point; ``/`` of whole numbers is
-exact, so ``ceil`` and ``floor`` are, too. A dim list, such as ``x.shape``, is a tuple.
+Examples: ``ceil(r*c/256)``, ``(l + 2*padding - k)//stride + 1``, ``min(1024, bit_ceil(columns))``, ``d % 2 == 0 and
+d > 0``, ``32 if columns < 1024 else 1024``, ``x.strides[0]``. Division of whole numbers is exact, and so are ``ceil``
+and ``floor`` of a quotient. A list of dims, such as ``x.shape``, is a tuple.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from parity.errors import UsageError, nearest
 __all__ = ["ATTRIBUTES", "FUNCTIONS", "Expression", "Scope", "Value", "expression", "whole"]
 
 Value = Any
-"""A whole number, a Fraction, a float, a bool, or a tuple of those."""
+"""A whole number, a Fraction, a float, a bool, or a tuple of such values."""
 
 ATTRIBUTES = ("shape", "strides", "offset", "numel", "itemsize")
-"""Attributes of a tensor in an expression; strides and offset count elements, ``itemsize`` bytes."""
+"""Attributes of a tensor in an expression. Strides and offset are in elements, ``itemsize`` is in bytes."""
 
 
 def _bit_ceil(n: int) -> int:
@@ -44,7 +44,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "bit_ceil": _bit_ceil,
     "bit_width": lambda n: int(n).bit_length(),
 }
-"""``bit_ceil`` is the smallest power of two that is not less, ``bit_width`` the bits that a number takes (C++20)."""
+"""``bit_ceil`` is the smallest power of two that is not less, ``bit_width`` the number of bits (as in C++20)."""
 
 
 def _quotient(a: Value, b: Value) -> Value:
@@ -73,9 +73,9 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Value]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which an expression is evaluated: the values of names, and tensors with the ``ATTRIBUTES``.
+    """The values of names, and the tensors (with ``ATTRIBUTES``), with which an expression is evaluated.
 
-    ``failed`` are the errors of names that would have a value if their expressions had one.
+    ``failed`` holds the errors of names whose defining expressions have no value.
     """
 
     names: dict[str, Value]
@@ -85,7 +85,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression. ``names`` are those whose values it needs, ``tensors`` those that it asks something of."""
+    """A parsed expression, with the ``names`` and ``tensors`` that it uses."""
 
     text: str
     tree: ast.expr = field(repr=False, compare=False)
@@ -97,40 +97,42 @@ class Expression:
 
     @property
     def name(self) -> str:
-        """The name, if the expression is nothing but that; else empty."""
+        """The name, if the expression is a single name; otherwise empty."""
         return self.tree.id if isinstance(self.tree, ast.Name) else ""
 
     @property
     def conjuncts(self) -> tuple[Expression, ...]:
-        """The conditions that ``and`` joins, each on its own."""
+        """The operands of a top-level ``and``; otherwise the expression itself."""
         both = isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And)
         parts = self.tree.values if both else [self.tree]  # type: ignore[attr-defined]
         return tuple(expression(ast.unparse(part)) for part in parts) if both else (self,)
 
     def __call__(self, scope: Scope) -> Value:
-        """The value.
+        """Evaluate the expression.
 
         Raises:
-            UsageError: a name has no value, a division by zero, or an operand that cannot be used so.
+            UsageError: a name has no value, a divisor is zero, or an operand has the wrong type.
         """
         return self._value(self.tree, scope)
 
     def column(self, name: str) -> int:
-        """The column where a name comes first, from 1 on."""
+        """Return the column of the first occurrence of a name, counted from 1."""
         found = (node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and node.id == name)
         return min(node.col_offset for node in found) + 1
 
     def shown(self, scope: Scope) -> str:
-        """The values of its names: ``r=3, c=0``."""
+        """Return the values of the names that the expression uses: ``r=3, c=0``."""
         return ", ".join(f"{name}={scope.names[name]}" for name in sorted(self.names) if name in scope.names)
 
     def unknown(self, scope: Scope) -> frozenset[str]:
-        """The names that have no value."""
+        """Return the names that do not have a value."""
         return frozenset(name for name in self.names if name not in scope.names)
 
     def solve(self, target: int, scope: Scope) -> tuple[str, int | None] | None:
-        """The only name without a value, and the extent that it has if the expression is ``target`` (None: there is no
-        such extent); None if the expression cannot be turned round (``n//32`` is the same for many n).
+        """Solve ``expression == target`` for the only name without a value.
+
+        Returns the name and its extent (None if no extent solves the equation), or None if the expression cannot be
+        inverted: ``n//32`` has the same value for many n.
         """
         (name,) = self.unknown(scope)
         node, value = self.tree, Fraction(target)
@@ -161,13 +163,13 @@ class Expression:
 
     def _value(self, node: ast.expr, scope: Scope) -> Value:
         try:
-            return _plain(self._of(node, scope))
+            return _plain(self._raw_value(node, scope))
         except ZeroDivisionError:
-            self._fail(node, f"a division by zero with {self.shown(scope)}; say what must hold with where=")
+            self._fail(node, f"a division by zero with {self.shown(scope)}; exclude it with where=")
         except (TypeError, IndexError, ValueError, OverflowError) as error:
             self._fail(node, f"{error} with {self.shown(scope)}")
 
-    def _of(self, node: ast.expr, scope: Scope) -> Value:
+    def _raw_value(self, node: ast.expr, scope: Scope) -> Value:
         def value(each: ast.expr) -> Value:
             return self._value(each, scope)
 
@@ -212,10 +214,10 @@ class Expression:
 
 @functools.lru_cache(maxsize=4096)
 def expression(text: str) -> Expression:
-    """The expression with that text.
+    """Parse an expression.
 
     Raises:
-        UsageError: it is none, with the column.
+        UsageError: the text is not an expression; the message has the column.
     """
     text = text.strip()
     try:
@@ -223,7 +225,7 @@ def expression(text: str) -> Expression:
     except (SyntaxError, ValueError) as error:
         column = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise UsageError(f"{text!r}{column}: this is no expression ({reason}); write one like ceil(n/256)") from None
+        raise UsageError(f"{text!r}{column}: not an expression ({reason}); write one like ceil(n/256)") from None
     names: set[str] = set()
     tensors: set[str] = set()
     found = Expression(text, tree, frozenset(), frozenset())
@@ -232,11 +234,11 @@ def expression(text: str) -> Expression:
 
 
 def _check(whole_text: Expression, node: ast.expr, names: set[str], tensors: set[str]) -> None:
-    """Refuse what an expression has no use for, and note names and tensors."""
+    """Check that the syntax tree uses only the supported subset, and collect names and tensors."""
     inner: list[ast.expr] = []
     match node:
         case ast.Constant(value=bool() | str() | bytes() | None):
-            whole_text._fail(node, f"{ast.unparse(node)} is no number")
+            whole_text._fail(node, f"{ast.unparse(node)} is not a number")
         case ast.Constant(value=int() | float()):
             pass
         case ast.Name(id=name):
@@ -277,12 +279,12 @@ def _plain(value: Value) -> Value:
 
 
 def whole(value: Value, what: str) -> int:
-    """The value as a whole number, which an extent or a count has to be.
+    """Return the value as a whole number. ``what`` is the expression, for errors.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the value is not a whole number.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         hint = f"; write ceil({what}) or //" if isinstance(value, Fraction) else ""
-        raise UsageError(f"{what!r} gives {value}, which is no whole number{hint}")
+        raise UsageError(f"{what!r} gives {value}, which is not a whole number{hint}")
     return value

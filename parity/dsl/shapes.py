@@ -1,9 +1,9 @@
-"""The shapes of an op's tensors, stated once: ``x: rows 2*c; out: rows c``.
+"""Parses the shapes of an op's tensors, such as ``x: rows 2*c; out: rows c``, and binds names to extents.
 
-A statement says of each tensor its dims, separated by blanks; statements are separated by semicolons. A dim is a name
-or an expression without blanks; equal names mean equal extents. ``*name`` stands for any number of dims,
-``*name:count`` for so many; such a name is a tuple. No dims at all are those of a scalar. ``name = expression`` names a
-value that follows from others. The names of parameters may be used everywhere.
+Semicolons separate statements. ``tensor: dims`` lists the dims of a tensor, separated by blanks; a scalar has no dims.
+A dim is a name or an expression without blanks; equal names mean equal extents. ``*name`` stands for any number of dims
+and ``*name:count`` for ``count`` dims; the value of such a name is a tuple. ``name = expression`` defines a value.
+Names of parameters may occur everywhere.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from parity.errors import UsageError
 __all__ = ["Dim", "ShapeMismatch", "Shapes", "parse_shapes", "words"]
 
 Shape = tuple[int, ...]
+_Extent = tuple[str, int, Expression, int]
+"""A dim: its tensor, axis, declared extent, and extent in the case."""
 
 _STATEMENT = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign>[:=])(?P<rest>.*)", re.DOTALL)
 _STARRED = re.compile(r"\*(?P<name>[A-Za-z_]\w*)(?::(?P<count>.+))?")
 
 
 class ShapeMismatch(UsageError):
-    """Tensors or parameters of a case that do not fit what a declaration states."""
+    """Tensors or parameters of a case do not fit the declaration."""
 
 
 @dataclass(frozen=True)
 class Dim:
-    """One dim, or any number of them: ``many`` if it is starred, of which ``count`` says how many, if it says so."""
+    """A dim; or, if ``many``, a starred name for several dims, whose number is ``count`` if the text states it."""
 
     extent: Expression
     many: bool = False
@@ -42,7 +44,7 @@ class Dim:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Parsed statements: the dims of ``tensors``, and the ``defined`` values, in their order."""
+    """Parsed statements: the dims of each tensor and the defined values, in the order of the text."""
 
     text: str
     tensors: Mapping[str, tuple[Dim, ...]] = field(compare=False)
@@ -55,60 +57,57 @@ class Shapes:
 
     @functools.cached_property
     def free(self) -> tuple[str, ...]:
-        """The names that no statement defines: dims, and those in expressions. Which of them are starred: ``many``."""
+        """The names that no statement defines, including names in expressions and starred names."""
         inside = [name for dim in self.dims for name in sorted(dim.extent.names | (dim.count or dim.extent).names)]
         inside += [name for each in self.defined.values() for name in sorted(each.names)]
         return tuple(name for name in dict.fromkeys(inside) if name not in self.defined)
 
     @functools.cached_property
     def many(self) -> frozenset[str]:
-        """The names that stand for any number of dims."""
+        """The starred names."""
         return frozenset(dim.extent.name for dim in self.dims if dim.many)
 
     def statement(self, tensor: str) -> str:
-        """The statement of a tensor, as text."""
+        """Return the statement of a tensor as text."""
         return f"{tensor}: {' '.join(map(str, self.tensors[tensor]))}"
 
-    def bind(self, extents: Mapping[str, Shape], known: Mapping[str, Value], views: Mapping[str, object]) -> Scope:
-        """The values of all names that follow from the shapes of tensors and from the values that are ``known``.
+    def bind(self, extents: Mapping[str, Shape], known: Mapping[str, Value], tensors: Mapping[str, object]) -> Scope:
+        """Compute the values of all names that follow from the shapes of tensors and from known values.
 
-        ``views`` are the tensors as expressions see them.
+        ``extents`` are the shapes, ``tensors`` the tensors as expressions see them.
 
         Raises:
-            ShapeMismatch: the shapes do not fit together, or not to the statements.
+            ShapeMismatch: the shapes do not fit together or do not fit the statements.
+            UsageError: the statements are ambiguous.
         """
-        scope = Scope(dict(known), views)
+        scope = Scope(dict(known), tensors)
         unread = [name for name in self.tensors if name in extents]
-        unsettled: list[tuple[str, int, Expression, int]] = []
+        unsolved: list[_Extent] = []
         while True:
-            before = len(scope.names), len(unread), len(unsettled)
+            before = len(scope.names), len(unread), len(unsolved)
             for tensor in list(unread):
-                if self._read(tensor, extents[tensor], scope, unsettled):
+                if self._match_dims(tensor, extents[tensor], scope, unsolved):
                     unread.remove(tensor)
-            unsettled = [each for each in unsettled if not self._settle(*each, scope)]
+            unsolved = [each for each in unsolved if not self._solve_extent(*each, scope)]
             self.define(scope)
-            if before == (len(scope.names), len(unread), len(unsettled)):
+            if before == (len(scope.names), len(unread), len(unsolved)):
                 break
         if unread:
             raise UsageError(
-                f"{self.statement(unread[0])!r} leaves open which dims belong to which name; give one of them its count"
+                f"{self.statement(unread[0])!r} is ambiguous: state the number of dims of a name, as in *name:2"
             )
-        for tensor, _, extent, _ in unsettled:
+        for tensor, _, extent, _ in unsolved:
             name = min(extent.unknown(scope))
             if name in scope.failed:
                 continue
             raise UsageError(
-                f"{self.statement(tensor)!r} does not tell {name}: state a tensor that has {name} for a dim of its own"
+                f"{self.statement(tensor)!r} does not determine {name}: state a tensor that has {name} as a dim"
             )
-        self._agree(scope)
+        self._check_definitions(scope)
         return scope
 
-    def _agree(self, scope: Scope) -> None:
-        """Compare values that were found from extents with what their names are defined as.
-
-        Raises:
-            ShapeMismatch: one differs.
-        """
+    def _check_definitions(self, scope: Scope) -> None:
+        """Check that values found from extents agree with the definitions of their names."""
         for name, each in self.defined.items():
             if name in scope.names and not each.unknown(scope) and each.tensors <= scope.tensors.keys():
                 value = each(scope)
@@ -116,17 +115,19 @@ class Shapes:
                     raise ShapeMismatch(f"{name} is {scope.names[name]}, where {name} = {each} makes it {value}")
 
     def define(self, scope: Scope) -> None:
-        """Add the defined values that follow from what the scope has."""
+        """Add the defined values whose expressions can be evaluated to the scope."""
         for name, each in self.defined.items():
             known = not each.unknown(scope) and each.tensors <= scope.tensors.keys()
             if known and name not in scope.names and name not in scope.failed:
                 try:
                     scope.names[name] = each(scope)
-                except UsageError as error:  # which matters where the value is asked for
+                except UsageError as error:  # raised when the value is used
                     scope.failed[name] = error
 
-    def _read(self, tensor: str, shape: Shape, scope: Scope, unsettled: list[tuple[str, int, Expression, int]]) -> bool:
-        """Lay the dims of a tensor on its shape, if it is clear by now how many each name stands for."""
+    def _match_dims(
+        self, tensor: str, shape: Shape, scope: Scope, unsolved: list[tuple[str, int, Expression, int]]
+    ) -> bool:
+        """Match the dims of a tensor to its shape. Return False if the number of dims of two names is still unknown."""
         dims, declared = self.tensors[tensor], self.statement(tensor)
         lengths = [self._length(dim, scope) for dim in dims]
         if lengths.count(None) > 1:
@@ -144,31 +145,34 @@ class Shapes:
                         f"{tensor} has {part} for {name}, which is {scope.names[name]}; declared is {declared!r}"
                     )
             else:
-                unsettled.append((tensor, axis, dim.extent, shape[axis]))
+                unsolved.append((tensor, axis, dim.extent, shape[axis]))
             axis += count
         return True
 
     def _length(self, dim: Dim, scope: Scope) -> int | None:
-        """The number of dims that a dim stands for; None if that is not known yet."""
+        """The number of dims that a dim stands for, or None if it is not known yet."""
         if not dim.many:
             return 1
         if dim.extent.name in scope.names:
             return len(scope.names[dim.extent.name])
         return None if dim.count is None or dim.count.unknown(scope) else whole(dim.count(scope), dim.count.text)
 
-    def _settle(self, tensor: str, axis: int, extent: Expression, given: int, scope: Scope) -> bool:
-        """Compare an extent with what its expression says, or find the name in it that is not known yet."""
+    def _solve_extent(self, tensor: str, axis: int, extent: Expression, given: int, scope: Scope) -> bool:
+        """Compare an extent with the value of its expression, or solve the expression for its unknown name.
+
+        Returns False if the expression cannot be evaluated or solved yet.
+        """
         unknown, declared = extent.unknown(scope), self.statement(tensor)
         if len(unknown) > 1:
             return False
         if unknown:
             found = extent.solve(given, scope)
             if found is None:
-                return False  # perhaps another dim is that name alone
+                return False  # another dim may consist of that name alone
             name, solution = found
             if solution is None:
                 raise ShapeMismatch(
-                    f"{tensor} has {given} along dim {axis}, which is no {extent}; declared is {declared!r}"
+                    f"{tensor} has {given} along dim {axis}, which is not {extent}; declared is {declared!r}"
                 )
             scope.names[name] = solution
             return True
@@ -180,11 +184,11 @@ class Shapes:
         return True
 
     def shape(self, tensor: str, scope: Scope) -> Shape:
-        """The shape of a tensor.
+        """Compute the shape of a tensor.
 
         Raises:
             ShapeMismatch: an extent would be negative.
-            UsageError: an extent is no whole number, or a name in it has no value.
+            UsageError: an extent is not a whole number, or a name has no value.
         """
         found: list[int] = []
         for dim in self.tensors[tensor]:
@@ -192,17 +196,17 @@ class Shapes:
             found += value if dim.many else [whole(value, dim.extent.text)]
         if min(found, default=0) < 0:
             raise ShapeMismatch(
-                f"{tensor} would have shape {tuple(found)} ({self.statement(tensor)!r}); say what must hold with where="
+                f"{tensor} would have shape {tuple(found)} ({self.statement(tensor)!r}); exclude it with where="
             )
         return tuple(found)
 
 
 @functools.lru_cache(maxsize=1024)
 def parse_shapes(text: str) -> Shapes:
-    """The statements of a text.
+    """Parse statements.
 
     Raises:
-        UsageError: what is no statement, with its column.
+        UsageError: a statement is malformed; the message has its column.
     """
     tensors: dict[str, tuple[Dim, ...]] = {}
     defined: dict[str, Expression] = {}
@@ -211,7 +215,7 @@ def parse_shapes(text: str) -> Shapes:
         match = _STATEMENT.fullmatch(part)
         if not match or not match["name"].isidentifier():
             example = "write 'x: rows 2*c; out: rows c' or 'name = expression'"
-            raise UsageError(f"column {column}: {part.strip()!r} says nothing of a tensor; {example}")
+            raise UsageError(f"column {column}: {part.strip()!r} is not a statement; {example}")
         name = match["name"]
         if name in tensors or name in defined:
             raise UsageError(f"column {column}: {name} is stated twice")
@@ -227,12 +231,12 @@ def _dim(word: str) -> Dim:
     if match := _STARRED.fullmatch(word):
         return Dim(expression(match["name"]), True, expression(match["count"]) if match["count"] else None)
     if not word[0].isalnum() and word[0] not in "_(":
-        raise UsageError(f"{word!r} is no dim; write an expression without blanks, as 2*c")
+        raise UsageError(f"{word!r} is not a dim; write an expression without blanks, such as 2*c")
     return Dim(expression(word))
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; blanks inside of brackets separate none."""
+    """Split a text at blanks, except inside brackets."""
     found, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")

@@ -1,4 +1,4 @@
-"""Executes AMDGPU assembly listings on the CPU. What a name needs is imported when it is first used."""
+"""Executes compiled GPU code on the CPU: AMD listings and PTX. Names are imported when they are first used."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from parity.emulator.amdgpu.approximate import ApproximateResults
-    from parity.emulator.amdgpu.classes import CLASSES, class_of
-    from parity.emulator.amdgpu.device import Device, LaunchStats, pack, together
-    from parity.emulator.amdgpu.launch_options import REGISTER_FILL, LaunchOptions
+    from parity.emulator.amdgpu.classes import CLASSES, instruction_class
+    from parity.emulator.amdgpu.device import AmdgpuDevice
+    from parity.emulator.amdgpu.kernarg import pack
+    from parity.emulator.amdgpu.shadow import (
+        BF16_SHADOW_RUNS,
+        EXTRA_SHADOW_RUNS,
+        SHADOW_RUNS,
+        UNFLUSHED_SHADOW_RUNS,
+        shadow_seed,
+    )
+    from parity.emulator.approximate import ApproximateResults
+    from parity.emulator.device import Device
     from parity.emulator.faults import (
         BadCall,
         DataRace,
@@ -22,62 +30,42 @@ if TYPE_CHECKING:
         MemoryFault,
         MisalignedAccess,
         NoProgress,
-        Refused,
         Thread,
         Trapped,
         UnknownInstruction,
+        UnsupportedFeature,
         WarpMask,
         WarpRace,
-        place,
+        source_location,
     )
+    from parity.emulator.launch_options import REGISTER_FILL, LaunchOptions
     from parity.emulator.memory import Allocation
-    from parity.emulator.shadow import MORE, MOVED, NARROWED, UNFLUSHED, shadow_seed
+    from parity.emulator.stats import LaunchStats, merge_stats
 
 __all__ = [
-    "CLASSES",
-    "MORE",
-    "MOVED",
-    "NARROWED",
-    "REGISTER_FILL",
-    "UNFLUSHED",
-    "Allocation",
-    "ApproximateResults",
-    "BadCall",
-    "DataRace",
-    "Device",
-    "DivergentBarrier",
-    "FailedAssertion",
-    "InstructionBudgetExceeded",
-    "KernelFault",
-    "LaunchOptions",
-    "LaunchStats",
-    "LdsExceeded",
-    "MemoryFault",
-    "MisalignedAccess",
-    "NoProgress",
-    "Refused",
-    "Thread",
-    "Trapped",
-    "UnknownInstruction",
-    "WarpMask",
-    "WarpRace",
-    "class_of",
-    "pack",
-    "place",
-    "shadow_seed",
-    "together",
-]
+    "BF16_SHADOW_RUNS", "CLASSES", "EXTRA_SHADOW_RUNS", "REGISTER_FILL", "SHADOW_RUNS", "UNFLUSHED_SHADOW_RUNS",
+    "Allocation", "AmdgpuDevice", "ApproximateResults", "BadCall", "DataRace", "Device", "DivergentBarrier",
+    "FailedAssertion", "InstructionBudgetExceeded", "KernelFault", "LaunchOptions", "LaunchStats", "LdsExceeded",
+    "MemoryFault", "MisalignedAccess", "NoProgress", "Thread", "Trapped", "UnknownInstruction",
+    "UnsupportedFeature", "WarpMask", "WarpRace", "instruction_class", "merge_stats", "pack", "shadow_seed",
+    "source_location",
+]  # fmt: skip
 
 __getattr__ = lazy_getattr(
     __name__,
     {
-        "parity.emulator.amdgpu.approximate": "ApproximateResults",
-        "parity.emulator.amdgpu.classes": "CLASSES class_of",
-        "parity.emulator.amdgpu.device": "Device LaunchStats pack together",
-        "parity.emulator.amdgpu.launch_options": "REGISTER_FILL LaunchOptions",
+        "parity.emulator.amdgpu.classes": "CLASSES instruction_class",
+        "parity.emulator.amdgpu.device": "AmdgpuDevice",
+        "parity.emulator.amdgpu.kernarg": "pack",
+        "parity.emulator.amdgpu.shadow": "BF16_SHADOW_RUNS EXTRA_SHADOW_RUNS SHADOW_RUNS UNFLUSHED_SHADOW_RUNS "
+        "shadow_seed",
+        "approximate": "ApproximateResults",
+        "device": "Device",
         "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
-        "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask WarpRace place",
+        "MemoryFault MisalignedAccess NoProgress Thread Trapped UnknownInstruction UnsupportedFeature WarpMask "
+        "WarpRace source_location",
+        "launch_options": "REGISTER_FILL LaunchOptions",
         "memory": "Allocation",
-        "shadow": "MORE MOVED NARROWED UNFLUSHED shadow_seed",
+        "stats": "LaunchStats merge_stats",
     },
 )

@@ -1,43 +1,27 @@
-"""The errors of translating and of executing a kernel."""
+"""Errors in the translation and the execution of a kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.errors import ParityError
 from parity.model.code_object import spelled
 
 __all__ = [
-    "SCRATCH",
-    "BadCall",
-    "BoundsExceeded",
-    "DataRace",
-    "DivergentBarrier",
-    "FailedAssertion",
-    "InstructionBudgetExceeded",
-    "KernelFault",
-    "LdsExceeded",
-    "MemoryFault",
-    "MisalignedAccess",
-    "NoProgress",
-    "Refused",
-    "Thread",
-    "Trapped",
-    "UnknownInstruction",
-    "WarpMask",
-    "WarpRace",
-    "place",
-    "quoted",
-]
+    "SCRATCH", "BadCall", "BoundsExceeded", "DataRace", "DivergentBarrier", "FailedAssertion",
+    "InstructionBudgetExceeded", "KernelFault", "LdsExceeded", "MemoryFault", "MisalignedAccess", "NoProgress",
+    "Thread", "Trapped", "UnknownInstruction", "UnsupportedFeature", "WarpMask", "WarpRace", "quoted",
+    "source_location",
+]  # fmt: skip
 
 
 SCRATCH = "scratch of "
-"""The begin of the name of scratch memory."""
+"""The prefix of the name of scratch memory."""
 
 
-def place(instruction: Instruction) -> str:
-    """Source file and line of an instruction, as far as the listing says, and its line in the listing."""
+def source_location(instruction: Instruction) -> str:
+    """Return the source file and line of an instruction, if the listing states them, and its line in the listing."""
     line = f"listing line {instruction.line}"
     if instruction.header:
         line = f"from {instruction.header}, {line}"
@@ -45,13 +29,13 @@ def place(instruction: Instruction) -> str:
 
 
 def quoted(memory: str) -> str:
-    """The name of a piece of memory in messages: the workgroup's LDS, a lane's scratch memory, a variable, a buffer."""
+    """Return the name of memory for messages: LDS, a lane's scratch memory, a variable or a buffer."""
     return memory if memory.startswith(("LDS", SCRATCH, "variable ")) else f"buffer {memory!r}"
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread by its block's and its own coordinates."""
+    """A thread: the coordinates of its block, and its coordinates in the block."""
 
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
@@ -61,7 +45,7 @@ class Thread:
 
 
 FAR = 1 << 40
-"""Bytes from which on the nearest buffer says nothing: an address computed of what is no index."""
+"""The distance, in bytes, beyond which the nearest buffer is not mentioned."""
 
 
 def _and_others(count: int) -> str:
@@ -69,26 +53,26 @@ def _and_others(count: int) -> str:
 
 
 def _named(kernel: str) -> str:
-    """A kernel as its source calls it."""
+    """The name of a kernel in its source."""
     return repr(next(iter(spelled(kernel)), kernel))
 
 
 def _at(kernel: str, instruction: Instruction) -> str:
-    return f"kernel {_named(kernel)} at {place(instruction)}"
+    return f"kernel {_named(kernel)} at {source_location(instruction)}"
 
 
-class _Told(ParityError):
-    """An error of a ``kernel``: where it has one, with the text of an instruction, its source and its line."""
+class _KernelError(ParityError):
+    """An error of a ``kernel``, with the text, the source and the line of the instruction that caused it, if known."""
 
-    def __init__(self, said: str, kernel: str, instruction: Instruction | None = None) -> None:
+    def __init__(self, message: str, kernel: str, instruction: Instruction | None = None) -> None:
         self.kernel = kernel
         if instruction:
             self.instruction, self.source, self.line = instruction.text, instruction.source, instruction.line
-        super().__init__(said)
+        super().__init__(message)
 
 
-class KernelFault(_Told):
-    """Something that a kernel does wrong, or uses without its being emulated; ``kind`` is its class."""
+class KernelFault(_KernelError):
+    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class."""
 
     kind: str
 
@@ -97,8 +81,8 @@ class MemoryFault(KernelFault):
     """A kernel accessed memory that it must not access.
 
     ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
-    for a scalar access. ``offset`` is the byte offset of the access relative to ``buffer``, the nearest allocation.
-    ``array`` is the private array that the source accesses there, with its type, where that is known.
+    for a scalar access. ``offset`` is the byte offset of the access in ``buffer``, the nearest allocation. ``array`` is
+    the private array that the source accesses, with its type, if known.
     """
 
     def __init__(
@@ -122,7 +106,7 @@ class MemoryFault(KernelFault):
         if buffer is None:
             near = "no buffer is allocated"
         elif not -FAR < offset < FAR:
-            near = "far from all memory that the kernel was given"
+            near = "far from the memory of the kernel's arguments"
         elif offset < 0:
             near = f"{-offset} bytes before {quoted(buffer)} ({buffer_size} bytes)"
         elif offset >= buffer_size:
@@ -137,26 +121,26 @@ class MemoryFault(KernelFault):
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
         ]
         if buffer and buffer.startswith(SCRATCH):
-            own = f"where `{name}` is" if array else "the array of its own that this source line uses"
+            own = f"where `{name}` is" if array else "where the private array of this source line is"
             lines.append(f"  scratch is the private memory of a thread: {own}")
         super().__init__("\n".join(lines), kernel, instruction)
 
 
 class MisalignedAccess(MemoryFault):
-    """A vector, or another type, at an address that is no multiple of its alignment, which is ``size``."""
+    """An access at an address that is not a multiple of the type's alignment, ``size``."""
 
     def __str__(self) -> str:
         return (
             f"{super().__str__()}\n"
-            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel for such an address "
-            "(cudaErrorMisalignedAddress), AMD's GPUs take it"
+            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel at such an address "
+            "(cudaErrorMisalignedAddress), AMD's GPUs accept it"
         )
 
 
 class DataRace(KernelFault):
-    """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders them.
+    """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders the accesses.
 
-    ``instruction`` is the text of the access that was executed second, ``other`` that of the one before it.
+    ``instruction`` is the text of the access that executed second, ``other`` the text of the first access.
     """
 
     kind = "data race"
@@ -174,32 +158,32 @@ class DataRace(KernelFault):
     ) -> None:
         self.other, self.lane, self.workgroup = other.text, lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
-        said = (
+        message = (
             f"{self.kind} in kernel {_named(kernel)} at {memory}: {self.parties}\n"
-            f"  first:  {other.text} at {place(other)}\n"
-            f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
+            f"  first:  {other.text} at {source_location(other)}\n"
+            f"  second: {instruction.text} at {source_location(instruction)}, workgroup {workgroup}, {who}"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)
 
 
 class WarpRace(DataRace):
-    """The same of two threads of one warp, which have no order of their own in CUDA."""
+    """A data race between two threads of one warp, which CUDA does not order."""
 
     kind = "data race in a warp"
     parties = "two threads of one warp, one of them writes, no __syncwarp between them"
 
 
 class DivergentBarrier(KernelFault):
-    """A barrier that some threads of a workgroup did not reach, and that went on working nevertheless."""
+    """Some threads of a workgroup did not reach a barrier, but continued to work."""
 
     kind = "divergent barrier"
 
     def __init__(self, kernel: str, instruction: Instruction, who: str, workgroup: tuple[int, int, int]) -> None:
-        said = (
+        message = (
             f"divergent barrier in {_at(kernel, instruction)}: {who} of workgroup {workgroup} "
-            "did not reach it and went on; every thread of a block must reach the same barriers"
+            "did not reach it and continued; every thread of a block must reach the same barriers"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)
 
 
 class BadCall(KernelFault):
@@ -208,132 +192,132 @@ class BadCall(KernelFault):
     kind = "bad call"
 
     def __init__(self, kernel: str, instruction: Instruction, workgroup: tuple[int, int, int]) -> None:
-        said = f"workgroup {workgroup}: no function begins at the address in {instruction.text}"
-        super().__init__(f"bad call in {_at(kernel, instruction)}, {said}", kernel, instruction)
+        message = f"workgroup {workgroup}: no function begins at the address in {instruction.text}"
+        super().__init__(f"bad call in {_at(kernel, instruction)}, {message}", kernel, instruction)
 
 
 class Trapped(KernelFault):
-    """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or code that cannot be reached."""
+    """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or unreachable code."""
 
     kind = "trap"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, others: int) -> None:
         self.thread = thread
-        said = f"  instruction: {instruction.text}\n  {thread}{_and_others(others)}"
-        super().__init__(f"trap in {_at(kernel, instruction)}\n{said}", kernel, instruction)
+        message = f"  instruction: {instruction.text}\n  {thread}{_and_others(others)}"
+        super().__init__(f"trap in {_at(kernel, instruction)}\n{message}", kernel, instruction)
 
 
 class FailedAssertion(KernelFault):
-    """An ``assert`` of device code that does not hold; ``file`` and ``at`` (its line) are those of the source."""
+    """An ``assert`` in device code failed; ``file`` and ``at`` (the line) are its place in the source."""
 
     kind = "device assertion"
 
     def __init__(self, kernel: str, expression: str, file: str, at: int, function: str, thread: Thread, others: int):
         self.expression, self.file, self.at, self.function, self.thread = expression, file, at, function, thread
-        said = f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}"
-        super().__init__(f"{said}\n  {thread}{_and_others(others)}", kernel)
+        message = f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}"
+        super().__init__(f"{message}\n  {thread}{_and_others(others)}", kernel)
 
 
 class NoProgress(KernelFault):
-    """Threads repeat the same instructions with the same values, and nothing else runs that could change them."""
+    """Threads repeat the same instructions with the same values, and no other thread can change these."""
 
     kind = "no progress"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, lanes: int) -> None:
         self.lanes = lanes
-        said = (
+        message = (
             f"no progress in {_at(kernel, instruction)}: threads of a wavefront repeat the same "
-            "instructions with the same values for ever\n"
+            "instructions with the same values forever\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}{_and_others(lanes - 1)}\n"
-            "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
-            "leave the loop, and a block that has not run yet may never do so"
+            "  if they wait for something: a thread of the same wavefront that has it (a lock) continues only when all "
+            "threads leave the loop, and a block that has not run yet may never run"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)
 
 
 class WarpMask(KernelFault):
-    """An instruction of a warp whose mask does not fit the threads that execute it.
+    """The mask of a warp instruction does not match the threads that execute it.
 
-    ``missing`` threads are named by the mask and wait elsewhere, or do not come: if there are none, a thread executes
-    it that the mask does not name.
+    Args:
+        missing: threads that the mask names do not arrive. Otherwise a thread executes it that the mask does not name.
     """
 
     kind = "warp mask"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, missing: bool) -> None:
         what = (
-            "threads wait for others of their warp that the mask names and that do not come"
+            "threads wait for others of their warp that the mask names and that do not arrive"
             if missing
             else "a thread executes it that the mask does not name"
         )
-        said = (
+        message = (
             f"warp mask in {_at(kernel, instruction)}: {what}\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}\n"
-            "  all threads that the mask names have to execute the instruction with that mask (PTX ISA, membermask): "
+            "  all threads that the mask names must execute the instruction with that mask (PTX ISA, membermask): "
             "compute the mask with __ballot_sync before the branch, or leave the branch first"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)
 
 
 class LdsExceeded(KernelFault):
-    """A launch whose workgroups need more LDS than one of the target can have."""
+    """The workgroups of a launch need more LDS than the target has."""
 
     kind = "LDS limit"
 
     def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
         needs = f"{static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic)"
-        said = f"kernel {_named(kernel)} needs {needs}; a workgroup on {target} can have {limit}"
-        super().__init__(said, kernel)
+        message = f"kernel {_named(kernel)} needs {needs}; a workgroup on {target} can have {limit}"
+        super().__init__(message, kernel)
 
 
 class BoundsExceeded(KernelFault):
-    """A launch with more threads per block than the kernel was compiled for."""
+    """A launch has more threads per block than the kernel was compiled for."""
 
     kind = "launch bounds"
 
     def __init__(self, kernel: str, threads: int, limit: int) -> None:
-        said = (
+        message = (
             f"kernel {_named(kernel)} is launched with {threads} threads per block, and was compiled for at "
-            f"most {limit}: its __launch_bounds__ have to be at least what the host launches"
+            f"most {limit}: its __launch_bounds__ must be at least the block size of the launch"
         )
-        super().__init__(said, kernel)
+        super().__init__(message, kernel)
 
 
-class Refused(KernelFault):
-    """A kernel uses something that the emulator does not have, by the name that the source has for it."""
+class UnsupportedFeature(KernelFault):
+    """A kernel uses a feature that the emulator lacks; ``what`` is its name in the source."""
 
     kind = "not emulated"
 
     def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
-        where = f" at {place(instruction)}" if instruction else ""
-        said = f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate"
-        super().__init__(said, kernel, instruction)
+        where = f" at {source_location(instruction)}" if instruction else ""
+        message = f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate"
+        super().__init__(message, kernel, instruction)
 
 
 class InstructionBudgetExceeded(KernelFault):
-    """A kernel executed more instructions than one launch may: most likely an endless loop."""
+    """A kernel executed more instructions than a launch may; most likely it has an endless loop."""
 
     kind = "timeout"
 
     def __init__(self, kernel: str, instruction: Instruction, budget: int, workgroup: tuple[int, int, int]) -> None:
-        said = (
+        message = (
             f"timeout: kernel {_named(kernel)} executed more than {budget} instructions, in workgroup {workgroup} at "
-            f"{place(instruction)}\n  instruction: {instruction.text}\n"
-            "  an endless loop, or raise instruction_budget"
+            f"{source_location(instruction)}\n  instruction: {instruction.text}\n"
+            "  the kernel has an endless loop, or instruction_budget is too small"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)
 
 
-class UnknownInstruction(_Told):
-    """A kernel has an instruction, operand or modifier that the emulator does not know."""
+class UnknownInstruction(_KernelError):
+    """The emulator does not know an instruction, operand or modifier of a kernel."""
 
     def __init__(self, what: str, kernel: str, instruction: Instruction) -> None:
         self.what = what
-        said = (
+        message = (
             f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
             "  the instruction tables are parity/emulator/amdgpu/isa_vector.py, isa_scalar.py and isa.py (AMD)"
-            " and ptx/isa.py (CUDA)"
+            " and ptx/instruction_table.csv (CUDA)"
         )
-        super().__init__(said, kernel, instruction)
+        super().__init__(message, kernel, instruction)

@@ -1,7 +1,7 @@
-"""Compile C++ functions in batches with the host compiler, and load what was compiled.
+"""Compile C++ functions in batches with the host compiler, and load them.
 
-One cache entry per batch holds a shared object; a tiny entry names the batch of every function. So a function is
-compiled once for all kernels that need it, and a change of one function compiles that function alone.
+A cache entry per batch holds a shared object; a small entry for each function names its batch. So a function is
+compiled once for all kernels that need it, and after a change of one function only that function is compiled again.
 """
 
 from __future__ import annotations
@@ -22,42 +22,29 @@ from parity.compilers import zig
 from parity.errors import NotAvailable, ParityError, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
+__all__ = ["COUNTERS", "SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
+COUNTERS = "_counters"
+"""The suffix of the symbol of a kernel's counters of basic blocks."""
 
 
 _HERE = Path(__file__).parent
 _BATCH_BYTES = 200_000
 _FLAGS = [
-    "-x",
-    "c++",
-    "-std=c++20",
-    "-fPIC",
-    "-ffreestanding",
-    "-nostdinc",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fvisibility=hidden",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-Xclang",
-    "-ffloat16-excess-precision=none",
-    "-fno-strict-aliasing",
-    "-fno-asynchronous-unwind-tables",
-    "-Xclang",
-    "-disable-lifetime-markers",
-    "-Wno-psabi",
+    "-x", "c++", "-std=c++20", "-fPIC", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-fno-rtti",
+    "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Xclang", "-ffloat16-excess-precision=none",
+    "-fno-strict-aliasing", "-fno-asynchronous-unwind-tables", "-Xclang", "-disable-lifetime-markers", "-Wno-psabi",
     "-w",
-]
+]  # fmt: skip
 
 
 @functools.cache
 def _compiler() -> tuple[str, str]:
     """The version of the compiler, and ``host_features``.
 
-    They are kept in the cache, by the compiler's file and the processor: to ask the compiler takes each process 60 ms.
+    Cached by the compiler's file and the processor, because running the compiler would cost each process 60 ms.
     """
     path = zig.zig()
     file, processor = path.stat(), _processor()
@@ -68,28 +55,28 @@ def _compiler() -> tuple[str, str]:
         return version, features
     found = zig.version(), host_features()
     if processor:
-        with contextlib.suppress(ResourceExhausted):  # without the entry, it is asked again
+        with contextlib.suppress(ResourceExhausted):  # the next process runs the compiler again
             cache.note(key, "compiler", "\n".join(found))
     return found
 
 
 def _processor() -> str:
-    """The identity and the abilities of this processor; empty if the system does not tell them."""
+    """The identity and the features of this processor; empty if the system does not state them."""
     try:
         first, _, _ = Path("/proc/cpuinfo").read_text().partition("\n\n")
     except OSError:
         return ""
-    told = ("vendor_id", "cpu family", "model", "stepping", "flags")
-    lines = [line for line in first.splitlines() if line.partition("\t")[0].strip() in told]
-    return "\n".join(lines) if len(lines) == len(told) else ""
+    keys = ("vendor_id", "cpu family", "model", "stepping", "flags")
+    lines = [line for line in first.splitlines() if line.partition("\t")[0].strip() in keys]
+    return "\n".join(lines) if len(lines) == len(keys) else ""
 
 
 @functools.cache
 def host_features() -> str:
-    """The compiler's name for this processor, which is part of every cache key.
+    """Return the compiler's description of this processor, which is part of every cache key.
 
     Raises:
-        NotAvailable: the processor lacks fused multiply-add, or is of another architecture.
+        NotAvailable: the processor has another architecture, or lacks required features.
     """
     machine = platform.machine()
     if machine in ("aarch64", "arm64"):
@@ -111,12 +98,12 @@ def _machine_flags() -> list[str]:
 
 @functools.cache
 def runtime_version() -> str:
-    """Digest of everything but the translation that decides what is compiled from it."""
+    """Return a digest of everything outside of a function's text that affects its compiled code."""
     return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), *_compiler(), *_FLAGS)
 
 
 class CompiledFunctions:
-    """The compiled functions of one cache. Shared objects are loaded when a function of theirs is first asked for."""
+    """The compiled functions of a cache. Loads a shared object when one of its functions is first needed."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -126,7 +113,7 @@ class CompiledFunctions:
 
     @staticmethod
     def key(text: str, lanes: int, level: str) -> str:
-        """The key of a function, whose text has SYMBOL in place of its name."""
+        """Return the key of a function, whose text has SYMBOL in place of the function's name."""
         return digest(runtime_version(), str(lanes), level, text)
 
     def __contains__(self, key: str) -> bool:
@@ -136,17 +123,17 @@ class CompiledFunctions:
             return False
         batch, _, symbol = text.partition(" ")
         if not self._is_whole(batch):
-            self._cache.forget(key)  # else it would point to a batch that is gone for ever
+            self._cache.forget(key)  # its batch was evicted
             return False
         self._places[key] = batch, symbol
         return True
 
     def batch_of(self, key: str) -> str:
-        """The key of the cache entry that has a function which is there."""
+        """Return the key of the cache entry that holds an available function."""
         return self._places[key][0]
 
     def find(self, batches: Mapping[str, str]) -> bool:
-        """True if functions are there, given by key with ``batch_of`` each, without a look at an entry of each."""
+        """True if functions, given by key with their batch, are available; checks only the batches."""
         if not all(map(self._is_whole, dict.fromkeys(batches.values()))):
             return False
         self._places |= {key: (batch, _name(key)) for key, batch in batches.items()}
@@ -176,7 +163,7 @@ class CompiledFunctions:
                 self._cache.note(key, "place", f"{where} {_name(key)}")
 
     def load(self, key: str) -> tuple[ctypes.CDLL, str]:
-        """The library that holds a function which is there, and its symbol."""
+        """Return the library of an available function, and its symbol."""
         batch, symbol = self._places[key]
         if batch not in self._libraries:
             folder, _ = self._cache.get(batch, _missing)
@@ -217,20 +204,8 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
         code.write_text('#include "threaded.h"\n' + "\n".join(sources) + "\n")
-        _run(
-            [
-                "clang",
-                *_FLAGS,
-                *_machine_flags(),
-                level,
-                f"-DLANES={lanes}",
-                f"-I{_HERE / 'runtime'}",
-                "-c",
-                code,
-                "-o",
-                folder / "kernels.o",
-            ]
-        )
+        options = [*_FLAGS, *_machine_flags(), level, f"-DLANES={lanes}", f"-I{_HERE / 'runtime'}"]
+        _run(["clang", *options, "-c", code, "-o", folder / "kernels.o"])
         _run(["ld.lld", "-shared", folder / "kernels.o", *sorted(runtime.glob("*.o")), "-o", folder / "kernels.so"])
         (folder / "kernels.o").unlink()
         code.unlink()

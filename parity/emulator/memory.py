@@ -1,4 +1,4 @@
-"""Device memory: one range of addresses with red zones, and one byte of state for each of its bytes."""
+"""Device memory: one range of addresses with red zones, and a state for each byte."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from parity.emulator.runtime_headers import constants
 from parity.errors import UsageError
 
-__all__ = ["BASE", "NO_RESERVE", "Allocation", "Bytes", "DeviceMemory"]
+__all__ = ["BASE", "Allocation", "Bytes", "DeviceMemory", "zeroed_pages"]
 
 BASE = 0x7F40_0000_0000
-"""Device address of the first byte: fixed, so that addresses in reports repeat; far from 0 and any 32-bit value."""
+"""Device address of the first byte: fixed, so that reports are reproducible; far from 0 and from all 32-bit values."""
 
-_WRITABLE, _READABLE = 1, 2
+_WRITABLE: int = constants("memory.h")["WRITABLE"]
+_READABLE: int = constants("memory.h")["READABLE"]
 _RED_ZONE = 256
 _ALIGNMENT = 256
-NO_RESERVE = 0x4000
+_NO_RESERVE = 0x4000
 _CLEAR_LIMIT = 1 << 22
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -36,27 +38,26 @@ class Allocation:
 
 
 class DeviceMemory:
-    """Address space for ``capacity`` bytes; the host pages behind it exist from the first touch on.
+    """Address space for ``capacity`` bytes. The operating system provides pages when they are first accessed.
 
-    State per byte: 0 not allocated, 1 allocated and never written, 2 readable only, 3 written.
-    The first ``system`` bytes are for the launch itself (arguments, dispatch packet), readable only. The last bytes are
-    set aside by ``reserve``.
+    State of a byte (``enum ByteState``): 0 not allocated, 1 allocated and never written, 2 read-only, 3 written. The
+    first ``system`` bytes hold the read-only data of a launch (arguments, dispatch packet). ``reserve`` takes bytes
+    from the end.
     """
 
     def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16) -> None:
         self.capacity, self._system = capacity, system
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
-        self._maps = [mmap.mmap(-1, capacity, flags=flags) for _ in range(2)]
+        self._maps = [_map(capacity) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
-        self.allocations: list[Allocation] = []  # by address
+        self.allocations: list[Allocation] = []  # sorted by address
         self._freed: dict[int, list[int]] = {}
         self._top, self.end = system, capacity
 
     def allocate(self, size: int, name: str) -> Allocation:
-        """New memory in state "never written".
+        """Allocate memory that nothing has written.
 
         Raises:
-            UsageError: a negative size, or more memory than there is.
+            UsageError: the size is negative, or the memory is used up.
         """
         if again := self._freed.get(size):
             allocation = Allocation(name, BASE + again.pop(), size)
@@ -76,10 +77,10 @@ class DeviceMemory:
         return allocation
 
     def free(self, allocation: Allocation) -> None:
-        """Make memory inaccessible. Only an allocation of the same size uses it again, so the red zones stay.
+        """Make memory inaccessible. Only an allocation of the same size reuses it, so the red zones remain.
 
         Raises:
-            UsageError: it was freed already.
+            UsageError: the allocation was freed already.
         """
         span = self.span(allocation)
         self.state[span] = 0
@@ -88,11 +89,11 @@ class DeviceMemory:
 
     @property
     def used(self) -> int:
-        """The bytes from the first one on that allocations have."""
+        """The number of bytes up to the end of the last allocation."""
         return self._top
 
     def span(self, allocation: Allocation) -> slice:
-        """The bytes of an allocation, or of a variable, in ``data`` and ``state``.
+        """Return the slice of an allocation, or of a variable, in ``data`` and ``state``.
 
         Raises:
             UsageError: the allocation was freed.
@@ -103,8 +104,8 @@ class DeviceMemory:
         return slice(start, start + allocation.size)
 
     def place(self, at: int, content: bytes) -> int:
-        """Put bytes that kernels may only read into the system part; returns their device address."""
-        size = -(-len(content) // 64) * 64  # scalar loads of the compiler may reach past the last argument
+        """Write read-only bytes to the system part; return their device address."""
+        size = -(-len(content) // 64) * 64  # compiled scalar loads may read past the last argument
         if at + size + _RED_ZONE > self._system:
             raise UsageError(f"{len(content)} bytes of kernel arguments are more than the emulator's {self._system}")
         self.data[at : at + size] = 0
@@ -114,10 +115,10 @@ class DeviceMemory:
         return BASE + at
 
     def reserve(self, size: int, red_zone: int = _RED_ZONE) -> int:
-        """Take ``size`` bytes off the end of memory for good; returns their device address (a multiple of 256).
+        """Take ``size`` bytes permanently from the end of memory; return their device address (a multiple of 256).
 
         Raises:
-            UsageError: less memory than that is left.
+            UsageError: less memory is left.
         """
         start = (self.end - size - red_zone) // 256 * 256
         if start < self._top:
@@ -126,13 +127,13 @@ class DeviceMemory:
         return BASE + start
 
     def place_image(self, address: int, content: bytes, writable: bytes) -> None:
-        """Put data into reserved memory; ``writable`` says of each byte whether kernels may write it."""
+        """Write data to reserved memory; ``writable`` is 1 for each byte that kernels may write."""
         at = slice(address - BASE, address - BASE + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
 
     def put(self, address: int, content: bytes) -> None:
-        """Write bytes to reserved memory, which kernels may read and write then."""
+        """Write bytes to reserved memory; kernels may read and write them."""
         at = slice(address - BASE, address - BASE + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = _WRITABLE | _READABLE
@@ -142,13 +143,13 @@ class DeviceMemory:
         ctypes.memset(self.state.ctypes.data + address - BASE, 0, size)
 
     def nearest(self, address: int) -> Allocation | None:
-        """The allocation that holds an address, or the one whose begin or end is closest to it."""
+        """Return the allocation that contains an address, or the closest one."""
         i = bisect.bisect_right(self.allocations, address, key=_address)
         around = self.allocations[max(i - 1, 0) : i + 1]
         return min(around, key=lambda a: max(a.address - address, address - (a.address + a.size), 0), default=None)
 
     def reset(self) -> None:
-        """Free everything. Costs what was used since the last reset, and gives the pages back if that was much."""
+        """Free all allocations, in time proportional to the used memory; returns many used pages to the system."""
         used = self._top - self._system
         if used > _CLEAR_LIMIT and hasattr(mmap, "MADV_DONTNEED"):
             for m in self._maps:
@@ -162,3 +163,12 @@ class DeviceMemory:
 
 def _address(allocation: Allocation) -> int:
     return allocation.address
+
+
+def _map(size: int) -> mmap.mmap:
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
+
+
+def zeroed_pages(size: int) -> Bytes:
+    """Return zeroed memory of the host. The operating system provides pages when they are first accessed."""
+    return np.frombuffer(_map(size), np.uint8)

@@ -1,7 +1,7 @@
-"""The text that kernels print, from the words of ROCm's host calls.
+"""Format the text that kernels print, from the words of ROCm's host calls.
 
-The device's side is in ROCm's device libraries (ockl: services.cl) and in what clang makes of ``printf``. A message is
-a word of flags, the format, and the arguments in its order: 8 bytes each, strings as they are, filled up to 8 bytes.
+ROCm's device libraries (ockl: services.cl) and the code that clang generates for ``printf`` define the words. A message
+is a word of flags, the format and its arguments: 8 bytes each; strings are padded to a multiple of 8 bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from parity.emulator.runtime_headers import constants
+
 __all__ = ["RECORD", "Message", "formatted", "messages"]
 
-RECORD = 10
-"""Words of a record in the log of runtime/requests.cpp: the block, the thread, and the payload of one lane."""
+RECORD: int = constants("requests.h")["RECORD"]
+"""Words of a record in the log: the block, the thread, and the payload of one lane."""
 
-_END = 2
+_END: int = constants("requests.h")["ENDS"]
+_STANDARD_ERROR: int = constants("requests.h")["STANDARD_ERROR"]
 _SPECIFICATION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?P<size>hh|h|ll|l|j|z|t|L|)(?P<kind>[a-zA-Z%])"
 )
@@ -29,7 +32,7 @@ _INFINITE = re.compile(r"inf|nan")
 
 @dataclass(frozen=True)
 class Message:
-    """The output of one thread in block ``group``; ``thread`` counts the threads in the order of wavefronts."""
+    """The output of one thread in block ``group``; ``thread`` is the number of the thread in its block."""
 
     group: tuple[int, int, int]
     thread: int
@@ -38,7 +41,7 @@ class Message:
 
 
 def messages(log: np.ndarray[Any, np.dtype[np.uint64]]) -> Iterator[Message]:
-    """The messages of a log, one row per record, in the order in which they were finished."""
+    """Yield the messages of a log, which has one row per record, in the order in which they ended."""
     open_: dict[int, list[int]] = {}
     for row in log:
         first, second, descriptor, *payload = map(int, row)
@@ -48,11 +51,11 @@ def messages(log: np.ndarray[Any, np.dtype[np.uint64]]) -> Iterator[Message]:
         if descriptor & _END:
             del open_[number]
             group = (first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF)
-            yield Message(group, second >> 32, bool(words[:1] and words[0] & 1), formatted(words[1:]))
+            yield Message(group, second >> 32, bool(words[:1] and words[0] & _STANDARD_ERROR), formatted(words[1:]))
 
 
 def formatted(words: Sequence[int]) -> str:
-    """The text of a format and its arguments, as C's printf writes it."""
+    """Return the text that C's ``printf`` writes for a format and its arguments."""
     rest = iter(words)
 
     def number() -> int:

@@ -1,4 +1,4 @@
-"""The basic blocks of a kernel, and what can follow what."""
+"""The basic blocks of a compiled kernel, and the control flow between them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.codegen import items_of, runs_of
+from parity.emulator.amdgpu.codegen import coverage_blocks, executed_items
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED
-from parity.emulator.parse import Instruction, KernelCode, kernel_code
+from parity.emulator.amdgpu.listing import KernelCode, kernel_code
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx import control_flow, optimized_functions
 from parity.model.code_object import CodeObject
 
@@ -20,7 +21,7 @@ _EXEC = {"exec", "exec_lo", "exec_hi"}
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """The instructions of a block of coverage, and the numbers of the blocks that control can come from."""
+    """A basic block: the number of its first instruction, its instructions, and the numbers of its predecessors."""
 
     first: int
     instructions: tuple[Instruction, ...]
@@ -28,16 +29,16 @@ class BasicBlock:
 
     @property
     def last(self) -> Instruction:
-        """The instruction that decides what follows: a branch, a change of EXEC, or the last before a label."""
+        """The last instruction: a branch, a change of EXEC, or the instruction before a label."""
         return self.instructions[-1]
 
     @property
     def computes(self) -> bool:
-        """False if it only leads from one block to another: it has branches, waits, and changes of EXEC alone."""
-        return not all(map(_leads, self.instructions))
+        """False if the block only has branches, waits and changes of EXEC."""
+        return not all(map(_is_control_flow, self.instructions))
 
 
-def _leads(instruction: Instruction) -> bool:
+def _is_control_flow(instruction: Instruction) -> bool:
     name = instruction.mnemonic
     if name in IGNORED or name in BRANCHES or name == "s_branch" or name.startswith("bra") or "_saveexec_" in name:
         return True
@@ -45,7 +46,7 @@ def _leads(instruction: Instruction) -> bool:
 
 
 def basic_blocks(code: CodeObject, symbol: str) -> tuple[BasicBlock, ...]:
-    """The blocks of a kernel in the order of their bits in ``Reached``. Of a return, what follows is not known."""
+    """Return the blocks of a kernel in the order of their bits in ``Reached``. Successors of a return are unknown."""
     if target(code.target).vendor == "amd":
         return _amd(kernel_code(code.listing, symbol))
     found = [*control_flow(optimized_functions(code.listing, symbol))]
@@ -57,13 +58,13 @@ def basic_blocks(code: CodeObject, symbol: str) -> tuple[BasicBlock, ...]:
 
 
 def _amd(kernel: KernelCode) -> tuple[BasicBlock, ...]:
-    items = items_of(kernel)
-    runs = sorted(runs_of(items))
+    items = executed_items(kernel)
+    runs = sorted(coverage_blocks(items))
     numbers = [0]
     for item in items:
         numbers.append(numbers[-1] + isinstance(item, Instruction))
     bounds = [*runs[1:], len(items)]
-    # A label of which nothing but waits and hints follows belongs to the block after it.
+    # A label that is only followed by waits and hints belongs to the next block.
     at = {item: next((b for b, end in enumerate(bounds) if i < end), len(runs) - 1) for i, item in enumerate(items)
           if isinstance(item, str)}  # fmt: skip
     before: list[list[int]] = [[] for _ in runs]
@@ -80,7 +81,7 @@ def _amd(kernel: KernelCode) -> tuple[BasicBlock, ...]:
 
 
 def point_places(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
-    """The ``file:line`` of each bit of ``Reached`` of the kernels that a case launches; empty where it is not known."""
+    """Return the ``file:line`` of each bit of ``Reached`` for kernels launched in order; empty where it is unknown."""
     blocks: list[str] = []
     directions: list[str] = []
     for symbol in symbols:

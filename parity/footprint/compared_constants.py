@@ -1,4 +1,4 @@
-"""The numbers that kernels compare with, as their machine code or their PTX has them."""
+"""Collects the constants of kernels from their machine code or PTX, above all those in comparisons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from parity.cases.neighbours import Constants
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import basic_blocks
 from parity.model.code_object import CodeObject
 
@@ -20,11 +20,11 @@ _WHOLE = re.compile(r"-?(?:0x[0-9a-f]+|\d+)$")
 _REAL = re.compile(r"0(?:f[0-9a-f]{8}|d[0-9a-f]{16})$", re.IGNORECASE)
 _FORMS = {"16": ("<e", "<H"), "32": ("<f", "<I"), "64": ("<d", "<Q")}
 MOST = 64
-"""Of each kind of numbers; those of comparisons come first."""
+"""Maximum number of integers, and of floats."""
 
 
 def kernel_constants(code: CodeObject, symbols: Iterable[str]) -> Constants:
-    """The constants of kernels and of the functions that they call: of comparisons, then those that registers get."""
+    """Return the constants of kernels and their callees: first constants of comparisons, then of other instructions."""
     whole: dict[int, None] = {}
     real: dict[float, None] = {}
     for compares in (True, False):
@@ -63,7 +63,7 @@ def _collect(instruction: Instruction, compares: bool, whole: dict[int, None], r
 
 
 def _floats(bits: int, size: str) -> Iterator[float]:
-    """The number with these bits, if it looks like one that somebody wrote; of 64 bits they are the upper half."""
+    """Yield the float with these bits if its magnitude is plausible. For 64 bits, small ``bits`` are the upper half."""
     form, raw = _FORMS[size]
     wide = bits << 32 if size == "64" and bits < 1 << 32 else bits
     if 0 <= wide < 1 << int(size):

@@ -1,4 +1,4 @@
-"""The footprint of one kernel on one target: registers, memory, occupancy, code."""
+"""Measures the footprint of kernels: registers, memory, occupancy, size and mix of the code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.classes import class_of, totals
-from parity.emulator.parse import bodies_of
+from parity.emulator.amdgpu.classes import class_totals, instruction_class
+from parity.emulator.amdgpu.listing import function_bodies
 from parity.errors import MissingTool
 from parity.footprint.occupancy import occupancy
 from parity.footprint.sass import instruction_mixes
@@ -22,13 +22,17 @@ _INSTRUCTION = re.compile(r"^\t(?P<mnemonic>[a-z]\w*)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Footprint:
-    """One kernel on one target.
+    """The footprint of one kernel on one target. Unknown values are None.
 
-    ``vgprs`` are the vector registers of a lane, of a CUDA target all registers of a thread, which has no scalar ones
-    that are counted (``sgprs`` is None). ``spills`` are registers, ``scratch_bytes`` those of a lane, ``lds_bytes`` the
-    static ones of a workgroup. ``occupancy`` is that of workgroups of ``threads`` threads, the most that the kernel is
-    compiled for, without dynamic LDS. ``code_bytes`` and ``mix`` (instructions by class, as they stand in the code) are
-    with the functions that the kernel calls. None is what is not known.
+    * ``vgprs``: vector registers per lane; for a CUDA target, all registers of a thread.
+    * ``sgprs``: scalar registers; None for a CUDA target.
+    * ``spills``: number of spilled registers.
+    * ``scratch_bytes``: scratch memory per lane.
+    * ``lds_bytes``: static LDS per workgroup.
+    * ``threads``: the maximum workgroup size that the kernel is compiled for.
+    * ``occupancy``: occupancy from 0 to 1 with workgroups of that size and without dynamic LDS.
+    * ``code_bytes``: size of the code of the kernel and its callees.
+    * ``mix``: number of instructions by class in that code.
     """
 
     module: str
@@ -46,25 +50,25 @@ class Footprint:
 
     @property
     def stores(self) -> bool | None:
-        """True if any instruction writes global memory; None if the instructions are not known."""
+        """True if an instruction writes global memory; None if the instructions are unknown."""
         return None if self.mix is None else any(self.mix.get(name) for name in ("vmem store", "vmem atomic"))
 
 
 def footprints(code: CodeObject, kernels: Iterable[str]) -> list[Footprint]:
-    """The footprints of these kernels of a code object, of those that it has."""
+    """Return the footprints of kernels. Ignores names that the code object does not contain."""
     names = [name for name in kernels if name in code.kernels]
     sizes = _sizes(code.binary) if code.binary else {}
     if target(code.target).vendor == "cuda":
         found = _sass_mixes(code.binary)
         return [_footprint(code, code.kernels[n], sizes.get(f".text.{n}"), found.get(n)) for n in names]
-    return [_of_listing(code, code.kernels[name], sizes) for name in names]
+    return [_listing_footprint(code, code.kernels[name], sizes) for name in names]
 
 
-def _of_listing(code: CodeObject, kernel: Kernel, sizes: Mapping[str, int]) -> Footprint:
-    bodies = bodies_of(code.listing, kernel.name)
+def _listing_footprint(code: CodeObject, kernel: Kernel, sizes: Mapping[str, int]) -> Footprint:
+    bodies = function_bodies(code.listing, kernel.name)
     size = sum(sizes[body.name] for body in bodies) if all(body.name in sizes for body in bodies) else None
     mnemonics = (match["mnemonic"] for body in bodies for match in _INSTRUCTION.finditer(body.text))
-    return _footprint(code, kernel, size, totals((class_of(mnemonic), 1) for mnemonic in mnemonics))
+    return _footprint(code, kernel, size, class_totals((instruction_class(mnemonic), 1) for mnemonic in mnemonics))
 
 
 def _footprint(code: CodeObject, kernel: Kernel, size: int | None, mix: Mapping[str, int] | None) -> Footprint:
@@ -96,8 +100,8 @@ def _sass_mixes(cubin: Path | None) -> Mapping[str, Mapping[str, int]]:
 
 
 def _sizes(binary: Path) -> Mapping[str, int]:
-    """The bytes of every section and function of an ELF file, by name."""
-    from elftools.elf.elffile import ELFFile  # here, because it takes a while and most commands do without
+    """Return the size in bytes of every section and function of an ELF file, by name."""
+    from elftools.elf.elffile import ELFFile  # slow to import, and rarely needed
     from elftools.elf.sections import SymbolTableSection
 
     with binary.open("rb") as file:

@@ -1,18 +1,18 @@
-"""The wavefronts of a kernel that a processor holds at once, as a share of the most that it can hold.
+"""Computes the occupancy of a kernel: the share of a processor's wavefront slots that its workgroups fill.
 
-The model is that of the vendors' calculators: what shares LDS (a CU, a WGP, an SM) has a few SIMDs, each with a
-register file and places for wavefronts, and whole workgroups are placed until one of these is used up.
+The model follows the vendors' occupancy calculators. A processor that shares LDS (a CU, WGP or SM) has several SIMDs,
+each with a register file and wavefront slots. Whole workgroups are placed until one of these resources is exhausted.
 """
 
 from __future__ import annotations
 
-from parity.compilers.targets import Limits, Target
+from parity.compilers.targets import Target, TargetLimits
 
 __all__ = ["occupancy", "resident_waves"]
 
 
-def resident_waves(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
-    """The number of wavefronts with so many registers that one SIMD holds."""
+def resident_waves(limits: TargetLimits, vgprs: int, sgprs: int | None = None) -> int:
+    """Return how many wavefronts with these numbers of registers fit on one SIMD."""
     waves = min(limits.waves, limits.vgprs // _rounded(max(vgprs, 1), limits.vgpr_step))
     if limits.sgprs and sgprs:
         waves = min(waves, limits.sgprs // _rounded(sgprs, limits.sgpr_step))
@@ -22,9 +22,10 @@ def resident_waves(limits: Limits, vgprs: int, sgprs: int | None = None) -> int:
 def occupancy(
     target: Target, *, threads: int, vgprs: int, sgprs: int | None = None, shared_bytes: int = 0
 ) -> float | None:
-    """The share of the wavefronts that can be resident which workgroups of ``threads`` threads fill, from 0 to 1.
+    """Return the occupancy, from 0 to 1, for workgroups of ``threads`` threads.
 
-    0 if not one workgroup fits, None if the limits of the target are not known.
+    It is 0 if no workgroup fits, and None if the limits of the target are unknown. ``shared_bytes`` is the shared
+    memory per workgroup.
     """
     if (limits := target.limits) is None:
         return None

@@ -1,4 +1,4 @@
-"""Remarks on the footprints of a kernel on several targets, laid side by side."""
+"""Finds remarkable differences between the footprints of a kernel on several targets."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from parity.footprint.measure import Footprint
 __all__ = ["APART", "MANY", "Remark", "remarks"]
 
 APART = 2
-"""Occupancies or registers this many times apart are far apart."""
+"""Minimum ratio of two occupancies or register counts that is worth a remark."""
 
 MANY = 64
-"""Registers that a kernel must have somewhere for that to matter; with fewer the occupancy is hardly limited."""
+"""Minimum register count for a remark. Fewer registers hardly limit the occupancy."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """An observation on ``kernels``: ``what`` in a few words, and ``where``, with targets and numbers."""
+    """An observation about ``kernels``: ``what`` in a few words, and ``where``, with targets and numbers."""
 
     what: str
     where: str
@@ -30,15 +30,15 @@ Sides = Sequence[Footprint]
 
 
 def remarks(found: Iterable[Footprint]) -> list[Remark]:
-    """The remarks, each with the kernels that it holds for."""
+    """Return the remarks, each with all kernels that it applies to."""
     kernels: dict[tuple[str, str], list[Footprint]] = {}
     for one in found:
         kernels.setdefault((one.module, one.kernel), []).append(one)
     targets = list(dict.fromkeys(side.target for sides in kernels.values() for side in sides))
     grouped: dict[tuple[str, str], list[str]] = {}
-    for what, where_of in _CHECKS.items():
+    for what, check in _CHECKS.items():
         for (_, name), sides in kernels.items():
-            if where := where_of(sides):
+            if where := check(sides):
                 grouped.setdefault((what, where), []).append(name)
     for (_, name), sides in kernels.items():
         if missing := [name for name in targets if name not in {side.target for side in sides}]:
@@ -55,7 +55,7 @@ def _too_large(sides: Sides) -> str:
 
 
 def _some(number: str, sides: Sides) -> str:
-    """The targets with a number above 0, and those with 0, as text; empty if all have 0, or none has."""
+    """List the targets where ``number`` is positive and the targets where it is 0; empty unless both exist."""
     some = [side.target for side in sides if getattr(side, number)]
     none = [side.target for side in sides if not getattr(side, number)]
     return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""

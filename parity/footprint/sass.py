@@ -1,4 +1,4 @@
-"""The instructions of a cubin, by class, as NVIDIA's disassembler prints them."""
+"""Counts the instructions of a cubin by class, with NVIDIA's disassembler."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from parity.compilers.cuda_toolkit import INSTALL, nvcc
-from parity.emulator.amdgpu.classes import classifier, totals
+from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
 
 __all__ = ["instruction_mixes", "nvdisasm", "opcode_class", "section_opcodes"]
 
-#: How the opcodes of each class begin: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's: the
-#: uniform datapath is what works on one value per warp, constants are read as scalar loads read kernel arguments, and
-#: shared memory is LDS. A shuffle counts as access to shared memory, as its counterpart ds_bpermute does.
+# The prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's.
+# The uniform datapath counts as "salu", loads of constants as "smem", and shared memory as "lds". A shuffle counts as
+# "lds", like its counterpart ds_bpermute.
 opcode_class = classifier(
     {
         "valu": "F H D I V MOV MUFU MATCH PRMT PLOP PSET P2R R2P SEL SGXT SHF SHL SHR S2R CS2R LEA LOP LEPC POPC BMMA "
@@ -44,10 +44,10 @@ _OPCODE = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+\{?\s*(?:@!?U?P\w+\s+)?(?P<opcode>[
 
 
 def nvdisasm() -> Path:
-    """The disassembler: on PATH, beside nvcc, or that of a wheel (NVIDIA's own, or Triton).
+    """Find the disassembler on PATH, next to nvcc, or in a wheel of NVIDIA or Triton.
 
     Raises:
-        MissingTool: there is none.
+        MissingTool: It is not installed.
     """
     for candidate in _candidates():
         if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -61,25 +61,23 @@ def nvdisasm() -> Path:
 
 
 def instruction_mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
-    """The instructions of each kernel in a cubin, and of the functions in its section, by class.
+    """Count the instructions by class in the section of each kernel of a cubin, including callees in the section.
 
     Raises:
-        MissingTool: there is no disassembler.
-        ParityError: it does not accept the file.
+        MissingTool: The disassembler is not installed.
+        ParityError: The disassembler rejects the file.
     """
     done = subprocess.run([str(nvdisasm()), "-c", str(cubin)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ParityError(f"{nvdisasm()} does not accept {cubin}: {done.stderr.strip()[:500]}")
+        raise ParityError(f"{nvdisasm()} rejects {cubin}: {done.stderr.strip()[:500]}")
     return {
-        name: totals((opcode_class(opcode), 1) for opcode in opcodes)
+        name: class_totals((opcode_class(opcode), 1) for opcode in opcodes)
         for name, opcodes in section_opcodes(done.stdout).items()
     }
 
 
 def section_opcodes(listing: str) -> Mapping[str, list[str]]:
-    """The opcodes of each code section of a disassembly, without what follows the last instruction to fill it up: a
-    branch to itself, and NOPs.
-    """
+    """Return the opcodes of each code section, without the padding at its end (a branch to itself, and NOPs)."""
     sections = list(_SECTION.finditer(listing))
     ends = [*(section.start() for section in sections[1:]), len(listing)]
     found = {}

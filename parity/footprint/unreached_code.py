@@ -1,4 +1,4 @@
-"""The code of a kernel that cases did not reach: lines of files, behind which condition, and why."""
+"""Finds the code of a kernel that cases did not reach: the lines, the condition that guards them, and the reason."""
 
 from __future__ import annotations
 
@@ -9,47 +9,49 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import BasicBlock, basic_blocks
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 
 __all__ = ["LARGE", "Gap", "GapKind", "find_gaps", "gap_reason", "source_line", "unreached_lines"]
 
 LARGE = 1 << 31
-"""Numbers from here on are those of tensors that no emulator walks over."""
+"""Extents from here on belong to tensors that are too large for the emulator."""
 
 _COMPARE = re.compile(r"[sv]_cmpx?k?_\w+_[iu](?:32|64)|setp\.[\w.]+\.[us](?:32|64)")
 _NUMBER = re.compile(r"(?:0x[0-9a-f]+|\d+)$")
 _DIVISION = "0x5f7ffffc"
-"""The constant by which LLVM scales a reciprocal where it divides numbers of 64 bits (AMDGPUISelLowering.cpp)."""
+"""A constant in LLVM's code for 64-bit divisions, which scales a reciprocal (AMDGPUISelLowering.cpp)."""
 _DIVIDES, _UPPER = re.compile(r"(?:div|rem)\.[us]64"), "-4294967296"
-"""A division of 64 bits in PTX; the upper half of the numbers, of which nvcc first asks whether it is 0."""
+"""A 64-bit division in PTX, and the mask of the upper halves, which nvcc first compares with 0."""
 _TRAPS = ("s_trap", "s_sethalt", "trap")
 
 _LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MAX)\b|0x[7f]f{7}\b")
-"""Conditions of sources about such numbers."""
+"""Conditions in source code about such extents."""
 
 
 class GapKind(StrEnum):
-    """Code that was not reached: a line of the project's files, with all code that it became in this kernel; further
-    code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain;
-    branches alone, which compute nothing (``BasicBlock.computes``).
-    """
+    """The kind of unreached code."""
 
     LINE = "line"
+    """A source line of the project, none of whose code in this kernel ran."""
     COPY = "copy"
+    """One of several copies of a line, another copy of which ran."""
     LIBRARY = "library"
+    """Code of a library function, whose line is in a header of the toolchain."""
     BRANCH = "branch"
+    """A block without computation (``BasicBlock.computes``)."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Blocks that were not reached, of one line.
+    """An unreached block, attributed to one line.
 
-    ``line`` is its ``file:line``, for a library function that of the call, and ``header`` that of the function.
-    ``guard`` is the line of the condition that leads there. ``reason`` says why no case comes there, if the code tells.
+    ``line`` is the ``file:line`` of the code; for a library function, of the call, while ``header`` is the line in the
+    function. ``guard`` is the line of the condition that leads to the block. ``reason`` explains why no case reaches
+    the block, if the machine code shows it.
     """
 
     kind: GapKind
@@ -60,13 +62,13 @@ class Gap:
 
 
 def gap_reason(gap: Gap, folder: Path) -> str:
-    """The reason that no case comes there, by the machine code or by the condition in the source below ``folder``."""
+    """Explain why no case reaches a gap, from the machine code or from the guard in the source below ``folder``."""
     large = _LARGE_TEXT.search(source_line(folder, gap.guard))
     return gap.reason or ("needs a number of 2^31 or more" if large else "")
 
 
 def source_line(folder: Path, place: str) -> str:
-    """The line at ``file:line`` below a folder; empty if there is none."""
+    """Return the source line at ``file:line`` below a folder; empty if it does not exist."""
     file, _, line = place.rpartition(":")
     lines = _lines(folder, file)
     return lines[int(line) - 1].strip() if line.isdigit() and 0 < int(line) <= len(lines) else ""
@@ -75,11 +77,11 @@ def source_line(folder: Path, place: str) -> str:
 @functools.lru_cache(maxsize=64)
 def _lines(folder: Path, file: str) -> Sequence[str]:
     path = folder / file
-    return text_of(path).splitlines() if file and path.is_file() else ()
+    return read_text(path).splitlines() if file and path.is_file() else ()
 
 
 def unreached_lines(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dict[int, Gap]:
-    """The instructions that were not reached of the kernels that a case launches, by line of the listing."""
+    """Map the listing lines of unreached instructions to gaps, for kernels launched in order."""
     names = list(symbols)
     gaps = iter(find_gaps(code, names, reached))
     found: dict[int, Gap] = {}
@@ -94,7 +96,7 @@ def unreached_lines(code: CodeObject, symbols: Iterable[str], reached: Reached) 
 
 
 def find_gaps(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[list[Gap]]:
-    """The gaps in the code of the kernels that a case launches one after the other: one or more for each block."""
+    """Return the gaps of each unreached block (at least one per block), for kernels launched in order."""
     found: list[list[Gap]] = []
     first = 0
     for symbol in symbols:
@@ -104,7 +106,7 @@ def find_gaps(code: CodeObject, symbols: Iterable[str], reached: Reached) -> lis
         lines = {_place(each) for block, here in zip(blocks, ran, strict=True) if here for each in block.instructions}
         for number in range(len(blocks)):
             if not ran[number]:
-                found.append(_of_block(blocks, ran, number, lines))
+                found.append(_block_gaps(blocks, ran, number, lines))
     return found
 
 
@@ -112,7 +114,7 @@ def _place(instruction: Instruction) -> tuple[str | None, str | None]:
     return instruction.source, instruction.header
 
 
-def _of_block(
+def _block_gaps(
     blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int, lines: set[tuple[str | None, str | None]]
 ) -> list[Gap]:
     block = blocks[number]
@@ -138,7 +140,7 @@ def _of_block(
 
 
 def _guard(blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int) -> BasicBlock | None:
-    """The block that ran last on the way to one that did not: its end decides that control does not come there."""
+    """Return the nearest executed predecessor, whose last instruction keeps control from reaching the block."""
     met, waiting = {number}, [number]
     while waiting:
         for before in blocks[waiting.pop(0)].before:
@@ -151,7 +153,7 @@ def _guard(blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int) -> Ba
 
 
 def _compared(block: BasicBlock) -> str:
-    """The last comparison of a block, as text; empty if it has none."""
+    """Return the text of the last comparison of a block; empty without a comparison."""
     compares = (each for each in reversed(block.instructions) if "_cmp" in each.mnemonic or each.mnemonic[:4] == "setp")
     return next((each.text for each in compares), "")
 
@@ -165,6 +167,6 @@ def _reason(block: BasicBlock, guard: BasicBlock | None) -> str:
     compared = _compared(guard) if guard else ""
     if _COMPARE.match(compared):
         numbers = [int(word, 0) for word in re.split(r"[\s,]+", compared) if _NUMBER.match(word)]
-        if numbers and LARGE - 1 <= max(numbers) < (1 << 32) - 4096:  # larger ones are negative
+        if numbers and LARGE - 1 <= max(numbers) < (1 << 32) - 4096:  # larger numbers are negative
             return f"needs a number near {max(numbers):,}"
     return ""

@@ -1,4 +1,4 @@
-"""HIP without a GPU: a libamdhip64 that runs kernels in the emulator, for any program of HIP's module API."""
+"""Runs HIP programs without a GPU: a libamdhip64 whose module API executes kernels in the emulator."""
 
 from parity.hip.library import DEVICE_NAME, LIMITATIONS, environment, library
 

@@ -1,8 +1,8 @@
-// A libamdhip64 without a GPU: the module API of HIP, passed on to a process that executes kernels in parity's emulator.
+// A libamdhip64 without a GPU. It forwards HIP's module API to a process that executes kernels in parity's emulator.
 //
-// Every function becomes a request to that process and waits for the answer, so nothing here knows what a kernel is.
-// This file keeps only what must be in the caller's process: host memory, the current device and the last error of each
-// thread, and the layout of each kernel's arguments. runtime.py is the other side.
+// Every function sends a request to that process and waits for the answer. This file only holds state that must be in
+// the caller's process: host memory, the current device and the last error of each thread, and the layout of each
+// kernel's arguments. runtime.py implements the requests.
 //
 // HIP_PYTHON, HIP_ROOT (the folder that holds the package) and HIP_ERRORS (value, name and text of every error) are
 // defined by library.py.
@@ -42,16 +42,16 @@ enum { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, Default };
 
 struct Request {
     char api[48];    // the function that was called, for messages and planted faults
-    char action[24];  // what is wanted of the other side
+    char action[24];  // the method of runtime.py
     int64_t device;
     uint64_t arguments[ARGUMENTS];
-    uint64_t bytes;  // that follow
+    uint64_t bytes;  // number of bytes that follow
 };
 
 struct Reply {
     int64_t error;
     uint64_t value;
-    uint64_t bytes;  // that follow
+    uint64_t bytes;  // number of bytes that follow
 };
 
 struct Argument {
@@ -129,7 +129,7 @@ static hipError_t start(void) {
     devices = (int64_t)count;
     memory_begin = range[0];
     memory_end = range[0] + range[1];
-    // Nothing of the host may lie at an address of the device, or hipMemcpyDefault could not tell them apart.
+    // Reserve the device's addresses in this process, so that hipMemcpyDefault can tell host and device memory apart.
     mmap((void *)range[0], range[1], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     return hipSuccess;
 }
@@ -147,7 +147,7 @@ static hipError_t ask_with(const char *api, const char *action, const uint64_t *
     memcpy(request.arguments, arguments, count * sizeof *arguments);
     pthread_mutex_lock(&mutex);
     hipError_t error = connection < 0 ? start() : hipSuccess;
-    if (!error && owner != getpid()) error = hipErrorNotInitialized;  // a fork: the connection is its parent's
+    if (!error && owner != getpid()) error = hipErrorNotInitialized;  // after a fork, the connection belongs to the parent
     if (!error) error = exchange(&request, in, value, out, size);
     pthread_mutex_unlock(&mutex);
     return noted(error);
@@ -221,7 +221,7 @@ API hipError_t hipDeviceGet(int *device, int ordinal) {
 API hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
     return ASK_BYTES("properties", properties, PROPERTIES_BYTES, (uint64_t)device);
 }
-// What programs call that were compiled with a HIP before 6.
+// Called by programs that were compiled with a HIP older than 6.
 API hipError_t hipGetDeviceProperties(void *properties, int device) {
     return ASK_BYTES("properties", properties, OLD_PROPERTIES_BYTES, (uint64_t)device, 1);
 }
@@ -335,7 +335,7 @@ FILL(hipMemsetD8, unsigned char, 1)
 FILL(hipMemsetD16, unsigned short, 2)
 FILL(hipMemsetD32, int, 4)
 
-// Streams and events: all work is done when it is enqueued
+// Streams and events: work runs when it is enqueued
 
 static hipError_t made(hipError_t error, uint64_t handle, void **object) {
     *object = error ? NULL : (void *)(uintptr_t)handle;
@@ -378,7 +378,7 @@ API hipError_t hipEventElapsedTime(float *milliseconds, void *begin, void *end) 
 
 // Modules
 
-// Bytes of an ELF file at an address, by its headers: 0 if it is none. What cannot be read is no reason to crash.
+// The size of an ELF file in memory, from its headers; 0 for other data. Unreadable memory must not cause a crash.
 static size_t elf_size(const void *image) {
     struct {
         unsigned char magic[16];
@@ -438,7 +438,7 @@ API hipError_t hipModuleGetFunction(void **function, void *module, const char *n
     if (error)
         free(made);
     else
-        *function = made;  // lives as long as the process: HIP has no call that ends a function
+        *function = made;  // lives as long as the process: HIP cannot destroy a function
     return error;
 }
 API hipError_t hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name) {

@@ -1,4 +1,4 @@
-"""Errors of HIP: those that calls return, and those that are planted."""
+"""HIP errors as exceptions, and planted faults of HIP calls."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["STICKY", "HipError", "PlantedFault"]
 
 _NUMBERS = {name: value for value, name, _ in hip_errors()}
 
-# What a launch does to every later call: these errors stay until the process ends.
+# Sticky errors: every later call returns them until the process ends.
 STICKY = frozenset(
     ("hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorLaunchTimeOut", "hipErrorAssert", "hipErrorUnknown")
 )
 
 
 class HipError(Exception):
-    """A call that returns an error: its name (hipError_t), and why, for a person."""
+    """The error of a HIP call: its name in hipError_t, and a description."""
 
     def __init__(self, name: str, why: str = "") -> None:
         super().__init__(why or name)
@@ -31,9 +31,9 @@ class HipError(Exception):
 
 @dataclass(frozen=True)
 class PlantedFault:
-    """A function that fails: ``API=ERROR`` at every call, ``API=ERROR@N`` at the N-th alone.
+    """A planted fault: every call of ``api`` fails, or only call number ``call``.
 
-    The error ``exit`` ends the process that is the device.
+    The error ``exit`` ends the process that emulates the device.
     """
 
     api: str
@@ -42,10 +42,10 @@ class PlantedFault:
 
     @staticmethod
     def parse(text: str) -> PlantedFault:
-        """The fault that a text names.
+        """Parse ``API=ERROR`` or ``API=ERROR@N``.
 
         Raises:
-            UsageError: it is not of that form, or there is no such error.
+            UsageError: The text has another form, or the error is unknown.
         """
         api, equals, rest = text.partition("=")
         error, at, number = rest.partition("@")

@@ -1,7 +1,8 @@
-"""The command ``hipcc`` for machines without ROCm, as far as reproducers call it: ``python -m parity.hip.hipcc``.
+"""A replacement for ``hipcc`` on machines without ROCm: ``python -m parity.hip.hipcc``.
 
-With ``--genco`` it makes a code object of a HIP source, which the emulated HIP knows by its bytes (``images.py``);
-without it a program of a C source, with AMD's headers and the emulated ``libamdhip64``.
+It supports the options that reproducers use. With ``--genco`` it compiles a HIP source to a code object, which the
+emulated HIP recognizes by its bytes (``images.py``). Otherwise it compiles a C source to a program, with AMD's headers
+and the emulated ``libamdhip64``.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from parity.platform.cache import Cache, default_root, digest
 __all__ = ["FLAGS", "OWN", "main"]
 
 OWN = "parity-headers"
-"""The folder of a reproducer with the headers of parity's that it needs."""
+"""The folder of a reproducer with parity's headers."""
 
 FLAGS = ("-O3", "-std=gnu++17", "-DHIP_ENABLE_WARP_SYNC_BUILTINS", "-mcode-object-version=5")
-"""The flags that decide what code for AMD's targets does; parity's compiler has them anyway."""
+"""Flags that change the meaning of code for AMD targets. parity's compiler always uses them."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Compile; the exit code of the compiler."""
+    """Compile, and return the exit code."""
     parser = argparse.ArgumentParser("hipcc", allow_abbrev=False)
     parser.add_argument("--genco", action="store_true")
     parser.add_argument("--offload-arch")
@@ -55,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) -> None:
     chosen = target(given.offload_arch)
     forced = tuple(path.absolute() if (path := Path(name)).is_file() else name for name in given.forced)
-    # Headers for which AMD's go first, and this compiler has them itself; others are in place of headers not there.
+    # The compiler provides the headers in OWN itself. Other folders replace headers that are not installed.
     after = [folder for folder in given.after if OWN not in folder.parts]
     include = tuple(folder.absolute() for folder in (*given.include, *after))
     with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:

@@ -1,4 +1,4 @@
-"""From the bytes of a code object to what the emulator executes: its listing."""
+"""Finds the listing for the bytes of a code object, because the emulator executes listings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["code_object_from_image"]
 
 
 def code_object_from_image(image: bytes) -> CodeObject:
-    """The code object with these bytes: the listing that parity built it from, else what a disassembler says of it.
+    """Find the code object with these bytes among parity's builds, or disassemble it.
 
     Raises:
         UsageError: parity did not build it, and it cannot be disassembled.
     """
     for path in (default_root() / "build").glob("*/*/*.hsaco"):
         if path.stat().st_size == len(image) and path.read_bytes() == image:
-            return parse(_listing(path).read_text(), path.stem, binary=path)
+            return parse(path.with_suffix(".s").read_text(), path.stem, binary=path)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "module.hsaco")
@@ -32,7 +32,3 @@ def code_object_from_image(image: bytes) -> CodeObject:
             f"no code object in {default_root() / 'build'} has these {len(image)} bytes: parity did not build it, and "
             f"{error}; build its source with parity, in the same cache"
         ) from error
-
-
-def _listing(binary: Path) -> Path:
-    return binary.with_suffix(".s")

@@ -1,4 +1,4 @@
-"""The shared library that stands in for libamdhip64, and the environment in which a program finds it."""
+"""Builds the replacement for libamdhip64, and the environment variables that make a program load it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from parity.compilers import zig
 from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["DEVICE_NAME", "LIMITATIONS", "environment", "hip_errors", "library"]
 
 DEVICE_NAME = "parity's emulator"
-"""The first words of every emulated GPU's name."""
+"""The prefix of the names of emulated GPUs."""
 
 _SOURCE = Path(__file__).with_name("amdhip64.c")
 _ERRORS = Path(__file__).with_name("errors.csv")
 _ROOT = Path(__file__).parent.parent.parent
 
-# Programs ask for the version of HIP that they were linked with (5, 6, 7); hip-python for none.
+# Programs load the version of HIP that they were linked with (5, 6, 7), hip-python the unversioned name.
 _NAMES = ("libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7")
 _FLAGS = (
     *("cc", "-shared", "-fPIC", "-O2", "-std=gnu11", "-fvisibility=hidden", "-s", "-Wall", "-Wno-unused-parameter"),
@@ -30,26 +30,26 @@ _FLAGS = (
 )
 
 LIMITATIONS = """\
-Kernels launched with <<<>>> or hipLaunchKernel, hipMallocManaged, kernels that read host memory, textures, graphs,
-cooperative launches, occupancy queries, and libraries such as hipBLAS are not there: a program that needs one of them
-fails when it looks the function up. A module is found by its content among those that parity built, or else
-disassembled, where an LLVM is installed; modules of the same content share their variables. Work is done when it is
-enqueued, in the order of the calls, whatever the stream; events give the emulator's time. The loader may warn that the
-library has no version information; that is no error. hip-python prefers the library of the rocm-sdk wheels where these
-are installed.
+Not supported: kernels launched with <<<>>> or hipLaunchKernel, hipMallocManaged, kernels that read host memory,
+textures, graphs, cooperative launches, occupancy queries, and libraries such as hipBLAS. A program that needs one of
+them fails when it looks up the function. A module is found by its content among the modules that parity built;
+otherwise it is disassembled if LLVM is installed. Modules with the same content share their variables. Work runs when
+it is enqueued, in the order of the calls, on any stream; events measure the emulator's time. The loader may warn that
+the library does not have version information, which is harmless. hip-python prefers the library of the rocm-sdk wheels
+if they are installed.
 """
 
 
 def hip_errors() -> list[tuple[int, str, str]]:
-    """Value, name and text of the errors that the emulated HIP can return."""
-    return [(int(row["value"]), row["name"], row["text"]) for row in rows_of(_ERRORS)]
+    """Return value, name and text of each error that the emulated HIP can return."""
+    return [(int(row["value"]), row["name"], row["text"]) for row in read_table(_ERRORS)]
 
 
 def library() -> Path:
-    """The folder with the library, under the names by which programs ask for it; compiled if it is not in the cache.
+    """Return the folder with the library under all of its names. Compiles it unless it is in the cache.
 
     Raises:
-        MissingTool: the compiler is not installed.
+        MissingTool: The compiler is not installed.
     """
     text = ", ".join(f"{{{value}, {json.dumps(name)}, {json.dumps(what)}}}" for value, name, what in hip_errors())
     flags = [
@@ -59,26 +59,26 @@ def library() -> Path:
         f"-DHIP_ROOT={json.dumps(str(_ROOT))}",
     ]
 
-    def compile_it(folder: Path) -> None:
+    def compile_library(folder: Path) -> None:
         lib = folder / "lib"
         lib.mkdir()
         result = zig.run([*flags, _SOURCE, "-o", lib / _NAMES[0]])
         if result.returncode:
-            raise ParityError(f"the library that stands in for libamdhip64 does not compile:\n{result.stderr}")
+            raise ParityError(f"the replacement for libamdhip64 does not compile:\n{result.stderr}")
         for name in _NAMES[1:]:
             (lib / name).symlink_to(_NAMES[0])
 
-    folder, _ = Cache(default_root() / "hip").get(digest(zig.version(), *flags, _SOURCE.read_bytes()), compile_it)
+    folder, _ = Cache(default_root() / "hip").get(digest(zig.version(), *flags, _SOURCE.read_bytes()), compile_library)
     return folder
 
 
 def environment(
     targets: Sequence[str] = (), *, memory: int | None = None, faults: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """The environment variables with which a program of HIP's module API runs in the emulator.
+    """Return the environment variables that make a program run on emulated GPUs.
 
-    ``targets`` are those of the GPUs it finds (default: one of each of the default targets), ``memory`` the bytes they
-    have together, ``faults`` what is to fail: ``API=ERROR``, or ``API=ERROR@N`` for the N-th call alone.
+    ``targets`` are the targets of the GPUs (default: one GPU for each default target). ``memory`` is their total memory
+    in bytes. ``faults`` are planted faults: ``API=ERROR``, or ``API=ERROR@N`` for call N only.
     """
     folder = library()
     path = os.environ.get("LD_LIBRARY_PATH")

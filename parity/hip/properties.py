@@ -1,4 +1,4 @@
-"""The properties of an emulated GPU, in the places where HIP's struct and attributes have them."""
+"""The properties of an emulated GPU, in the layout of HIP's struct and attributes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["ATTRIBUTES", "as_struct", "properties"]
 
 CLOCK_KHZ = 1_000_000
 
-# Where hipDeviceProp_t has the fields that are filled in, in HIP 6 and 7 (hipDeviceProp_tR0600) and before, and the
-# format of each (struct).
+# The fields of hipDeviceProp_t that are set: offset in HIP 6 and 7 (hipDeviceProp_tR0600), offset in older versions,
+# and format (struct module).
 _PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
 _PROPERTIES: dict[str, tuple[int, int | None, str]] = {
     "name": (0, 0, "256s"),
@@ -36,7 +36,7 @@ _PROPERTIES: dict[str, tuple[int, int | None, str]] = {
     "architecture": (1160, 396, "256s"),
 }
 
-# hipDeviceAttribute_t of what hipDeviceGetAttribute answers.
+# The supported values of hipDeviceAttribute_t.
 ATTRIBUTES = {
     5: "clock_khz",
     19: "l2_bytes",
@@ -55,7 +55,7 @@ ATTRIBUTES = {
 
 
 def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
-    """The properties of the GPU of that number, by the names used here."""
+    """Return the properties of a GPU by the names in ``_PROPERTIES``."""
     limits = target.limits
     return {
         "name": f"{DEVICE_NAME} ({target})".encode(),
@@ -79,7 +79,7 @@ def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
 
 
 def as_struct(values: Mapping[str, Any], *, old: bool) -> bytes:
-    """The struct ``hipDeviceProp_t``, as it was before HIP 6 if ``old``."""
+    """Return the struct ``hipDeviceProp_t``, in the layout from before HIP 6 if ``old``."""
     content = bytearray(_OLD_PROPERTIES_BYTES if old else _PROPERTIES_BYTES)
     for name, (offset, old_offset, format) in _PROPERTIES.items():
         value = values[name]

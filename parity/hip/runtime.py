@@ -1,4 +1,4 @@
-"""HIP's functions on one emulated device that stands for several GPUs: memory, modules, launches, streams, events."""
+"""Implements HIP's functions on one emulated device, which represents several GPUs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 from parity.compilers.targets import Target, target
 from parity.emulator import (
     Allocation,
-    Device,
+    AmdgpuDevice,
     FailedAssertion,
     InstructionBudgetExceeded,
     KernelFault,
@@ -26,10 +26,10 @@ from parity.emulator import (
     LdsExceeded,
     MemoryFault,
     NoProgress,
-    Refused,
     UnknownInstruction,
+    UnsupportedFeature,
 )
-from parity.emulator.image import image_of
+from parity.emulator.amdgpu.data_sections import data_image
 from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_object_from_image
@@ -40,29 +40,42 @@ from parity.platform.cache import Cache, default_root
 __all__ = ["Runtime"]
 
 CAPACITY = 8 << 30
-"""Address space for device memory; more than there is memory, because freed addresses are not always used again."""
+"""Address space for device memory in bytes. It exceeds the memory because freed addresses are not always reused."""
 
 INSTRUCTIONS = 500_000_000
-"""Instructions of one launch before it counts as an endless loop."""
+"""Instruction budget of one launch, to stop endless loops."""
 
 VERSION = 7 * 10_000_000
-"""HIP 7.0.0, as hipRuntimeGetVersion gives it."""
+"""HIP 7.0.0 in the format of hipRuntimeGetVersion."""
+
+_LAUNCH_ERRORS: dict[type[ParityError], tuple[str, bool]] = {
+    UnknownInstruction: ("hipErrorNotSupported", False),
+    MemoryFault: ("hipErrorIllegalAddress", True),
+    InstructionBudgetExceeded: ("hipErrorLaunchTimeOut", True),
+    NoProgress: ("hipErrorLaunchTimeOut", True),
+    UnsupportedFeature: ("hipErrorNotSupported", False),
+    LdsExceeded: ("hipErrorInvalidConfiguration", False),
+    FailedAssertion: ("hipErrorAssert", True),
+    KernelFault: ("hipErrorLaunchFailure", True),
+    ParityError: ("hipErrorInvalidConfiguration", False),
+}
+"""The HIP error for each error of a launch (the first match counts), and whether it is sticky."""
 
 _NULL_STREAMS = (0, 1, 2)  # the null stream, hipStreamLegacy, hipStreamPerThread
 
 
 class Runtime:
-    """The state behind one process of HIP. Every public method is an action that ``amdhip64.c`` asks for.
+    """The HIP state of one process. Each method ``do_ACTION`` implements an action that ``amdhip64.c`` requests.
 
-    They take the number of the GPU, the arguments, and what came with them; they return a value, and bytes. All GPUs
-    share one memory, so that no two of them have the same address for different things. After a kernel has failed every
-    action does, with the same error, as on a GPU whose context is lost.
+    An action takes the number of the GPU, its arguments and the data of the request. It returns a value and bytes. All
+    GPUs share one memory, so that an address is unique across GPUs. After a kernel has failed, every action fails with
+    the same error, as on a GPU with a lost context.
     """
 
     def __init__(self, targets: Sequence[str], memory: int, faults: Sequence[PlantedFault] = ()) -> None:
         self._targets: list[Target] = [target(name) for name in targets]
         self._memory, self._faults = memory, faults
-        self._device = Device(
+        self._device = AmdgpuDevice(
             checked=True,
             traced=True,
             instruction_budget=INSTRUCTIONS,
@@ -83,7 +96,7 @@ class Runtime:
     def perform(
         self, api: str, action: str, device: int, arguments: Sequence[int], data: bytes
     ) -> tuple[int, int, bytes]:
-        """Error number, value and bytes of a call; the description of an error is written to standard error."""
+        """Perform a call and return its error number, value and bytes. Prints an error's description to stderr."""
         try:
             self._plant(api)
             if self._lost and action not in ("hello", "properties", "bus", "attribute"):
@@ -108,17 +121,17 @@ class Runtime:
     # Devices
 
     def do_hello(self, *_: Any) -> tuple[int, bytes]:
-        """The number of GPUs; the first address of their memory, and how many bytes follow."""
+        """Return the number of GPUs, and the start and size of their memory."""
         return len(self._targets), struct.pack("<2Q", self._base & -4096, CAPACITY)
 
     def do_nothing(self, *_: Any) -> None:
-        """A request without effect, which succeeds unless the device has an error."""
+        """Do nothing. Fails only if the device has an error."""
 
     def do_version(self, *_: Any) -> tuple[int, bytes]:
         return 0, struct.pack("<i", VERSION)
 
     def do_properties(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        """The struct for a GPU, as it was before HIP 6 if the second argument is 1."""
+        """Return the properties struct of a GPU, in the layout from before HIP 6 if the second argument is 1."""
         return 0, as_struct(self._properties(arguments[0]), old=bool(arguments[1]))
 
     def do_attribute(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
@@ -144,7 +157,7 @@ class Runtime:
 
     def _target(self, device: int) -> Target:
         if not 0 <= device < len(self._targets):
-            raise HipError("hipErrorInvalidDevice", f"there are {len(self._targets)} GPUs, and no number {device}")
+            raise HipError("hipErrorInvalidDevice", f"GPU {device} does not exist; there are {len(self._targets)} GPUs")
         return self._targets[device]
 
     def _properties(self, device: int) -> dict[str, Any]:
@@ -153,13 +166,13 @@ class Runtime:
     # Memory
 
     def do_allocate(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        """The address of new memory; none for 0 bytes."""
+        """Allocate memory and return its address; 0 for 0 bytes."""
         size = arguments[0]
         if not size:
             return 0, b""
         if self._used + size > self._memory:
             raise HipError(
-                "hipErrorOutOfMemory", f"{size} bytes wanted, {self._memory - self._used} of {self._memory} left"
+                "hipErrorOutOfMemory", f"{size} bytes requested, {self._memory - self._used} of {self._memory} free"
             )
         self._names += 1
         try:
@@ -220,7 +233,7 @@ class Runtime:
         return self._device.read(allocation, offset, size)
 
     def _find(self, address: int, size: int) -> tuple[Allocation, int]:
-        """The allocation or the variable that holds these bytes, and where in it they begin."""
+        """Find the allocation or variable with these bytes, and the offset of the first byte."""
         i = bisect.bisect_right(self._addresses, address)
         variables = (variable for _, variable in self._variables.values())
         for allocation in (*(self._live[each] for each in self._addresses[i - 1 : i]), *variables):
@@ -267,7 +280,7 @@ class Runtime:
     def _object(self, handle: int, kind: type[Any]) -> Any:
         found = self._objects.get(handle)
         if found is None or not isinstance(found, kind):
-            raise HipError("hipErrorInvalidHandle", f"{handle:#x} is no handle of that kind")
+            raise HipError("hipErrorInvalidHandle", f"{handle:#x} is not a handle of this kind")
         return found
 
     # Modules
@@ -287,10 +300,10 @@ class Runtime:
         return self._keep(code), b""
 
     def do_global(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        """The address of a variable, by its symbol, and its bytes. Modules of the same content have the same ones."""
+        """Return address and size of a variable, by its symbol. Modules with the same content share variables."""
         code: CodeObject = self._object(arguments[0], CodeObject)
         name = data.decode(errors="replace")
-        known = image_of(code.listing).sizes
+        known = data_image(code.listing).sizes
         if name not in known:
             raise HipError("hipErrorNotFound", f"module {code.module!r} has no variable {name!r}{nearest(name, known)}")
         allocation = self._device.symbol(code, name)
@@ -298,7 +311,7 @@ class Runtime:
         return allocation.address, struct.pack("<Q", allocation.size)
 
     def do_find(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        """The handle of a kernel; the bytes and number of its arguments, then offset and size of each."""
+        """Return the handle of a kernel, the total size and number of its arguments, and offset and size of each."""
         code: CodeObject = self._object(arguments[0], CodeObject)
         name = data.decode(errors="replace")
         if name not in code.kernels:
@@ -310,7 +323,7 @@ class Runtime:
         return self._keep((arguments[0], name)), struct.pack("<2I", kernel.explicit_bytes, len(kernel.args)) + layout
 
     def do_launch(self, device: int, arguments: Sequence[int], data: bytes) -> None:
-        """Run a kernel. What it does wrong is told by the next call, as by a GPU."""
+        """Run a kernel. As on a GPU, the next call reports an error of the kernel."""
         module, kernel = self._object(arguments[0], tuple)
         code: CodeObject = self._object(module, CodeObject)
         gx, gy, gz, bx, by, bz, shared_bytes, stream = arguments[1:9]
@@ -327,32 +340,18 @@ class Runtime:
                 shared_bytes=shared_bytes,
                 options=LaunchOptions(seed=zlib.crc32(geometry.encode()) | 1),
             )
-        except UnknownInstruction as error:
-            raise HipError("hipErrorNotSupported", str(error)) from error
-        except MemoryFault as error:
-            self._fail("hipErrorIllegalAddress", error)
-        except (InstructionBudgetExceeded, NoProgress) as error:
-            self._fail("hipErrorLaunchTimeOut", error)
-        except Refused as error:
-            raise HipError("hipErrorNotSupported", str(error)) from error
-        except LdsExceeded as error:
-            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
-        except FailedAssertion as error:
-            self._fail("hipErrorAssert", error)
-        except KernelFault as error:
-            self._fail("hipErrorLaunchFailure", error)
         except ParityError as error:
-            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
+            name, is_sticky = next(found for kind, found in _LAUNCH_ERRORS.items() if isinstance(error, kind))
+            if not is_sticky:
+                raise HipError(name, str(error)) from error
+            self._lost = name
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
         finally:
             print(self._device.take_printed(), end="", file=sys.stderr, flush=True)
-
-    def _fail(self, name: str, error: ParityError) -> None:
-        self._lost = name
-        print(f"{name}: {error}", file=sys.stderr, flush=True)
 
 
 @dataclass
 class HipEvent:
-    """An event, and when it was recorded."""
+    """An event and the time at which it was recorded."""
 
     at: float | None = None

@@ -1,4 +1,4 @@
-"""The process that emulates the GPU for one program: answers the requests of ``amdhip64.c`` until that ends."""
+"""The process that emulates the GPUs of one program. It answers the requests of ``amdhip64.c``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity.hip.runtime import Runtime
 __all__ = ["main"]
 
 MEMORY = 4 << 30
-"""Bytes of device memory, if nothing else was asked for."""
+"""Default size of device memory in bytes."""
 
 # struct Request and struct Reply of amdhip64.c.
 _REQUEST = struct.Struct("<48s24sq12QQ")
@@ -24,13 +24,13 @@ _REPLY = struct.Struct("<qQQ")
 
 
 def main(number: int) -> None:
-    """Serve the socket with this file number."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program decides when it ends
-    os.dup2(2, 1)  # the program's output is its own
+    """Serve requests on the socket with this file descriptor until the program ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the program, which then closes the socket
+    os.dup2(2, 1)  # stdout belongs to the program
     with socket.socket(fileno=number) as connection:
         try:
             _serve(connection, _runtime())
-        except ConnectionError:  # the program ended without waiting for an answer
+        except ConnectionError:  # the program ended during a request
             return
         except ParityError as error:
             print(f"parity: {error}", file=sys.stderr)
@@ -38,7 +38,7 @@ def main(number: int) -> None:
 
 
 def _runtime() -> Runtime:
-    """The runtime with the devices and faults that the environment asks for."""
+    """Create the runtime with the devices and faults from the environment variables."""
     names = [name for name in os.environ.get("PARITY_HIP_TARGETS", "").split(",") if name] or list(DEFAULT_TARGETS)
     if visible := os.environ.get("HIP_VISIBLE_DEVICES"):
         numbers = [int(number) for number in visible.split(",") if number.strip().isdigit()]
@@ -52,14 +52,13 @@ def _serve(connection: socket.socket, runtime: Runtime) -> None:
     while head := _receive(connection, _REQUEST.size):
         api, action, device, *arguments, size = _REQUEST.unpack(head)
         data = _receive(connection, size)
-        answer = runtime.perform(_text(api), _text(action), device, arguments, data)
-        error, value, result = answer
+        error, value, result = runtime.perform(_text(api), _text(action), device, arguments, data)
         connection.sendall(_REPLY.pack(error, value, len(result)))
         connection.sendall(result)
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """That many bytes; fewer only if the other side has gone."""
+    """Receive ``size`` bytes; returns no bytes if the program has ended."""
     parts = bytearray(size)
     view = memoryview(parts)
     done = 0

@@ -1,4 +1,4 @@
-"""What the declaration of a kernel may say: from its signature, from its PTX and from launches of it on the CPU.
+"""Infers the declarations of kernels from their signatures, their PTX, and launches on the CPU.
 
-``skeleton`` writes the text; ``probing`` launches a kernel, and the other modules are the questions that it asks.
+``prober`` launches kernels and infers specifications, ``skeleton`` declares ops, and ``case_file`` renders them.
 """

@@ -1,4 +1,4 @@
-"""The blocks that a kernel may be meant for, and the conditions that may have to hold of its numbers."""
+"""Candidates for the block of a kernel, and conditions on its numbers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.inference.facts import FREE, STRIDE, Numbers, Triple
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
 
-__all__ = ["MOST", "Condition", "likely_blocks", "numbers_for"]
+__all__ = ["MAX_THREADS", "Condition", "likely_blocks", "numbers_for"]
 
-MOST = 1024
-"""Threads that a block may have."""
+MAX_THREADS = 1024
+"""Threads of a block at most."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 
 
 def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
-    """The blocks that a kernel may be meant for, the likeliest first: those of the host's launches, of launch bounds,
-    of a number that the template has, and usual ones.
+    """Yield blocks that a kernel may be meant for, the most likely first.
 
-    ``name`` is spelled with its template arguments.
+    Candidates come from host code, launch bounds and the template's arguments in ``name``. Usual blocks follow.
     """
     template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
     found: list[tuple[int, ...]] = []
@@ -30,7 +29,7 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         values = dict(zip(each.template, template, strict=False))
         sizes = [int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block]
         found.append(tuple(sizes))
-    found.append(flow.threads if math.prod(flow.threads) <= MOST else ())
+    found.append(flow.threads if math.prod(flow.threads) <= MAX_THREADS else ())
     numbers = [int(part) for part in template if part.isdecimal()]
     if flow.thread_axes <= {"x"}:
         warps = [(number,) for number in numbers if number and number % 32 == 0]
@@ -41,14 +40,16 @@ def likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iter
         tiles = ((number, number) for number in (*numbers, 16, 32) if number >= 8)
         found += [*itertools.pairwise(numbers), *tiles, (32, 8), (8, 8)]
     whole = ((*sizes, 1, 1, 1)[:3] for sizes in found if sizes)
-    yield from dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= MOST)
+    yield from dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= MAX_THREADS)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a
-    multiple of ``other``, or, if they ``differ``, larger. If it ``counts``, a block has a thread for each ``unit`` of
-    ``one``.
+    """A condition on numbers.
+
+    Without ``other``, all numbers, or only ``one``, are multiples of ``unit`` and at most ``limit``. With ``other``,
+    ``one`` is a multiple of it or, if they ``differ``, larger. If ``counts`` is set, a block has one thread for each
+    ``unit`` of ``one``.
     """
 
     unit: int = 1
@@ -60,11 +61,11 @@ class Condition:
 
     @property
     def block(self) -> str:
-        """The threads of a block, if a number tells them."""
+        """The formula for the threads of a block, if a number determines them."""
         return (f"{self.one}//{self.unit}" if self.unit > 1 else self.one) if self.counts else ""
 
-    def met(self, numbers: Numbers) -> dict[str, int]:
-        """Numbers for which it holds, made of such for which it may not."""
+    def enforce(self, numbers: Numbers) -> dict[str, int]:
+        """Change numbers so that the condition holds."""
         found = {name: value * (self.unit if self.one in ("", name) else 1) for name, value in numbers.items()}
         if self.other:
             one, other = found[self.one], found[self.other]
@@ -72,30 +73,29 @@ class Condition:
         return found
 
     def texts(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The conditions of a declaration that has these names."""
+        """Return the ``where`` conditions of a declaration that uses these names."""
         if self.other:
             if self.differ:
                 return (f"{self.one} > {self.other}",)
             return f"{self.other} > 0", f"{self.one} % {self.other} == 0"
-        names = self._about(names)
+        names = self._affected(names)
         units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
         return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
 
-    def choices(self, names: Iterable[str]) -> Mapping[str, str]:
-        """The choices for these names that chance would seldom have."""
+    def choices(self, names: Iterable[str]) -> Mapping[str, tuple[str | int, ...]]:
+        """Return values to draw from, for names whose random values would seldom satisfy the condition."""
         if self.other:
             form = "{other}+{i}" if self.differ else "{i}*{other}"
-            several = ", ".join(f'"{form.format(other=self.other, i=i)}"' for i in (1, 2, 7))
-            return {self.one: f"({several})"}
-        units = str(tuple(self.unit * i for i in ((1, 7, 32, 33, 64, 100) if self.counts else (1, 2, 3, 7))))
-        return dict.fromkeys(self._about(names) if self.unit > 4 or self.counts else (), units)
+            return {self.one: tuple(form.format(other=self.other, i=i) for i in (1, 2, 7))}
+        units = tuple(self.unit * i for i in ((1, 7, 32, 33, 64, 100) if self.counts else (1, 2, 3, 7)))
+        return dict.fromkeys(self._affected(names) if self.unit > 4 or self.counts else (), units)
 
-    def _about(self, names: Iterable[str]) -> list[str]:
-        return sorted({*names} - {*FREE.values(), "threads"} if not self.one else {*names} & {self.one})
+    def _affected(self, names: Iterable[str]) -> list[str]:
+        return sorted({*names} - {*GRID_EXTENTS.values(), "threads"} if not self.one else {*names} & {self.one})
 
 
 def numbers_for(condition: Condition, names: Sequence[str], block: Triple) -> list[dict[str, int]]:
-    """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
+    """Return choices of numbers to launch with: small, different, and larger than a block."""
     most = max(block)
     usual = 4 * most + 37 if condition.unit <= 4 else most // condition.unit + 7
     large = condition.limit // condition.unit or usual
@@ -103,10 +103,10 @@ def numbers_for(condition: Condition, names: Sequence[str], block: Triple) -> li
     other = dict(zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3]))))
     least = dict(zip(names, itertools.cycle((4, 3, 5, 7, 6))))
     chosen = (small, other, *({**least, name: large} for name in names))
-    return [condition.met(_far_apart(each)) for each in chosen]
+    return [condition.enforce(_with_large_strides(each)) for each in chosen]
 
 
-def _far_apart(numbers: Numbers) -> dict[str, int]:
-    """The numbers with those that are called strides larger than all others."""
+def _with_large_strides(numbers: Numbers) -> dict[str, int]:
+    """Make the numbers whose names suggest strides larger than all others."""
     most = max((value for name, value in numbers.items() if not STRIDE.fullmatch(name)), default=0)
     return {name: value + most * bool(STRIDE.fullmatch(name)) for name, value in numbers.items()}

@@ -1,7 +1,8 @@
-"""What host code computes of a launch, as expressions of declarations: its blocks, and the numbers that it passes.
+"""Converts the arithmetic of host code to expressions of the declaration language: grids, and numbers that are passed
+to kernels.
 
-``(n + 255) / 256`` is ``ceil(n/256)``. A variable stands for what it was given, a macro or a function of one ``return``
-for its body, until only names of what is passed, or of what nobody tells, are left.
+``(n + 255) / 256`` becomes ``ceil(n/256)``. Variables, macros and functions with a single ``return`` are expanded until
+only names remain that are passed to the kernel, or that nothing defines.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Formulas", "HostValues", "names_of", "replaced"]
+__all__ = ["OPERATORS", "Formulas", "HostValues", "names_of", "replaced"]
 
 _CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
@@ -21,21 +22,23 @@ _CAST = re.compile(
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
 _OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
 _ROUNDED_UP = re.compile(r"(?i)\w*(?:ceil_?div|div_?ceil|cdiv|div_?up|up_?div|div_?round_?up|round_?up_?div)\w*")
-_FOLDED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
 }  # fmt: skip
 _OPAQUE = ast.Attribute | ast.Call | ast.Subscript
 _ATOMS = ast.Name | _OPAQUE
-"""Expressions that are a name, or get one: what they are is not known."""
+"""Expressions that count as a name, because nothing is known about them."""
 _DEEP = 12
-"""Names that a name may lead through."""
+"""The largest number of nested expansions."""
 
 
 @dataclass(frozen=True)
 class HostValues:
-    """The names that host code gives a value: ``defined`` what a name is given, ``sizes`` the parts of a ``dim3``,
-    ``functions`` the parameters and the body of macros and functions, ``fixed`` the names that no code can change.
+    """The definitions in host code.
+
+    ``defined`` returns the value of a name, ``sizes`` the parts of a ``dim3``. ``functions`` maps macros and functions
+    to their parameters and body. ``fixed`` are names that no code can change.
     """
 
     defined: Callable[[str], str | None]
@@ -45,9 +48,9 @@ class HostValues:
 
 
 class Formulas:
-    """The formulas of one launch: of each of its ``arguments``, and of the blocks along each axis of its ``grid``.
+    """The formulas of one launch: for each of its ``arguments``, and for the blocks along each axis of its ``grid``.
 
-    An argument that is no formula of others is a name. A formula is empty where the code does not tell it.
+    An argument that is not computed from others is a name. A formula is empty if the code does not determine it.
     """
 
     def __init__(self, host: HostValues, grid: Sequence[str], arguments: Sequence[str]) -> None:
@@ -57,13 +60,13 @@ class Formulas:
         passed = {_named(node).id for node in nodes if isinstance(node, _ATOMS)}
         free = {name for node in given if node is not None for name in names_of(node)} - passed
         self.grid = tuple(self._text(_parsed(part), passed | free) for part in grid)
-        told = passed | {name for part in self.grid if part for name in names_of(ast.parse(part, mode="eval"))}
+        known = passed | {name for part in self.grid if part for name in names_of(ast.parse(part, mode="eval"))}
         found, made = list[str](), dict[str, ast.expr]()
         for node, of in zip(nodes, given, strict=True):
             own = _named(node).id if isinstance(node, _ATOMS) else ""
             text = self._text(of, passed | free) if of is not None else ""
             names = names_of(ast.parse(text, mode="eval")) if text else frozenset[str]()
-            if names and names <= told - made.keys() - {own}:
+            if names and names <= known - made.keys() - {own}:
                 made[own] = ast.parse(text, mode="eval").body
                 found.append(text)
             else:
@@ -72,10 +75,10 @@ class Formulas:
         self.grid = tuple(replaced(text, made) if text else "" for text in self.grid)
 
     def _given(self, node: ast.expr | None) -> ast.expr | None:
-        """The formula of an argument: it, or what its name was given; None if it has no names of its own."""
+        """Return the formula of an argument or of the variable it names, or None without one."""
         if isinstance(node, ast.Name):
-            said = self._host.defined(node.id)
-            node = _parsed(said) if said is not None else None
+            text = self._host.defined(node.id)
+            node = _parsed(text) if text is not None else None
         if not isinstance(node, ast.BinOp):
             return None
         kept = {name for name in names_of(node) if name not in self._host.fixed}
@@ -93,9 +96,10 @@ class Formulas:
     def _expanded(
         self, node: ast.expr, kept: Collection[str], deep: int, values: Mapping[str, ast.expr] | None = None
     ) -> ast.expr:
-        """The same with names in place of all that is not ``kept``; ``values`` are those of parameters.
+        """Replace all names that are not ``kept`` by their definitions. ``values`` are the values of parameters.
 
-        Raises: ValueError: it is no arithmetic.
+        Raises:
+            ValueError: the expression is not arithmetic.
         """
         if not deep:
             raise ValueError
@@ -109,12 +113,12 @@ class Formulas:
             case ast.Name(id=name):
                 if values and name in values:
                     return values[name]
-                said = None if name in kept else self._host.defined(name)
-                given = _parsed(said) if said is not None else None
+                text = None if name in kept else self._host.defined(name)
+                given = _parsed(text) if text is not None else None
                 if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
                     return node
                 return self._expanded(given, kept, deep - 1)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return _folded(inside(left), op, inside(right))
             case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis) if parts := self._host.sizes(
                 name
@@ -130,7 +134,7 @@ class Formulas:
         raise ValueError
 
     def _is_known(self, node: ast.expr) -> bool:
-        """True for a call, or a member, that stands for arithmetic."""
+        """Return True for a call, or a member, that stands for arithmetic."""
         try:
             return not isinstance(self._expanded(node, (), 3), ast.Name)
         except ValueError:
@@ -144,9 +148,9 @@ class Formulas:
             return ast.Call(ast.Name(name), list(args), [])
         if name in self._host.functions:
             parameters, body = self._host.functions[name]
-            if (said := _parsed(body)) is not None and len(parameters) == len(args):
+            if (parsed := _parsed(body)) is not None and len(parameters) == len(args):
                 try:
-                    return self._expanded(said, (), deep, dict(zip(parameters, args, strict=True)))
+                    return self._expanded(parsed, (), deep, dict(zip(parameters, args, strict=True)))
                 except ValueError:
                     pass
         if _ROUNDED_UP.fullmatch(name) and len(args) == 2:
@@ -155,7 +159,7 @@ class Formulas:
 
 
 def replaced(text: str, formulas: Mapping[str, ast.expr]) -> str:
-    """An expression with formulas in place of names."""
+    """Replace names in an expression by formulas."""
     return ast.unparse(_Replaced(formulas).visit(ast.parse(text, mode="eval"))).replace(" ", "")
 
 
@@ -168,13 +172,13 @@ class _Replaced(ast.NodeTransformer):
 
 
 def names_of(node: ast.AST) -> frozenset[str]:
-    """The names in a formula, without those of functions."""
+    """Return the names in a formula, except the names of functions."""
     called = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called)
 
 
 def _parsed(text: str) -> ast.expr | None:
-    """C arithmetic as Python's; None if it is no such."""
+    """Parse C arithmetic as Python. Return None for anything else."""
     bare = _SUFFIX.sub(r"\1\2", _OF_TYPE.sub("", _CAST.sub("", text))).replace("->", ".").replace("::", ".")
     try:
         return ast.parse(" ".join(bare.split()), mode="eval").body
@@ -183,29 +187,29 @@ def _parsed(text: str) -> ast.expr | None:
 
 
 def _named(node: ast.expr) -> ast.Name:
-    """A name for what is no arithmetic."""
+    """Return a name for an expression that is not arithmetic."""
     return ast.Name(re.sub(r"\W+", "_", ast.unparse(node)).strip("_"))
 
 
 def _whole(node: ast.expr) -> int | None:
-    """The value of a constant, which is a whole number here."""
+    """Return the value of an integer constant, or None."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _parts(node: ast.expr, kind: type[ast.operator]) -> tuple[ast.expr, ast.expr] | None:
-    """The operands of an operation of a kind."""
+    """Return the operands of an operation of a kind, or None."""
     return (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, kind) else None
 
 
 def _more(node: ast.expr) -> tuple[ast.expr, int]:
-    """A sum as what it has beside its constant, and that."""
+    """Split a sum into its first part and its constant."""
     parts = _parts(node, ast.Add)
     more = _whole(parts[1]) if parts else None
     return (parts[0], more) if parts and more is not None else (node, 0)
 
 
 def _up(a: ast.expr, b: ast.expr) -> ast.expr:
-    """A quotient, rounded up."""
+    """Return a quotient that is rounded up."""
     over, under = _whole(a), _whole(b)
     if over is not None and under:
         return ast.Constant(-(-over // under))
@@ -213,12 +217,12 @@ def _up(a: ast.expr, b: ast.expr) -> ast.expr:
 
 
 def _folded(a: ast.expr, op: ast.operator, b: ast.expr) -> ast.expr:
-    """An operation with its constants computed and last; a sum has no difference, and a quotient is rounded down."""
+    """Compute constants and move them to the end. Differences become sums, and quotients are rounded down."""
     over, under = _whole(a), _whole(b)
     if over is not None and under is not None:
         if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and not under:
             raise ValueError
-        return ast.Constant(_FOLDED[type(op)](over, under))
+        return ast.Constant(OPERATORS[type(op)](over, under))
     match op:
         case ast.RShift() if under is not None:
             return _folded(a, ast.Div(), ast.Constant(1 << under))
@@ -259,7 +263,7 @@ def _quotient(a: ast.expr, b: ast.expr) -> ast.expr:
 
 
 class _Signs(ast.NodeTransformer):
-    """Writes a sum with a negative number as a difference."""
+    """Writes a sum with a negative constant as a difference."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)

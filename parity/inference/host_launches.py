@@ -1,27 +1,24 @@
-"""The launches that host code makes: the blocks and the shared memory, as far as they are constants.
+"""Finds the launches in host code, with their blocks and shared memory where these are constants.
 
-``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for what the file, or one that it
-includes, gives it once, in an ``#define``, an enumerator, or a variable that begins with a value; ``dim3`` variables
-likewise.
+``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for its value in an ``#define``, an
+enumerator or an initialized variable of the file or of a file that it includes. The same holds for ``dim3`` variables.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
-import operator
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 import tree_sitter
 
-from parity.inference.host_formulas import Formulas, HostValues
-from parity.platform.files import below, text_of
-from parity.porting.host_syntax import syntax_tree
-from parity.porting.sources import included
+from parity.inference.host_formulas import OPERATORS, Formulas, HostValues
+from parity.platform.files import find_below, read_text
+from parity.porting import included, parse
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
@@ -47,26 +44,28 @@ _SIZES: Mapping[str, int] = {
     "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
     "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
 }  # fmt: skip
-_OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
-}  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
 _APART = re.compile(r"<< <|>> >(?=\s*\()")
 _DEEP = 8
-"""Names that a name may lead through."""
+"""The largest number of names on the way to a value."""
 
 
 @dataclass(frozen=True)
 class HostLaunch:
-    """A launch of a kernel: ``template`` are its arguments in ``<>``, as they stand there.
+    """A launch of a kernel. None, or an empty text, stands for a value that the code does not determine.
 
-    ``block`` are the threads along each axis and ``shared`` the bytes of dynamic shared memory: a number, the name of a
-    template argument, or None where the file does not tell. ``text`` is the launch as it stands there, in one line;
-    ``at`` is the line where it begins, and ``path`` the file, from the project's folder. ``grid`` are the blocks along
-    each axis and ``arguments`` what is passed, as expressions of declarations; empty where the code does not tell.
+    Attributes:
+        kernel: Name of the kernel without namespaces.
+        template: The arguments in ``<>`` as the source spells them.
+        block: The threads along each axis: numbers or names of template arguments.
+        shared: The bytes of dynamic shared memory: a number or the name of a template argument.
+        text: The launch in one line.
+        at: The line where it begins.
+        path: The file, relative to the project's folder.
+        grid: Expressions for the blocks along each axis.
+        arguments: Expressions for what is passed to the kernel.
     """
 
     kernel: str
@@ -81,19 +80,19 @@ class HostLaunch:
 
 
 class HostTexts:
-    """The texts of a project's folder that may have launches."""
+    """The source files in a project's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Some editors write << <grid, block>> >.
-        self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
+        # Some formatters write << <grid, block>> >.
+        self._texts = {path: _APART.sub(_joined, read_text(path)) for path in find_below(folder, *_SUFFIXES)}
         self._named: dict[str, list[Path]] = {}
         for path in self._texts:
             self._named.setdefault(path.name, []).append(path)
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
-        """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
+        """Return the launches of a file's kernels, by name: in the file and its headers, or else in other files."""
         own, more = self.whole(path), dict[str, list[HostLaunch]]()
         found = self._launches(path)
         kernels = set(_KERNEL.findall(own)) - set(found)
@@ -106,7 +105,7 @@ class HostTexts:
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
 
     def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
-        """The launches of a file and its headers, with their places."""
+        """Return the launches in a file and its headers, with their places."""
         begins, begin = [], 1
         for one in self._files(path):
             begins.append((begin, one))
@@ -120,7 +119,7 @@ class HostTexts:
         return {name: tuple(map(placed, launches)) for name, launches in found.items()}
 
     def whole(self, path: Path) -> str:
-        """A file, and behind it the headers of the project that it includes."""
+        """Return the text of a file, followed by the headers of the project that it includes."""
         return "\n".join(self._texts.get(one, "") for one in self._files(path))
 
     def _files(self, path: Path) -> list[Path]:
@@ -133,13 +132,13 @@ class HostTexts:
 
 
 def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
-    """The launches of a text, by the kernel's name without namespaces, in their order.
+    """Return the launches in a text in order, by the kernel's name without namespaces.
 
-    What the text does not give a value is what ``others`` give it.
+    Names without a value in the text may have one in ``others``.
     """
-    known = _Names(f"{text}\n{others}")
+    known = _HostDefinitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
-    for call in _calls(syntax_tree(text).root_node):
+    for call in _calls(parse(text).root):
         function = call.child_by_field_name("function")
         geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
         if function is None or geometry is None:
@@ -152,38 +151,38 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
-        said, at = " ".join(_source(call).split()), call.start_point.row + 1
+        written, at = " ".join(_source(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
         given = [_source(each) for each in passed.named_children if each.type != "comment"] if passed else []
-        told = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
+        formulas = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
         found.setdefault(bare, []).append(
-            HostLaunch(bare, template, block, shared, said, at, grid=told.grid, arguments=told.arguments)
+            HostLaunch(bare, template, block, shared, written, at, grid=formulas.grid, arguments=formulas.arguments)
         )
     return {name: tuple(launches) for name, launches in found.items()}
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:
-    """Those of some files that have the most folders in common with one."""
+    """Return the files that share the most folders with a path."""
     shared = [len(os.path.commonpath((path, other))) for other in others]
     return [other for other, count in zip(others, shared, strict=True) if count == max(shared)]
 
 
 def _joined(match: re.Match[str]) -> str:
-    """The same without the blank inside, as long as before."""
+    """Remove the blank inside a match without changing its length."""
     bare = match[0].replace(" ", "")
     return bare.rjust(len(match[0])) if bare[0] == "<" else bare.ljust(len(match[0]))
 
 
-class _Names:
-    """The values of the names in a file, by the place where it gives them."""
+class _HostDefinitions:
+    """The values of the names in a file, by position."""
 
     def __init__(self, text: str) -> None:
         self._values: dict[str, list[tuple[int, str]]] = {}
         self._dims: dict[str, list[tuple[int, str]]] = {}
         enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]
         for match in (*_DEFINE.finditer(text), *enumerators):
-            said = self._values.setdefault(match[1], [])
-            said.append((match.start() if said else 0, match[2]))
+            values = self._values.setdefault(match[1], [])
+            values.append((match.start() if values else 0, match[2]))
         for several in _VARIABLES.finditer(text):
             for match in filter(None, map(_VARIABLE.fullmatch, _split(several[1]))):
                 self._values.setdefault(match[1], []).append((several.start(), (match[2] or match[3]).strip()))
@@ -199,70 +198,78 @@ class _Names:
         }
 
     def host(self, at: int) -> HostValues:
-        """What names stand for at a place."""
+        """Return the definitions at a position."""
 
         def defined(name: str) -> str | None:
-            said = self._last(self._values, name, at)
-            return None if said is None else _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), said)
+            given = self._last(self._values, name, at)
+            return None if given is None else _with_sizes(given)
 
         return HostValues(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
 
     def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
-        """The sizes along x, y and z of what stands for a ``dim3``."""
+        """Return the sizes of a ``dim3`` along x, y and z."""
         parts = self.sizes(text, at)
         return (self.value(text, at),) if parts is None else tuple(self.value(part, at) for part in parts)
 
     def sizes(self, text: str, at: int) -> list[str] | None:
-        """The texts of the sizes of what stands for a ``dim3``; None if it is a number."""
+        """Return the texts of the sizes of a ``dim3``, or None for a number."""
         for _ in range(_DEEP):
             text = text.strip()
             if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
                 return _split(match[1])
-            if (said := self._last(self._dims, text, at)) is not None:
+            if (given := self._last(self._dims, text, at)) is not None:
                 fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
-                parts = _split(said)
+                parts = _split(given)
                 return [fields[i] or (parts[i] if i < len(parts) and parts[i] else "1") for i in range(3)]
-            if (said := self._last(self._values, text, at)) is None or said.strip() == text:
+            if (given := self._last(self._values, text, at)) is None or given.strip() == text:
                 return None
-            text = said
+            text = given
         return None
 
     def value(self, text: str, at: int, met: frozenset[str] = frozenset()) -> int | str | None:
-        """A number; the name that it comes down to, if nothing gives that a value; None for anything else.
+        """Return a number, or the name without a value that an expression leads to, or None.
 
-        Names that were ``met`` on the way to it are not followed: a program may add to a name what it was.
+        Names in ``met`` are not followed, because a program may add to a variable what it was before.
         """
-        text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", text)).strip()
+        text = _with_sizes(_CAST.sub("", text)).strip()
         for _ in range(_DEEP):
-            if re.fullmatch(r"[A-Za-z_]\w*", text):
-                said = self._last(self._values, text, at)
-                if said is None or said.strip() == text:
-                    return text
-                met |= {text}
-                text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", said)).strip()
-                continue
-            break
+            if not text.isidentifier():
+                break
+            given = self._last(self._values, text, at)
+            if given is None or given.strip() == text:
+                return text
+            met |= {text}
+            text = _with_sizes(_CAST.sub("", given)).strip()
         try:
             return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, met)
         except (SyntaxError, ValueError, ZeroDivisionError):
             return None
 
     def _number(self, node: ast.AST, at: int, met: frozenset[str]) -> int:
-        """Raises: ValueError: it is no number that the file tells."""
+        """Return the value of an expression.
+
+        Raises:
+            ValueError: the file does not determine it.
+        """
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
         if isinstance(node, ast.Name) and node.id not in met and isinstance(value := self.value(node.id, at, met), int):
             return value
         raise ValueError
 
     @staticmethod
     def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
-        """The value that a name was given last before a place, else first behind it."""
-        said = table.get(name, [])
-        before = [text for place, text in said if place <= at]
-        return before[-1] if before else said[0][1] if said else None
+        """Return the last value of a name before a position, or else the first after it."""
+        values = table.get(name, [])
+        before = [text for place, text in values if place <= at]
+        return before[-1] if before else values[0][1] if values else None
+
+
+def _with_sizes(text: str) -> str:
+    """Replace ``sizeof`` of known types by numbers."""
+    return _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
 
 
 def _calls(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -277,7 +284,7 @@ def _source(node: tree_sitter.Node) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets, until one is closed that was not opened."""
+    """Split a text at commas outside of brackets, up to an unmatched closing bracket."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")

@@ -1,4 +1,4 @@
-"""Tensors whose elements are bounds: sizes in memory, where rows of a sparse matrix begin, masks, orders."""
+"""Finds integer tensors whose elements are bounds: sizes in memory, row offsets of sparse matrices, masks, orders."""
 
 from __future__ import annotations
 
@@ -6,45 +6,50 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 
-from parity.inference.facts import Supposed
+from parity.inference.spec import IndexRole
 
-__all__ = ["suppositions"]
+__all__ = ["find_roles"]
 
-_MOST = 4
-"""Such tensors of a kernel, at most."""
-_NUMBER_OF = re.compile(
+_MOST_ROLES = 4
+"""Such tensors of a kernel at most."""
+_ENTRY_COUNT = re.compile(
     r"(?i)nnz|non_?zeros|(?:n_?|num_?|no_?of_?)?(?:nnz|edges?)|(?:nnz|edges?)_?(?:n|num|count|size)?"
 )
-"""Names of numbers that say how many entries a sparse matrix has, or how many edges a graph."""
+"""Matches names for the number of entries of a sparse matrix, or of edges of a graph."""
 _ENTRIES = "nnz"
 
-Reach = Callable[[Mapping[str, Supposed], Sequence[str]], Mapping[str, int]]
-"""How many elements some launches reach behind each pointer with these tensors supposed, and these numbers."""
+Reach = Callable[[Mapping[str, IndexRole], Sequence[str]], Mapping[str, int]]
+"""Returns how many elements of each tensor launches reach with these roles and these names of numbers."""
 
 
-def suppositions(
-    whole: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach
-) -> tuple[dict[str, Supposed], list[str]]:
-    """The tensors whose elements are bounds, with which a kernel reaches more, and the names of its numbers then.
+def find_roles(
+    integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach
+) -> tuple[dict[str, IndexRole], list[str]]:
+    """Return the roles with which a kernel reaches more, and the names of its numbers including their bounds.
 
-    What they bound is a number of the kernel's if one is called so, else one more. ``whole`` are the tensors of whole
-    numbers, ``used`` all that the kernel may access.
+    A bound is one of the kernel's numbers if it has a suitable name, or else an additional number.
+
+    Args:
+        integers: The integer tensors.
+        used: The tensors that the kernel may access.
+        numbers: The kernel's numbers.
+        reach: Launches the kernel.
     """
-    found, names = dict[str, Supposed](), [*numbers]
-    reached = reach(found, names) if whole else {}
-    single = {name for name in whole if reached.get(name, 0) == 1}
-    while len(found) < _MOST:
-        for name, each in _likely([name for name in whole if name not in found], single, names):
-            # A size is one only if more is reached with it than with the 1 that all hold at times.
-            if each.use != "size" and used <= {name for name, end in reached.items() if end}:
+    found, names = dict[str, IndexRole](), [*numbers]
+    reached = reach(found, names) if integers else {}
+    single = {name for name in integers if reached.get(name, 0) == 1}
+    while len(found) < _MOST_ROLES:
+        for name, role in _likely([name for name in integers if name not in found], single, names):
+            # All tensors hold 1 at times. A size has to reach more than that.
+            if role.use != "size" and used <= {name for name, end in reached.items() if end}:
                 continue
-            tried = {**found, name: each}, list(dict.fromkeys((*names, *filter(None, [each.bound]))))
+            tried = {**found, name: role}, list(dict.fromkeys((*names, *filter(None, [role.bound]))))
             more = reach(*tried)
-            if (
-                any(more[other] > end + 1 for other, end in reached.items())
-                if each.use == "size"
-                else any(more[other] and not end for other, end in reached.items())
-            ):
+            if role.use == "size":
+                is_better = any(more[other] > end + 1 for other, end in reached.items())
+            else:
+                is_better = any(more[other] and not end for other, end in reached.items())
+            if is_better:
                 (found, names), reached = tried, more
                 break
         else:
@@ -52,14 +57,17 @@ def suppositions(
     return found, names
 
 
-def _likely(whole: Sequence[str], single: Collection[str], numbers: Sequence[str]) -> Iterator[tuple[str, Supposed]]:
-    """The uses that tensors of whole numbers may have, the likeliest first; ``single`` have one element."""
-    for name in filter(single.__contains__, whole):
-        yield name, Supposed("size", f"{name}_most")
-    entries = next(filter(_NUMBER_OF.fullmatch, numbers), _ENTRIES)
-    for name in (name for name in whole if name not in single):
-        yield name, Supposed("offsets", entries)
-    for name in (name for name in whole if name not in single):
-        yield name, Supposed("order")
-    for name, number in itertools.product(whole, ("", *numbers)):
-        yield name, Supposed("mask", number)
+def _likely(
+    integers: Sequence[str], single: Collection[str], numbers: Sequence[str]
+) -> Iterator[tuple[str, IndexRole]]:
+    """Yield possible roles of tensors, the most likely first. ``single`` tensors have one element."""
+    for name in filter(single.__contains__, integers):
+        yield name, IndexRole("size", f"{name}_most")
+    several = [name for name in integers if name not in single]
+    entries = next(filter(_ENTRY_COUNT.fullmatch, numbers), _ENTRIES)
+    for name in several:
+        yield name, IndexRole("offsets", entries)
+    for name in several:
+        yield name, IndexRole("order")
+    for name, number in itertools.product(integers, ("", *numbers)):
+        yield name, IndexRole("mask", number)

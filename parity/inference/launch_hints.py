@@ -1,4 +1,4 @@
-"""What the launches of the host say of a kernel: the blocks by its numbers, and which numbers are made of others."""
+"""Derives a kernel's grid from launches in host code, and the numbers that the host computes from others."""
 
 from __future__ import annotations
 
@@ -10,76 +10,86 @@ from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
 from parity.inference.conditions import likely_blocks
-from parity.inference.facts import FREE, LaunchArguments, Triple
 from parity.inference.host_formulas import names_of, replaced
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
 
-__all__ = ["Hosted", "hosted", "with_formulas"]
+__all__ = ["LaunchHint", "launch_hints", "substituted"]
 
 
 @dataclass(frozen=True)
-class Hosted:
-    """A launch by the kernel's numbers: its ``grid``, the numbers that are ``made`` of others, the names of extents
-    that are ``free``, as only the grid tells them, and the ``block`` that is likely.
+class LaunchHint:
+    """A launch in terms of the kernel's numbers.
+
+    Attributes:
+        grid: The formula for the number of blocks along each axis.
+        made: Formulas of the numbers that the host computes from others.
+        extents: Names of extents that only the grid determines.
+        block: The most likely block.
     """
 
     grid: tuple[str, ...]
     made: Mapping[str, str]
-    free: tuple[str, ...]
+    extents: tuple[str, ...]
     block: Triple
 
 
-def hosted(name: str, launches: Sequence[HostLaunch], args: Sequence[LaunchArguments], flow: Flow) -> Iterator[Hosted]:
-    """What each launch says, if it says how many blocks there are, and by names that the kernel's arguments explain.
+def launch_hints(
+    name: str, launches: Sequence[HostLaunch], args: Sequence[KernelArgument], flow: Flow
+) -> Iterator[LaunchHint]:
+    """Yield a hint for each launch whose grid depends on names that the kernel's arguments explain.
 
-    ``name`` is spelled with its template arguments. Blocks whose number is fixed say nothing of the kernel's numbers.
+    ``name`` includes the template's arguments. A fixed number of blocks says nothing about the kernel's numbers.
     """
-    taken = {each.name for each in args}
     seen = set[tuple[object, ...]]()
     for launch in launches:
-        if not launch.grid or not all(launch.grid):
+        named = _named(launch, args) if launch.grid and all(launch.grid) else None
+        if named is None:
             continue
-        spare = iter([free for free in FREE.values() if free not in taken])
-        numbers = {each.key[0]: each for each in args if each.is_whole and not each.key[1]}
-        known: dict[str, str] = {}
-        formulas: dict[str, str] = {}
-        passed = {number.name: launch.arguments[i] for i, number in numbers.items() if i < len(launch.arguments)}
-        often = {text for text, count in Counter(passed.values()).items() if count > 1}
-        for number, text in passed.items():
-            if text.isidentifier():
-                known[text] = number
-            elif text:
-                formulas[number] = text
-        blocks = _trimmed(launch.grid)
-        needed = dict.fromkeys(other for text in blocks for other in sorted(names_of(_tree(text))))
-        explained = dict.fromkeys(other for text in formulas.values() for other in sorted(names_of(_tree(text))))
-        if not needed.keys() <= known.keys() | explained.keys() or often & {*needed, *explained}:
-            continue  # of what is passed as two numbers nobody knows which one it is
-        free = {other: next(spare, "") for other in needed | explained if other not in known}
-        if not all(free.values()):
-            continue
-        known |= free
-        told = tuple(with_formulas(text, known) for text in blocks)
-        made = {number: with_formulas(text, known) for number, text in formulas.items()}
-        if not flow.strided and not any(names_of(_tree(text)) for text in told):
+        known, formulas, extents = named
+        grid = tuple(substituted(text, known) for text in _trimmed(launch.grid))
+        made = {number: substituted(text, known) for number, text in formulas.items()}
+        if not flow.strided and not any(names_of(_tree(text)) for text in grid):
             continue
         if any(each in FUNCTIONS or iskeyword(each) for each in known.values()):
             continue
         block = next(likely_blocks(name, [launch], flow), (1, 1, 1))
-        # Whoever divides the size by that of a block may have written a kernel that takes any size.
-        for grid in dict.fromkeys((tuple(map(_rounded_up, told)), told)):
-            one = Hosted(grid, made, tuple(free.values()), block)
-            if (key := (grid, *made.items(), block)) not in seen:
+        # A host that divides by the size of a block may round down, although the kernel accepts any size.
+        for each in dict.fromkeys((tuple(map(_rounded_up, grid)), grid)):
+            hint = LaunchHint(each, made, extents, block)
+            if (key := (each, *made.items(), block)) not in seen:
                 seen.add(key)
-                yield one
+                yield hint
                 if made:
-                    yield replace(one, made={})
+                    yield replace(hint, made={})
 
 
-def with_formulas(text: str, formulas: Mapping[str, str]) -> str:
-    """An expression with formulas in place of names."""
+def substituted(text: str, formulas: Mapping[str, str]) -> str:
+    """Replace names in an expression by formulas."""
     return replaced(text, {name: _tree(formula).body for name, formula in formulas.items()})
+
+
+def _named(
+    launch: HostLaunch, args: Sequence[KernelArgument]
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]] | None:
+    """Return the kernel's names for the host's names, formulas of arguments, and names for unexplained extents.
+
+    Returns None if a name in the grid or a formula is ambiguous, or if there are too many unexplained names.
+    """
+    taken = {each.name for each in args}
+    spare = iter([extent for extent in GRID_EXTENTS.values() if extent not in taken])
+    numbers = {each.key[0]: each for each in args if each.is_whole and not each.key[1]}
+    passed = {number.name: launch.arguments[i] for i, number in numbers.items() if i < len(launch.arguments)}
+    known = {text: number for number, text in passed.items() if text.isidentifier()}
+    formulas = {number: text for number, text in passed.items() if text and not text.isidentifier()}
+    needed = dict.fromkeys(other for text in _trimmed(launch.grid) for other in sorted(names_of(_tree(text))))
+    explained = dict.fromkeys(other for text in formulas.values() for other in sorted(names_of(_tree(text))))
+    repeated = {text for text, count in Counter(passed.values()).items() if count > 1}
+    if not needed.keys() <= known.keys() | explained.keys() or repeated & {*needed, *explained}:
+        return None  # if two arguments have the same value, the name may stand for either
+    extents = {other: next(spare, "") for other in needed | explained if other not in known}
+    return (known | extents, formulas, tuple(extents.values())) if all(extents.values()) else None
 
 
 def _rounded_up(text: str) -> str:
@@ -99,6 +109,6 @@ def _tree(text: str) -> ast.Expression:
 
 
 def _trimmed(grid: Sequence[str]) -> Sequence[str]:
-    """The grid without axes of one block behind the last of more."""
+    """Remove trailing axes of one block."""
     last = max((i for i, text in enumerate(grid) if text != "1"), default=0)
     return grid[: last + 1]

@@ -1,10 +1,10 @@
-"""The use of a kernel's arguments, as the data flow of its PTX shows it.
+"""Analyses the data flow of PTX: how a kernel uses its arguments.
 
-Pointers: which are read, written, or both, and as what type. Numbers: which of them bound an index, and of which
-pointers. An address is followed from where it is used back to the arguments it is made of: ``ld.param``, ``cvta``,
-arithmetic, ``ld``, ``st``, ``atom`` and ``red`` (PTX ISA, "Instruction Set"). Every register is one thing for the whole
-kernel, whatever the order of instructions, so that loops and branches need no care; functions that are called are not
-followed: a pointer that goes there, or is stored, is said to escape.
+For pointers, it determines whether they are read or written, and as which types. For numbers, it determines which
+indices they bound, and into which pointers these lead. An address is followed back from an access to the arguments:
+``ld.param``, ``cvta``, arithmetic, ``ld``, ``st``, ``atom`` and ``red`` (PTX ISA, "Instruction Set"). The analysis
+ignores the order of instructions, so loops and branches need no special treatment. It does not follow calls: a pointer
+that is passed to a function, or stored, escapes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Bound", "Flow", "Table", "Use", "flows"]
 _Access = Literal["ld", "st", "atom"]
 
 Key = tuple[int, int]
-"""An argument by its place, and the byte in it: 0 but for fields of a struct."""
+"""An argument: its position, and a byte offset that is 0 except for fields of structures."""
 
-# Inline assembly has braces at the begin of lines, so that a body goes on to what begins next.
+# Inline assembly may have braces at the beginning of lines, so a body extends to the next declaration.
 _ENTRY = re.compile(
     r"\.entry (?P<name>[\w$]+)\((?P<parameters>[^)]*)\)(?P<directives>[^{]*)\{\n"
     r"(?P<body>.*?)(?=^[ \t]*(?:\.\w+ )*\.(?:entry|func|section)\b|\Z)",
@@ -44,20 +44,19 @@ _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
 _SAME = frozenset(("mov", "cvt", "cvta"))
-"""Operations whose result is the operand."""
+"""Operations whose result is their operand."""
 _OFFSET = frozenset(("add", "sub", "selp", "and", "or", "mad", "min", "max", *_SAME))
-"""Operations of which a pointer comes out again as one, a few bytes further."""
+"""Operations that move a pointer by some bytes."""
 _SCALED = frozenset(("mul", "shl", "mad"))
-"""Operations that make bytes of an index."""
+"""Operations that convert an index to bytes."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """The types as which memory behind a pointer is read and written (``f32``, ``u16``); atomics do both.
+    """The types of reads and writes behind a pointer (``f32``, ``u16``). Atomics do both.
 
-    ``first`` is the first of these that stands in the text: what is written before it is read is no input.
-    ``scattered`` says that places to write to come out of memory: what is not among them stays as it was. ``width`` is
-    the most bytes of one access.
+    ``first`` is the kind of the first access in the text. ``scattered`` is True if positions to write to come from
+    memory, so that other elements keep their value. ``width`` is the size of the largest access in bytes.
     """
 
     reads: frozenset[str] = frozenset()
@@ -68,20 +67,20 @@ class Use:
 
     @property
     def is_input(self) -> bool:
-        """True if what the memory holds before the launch can matter."""
+        """True if the content before the launch can matter, unless a kernel writes before it reads."""
         return (bool(self.reads) and self.first != "st") or self.scattered
 
     @property
     def types(self) -> frozenset[str]:
-        """All of these types."""
+        """The types of all accesses."""
         return self.reads | self.writes
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that an index is compared with, and the pointers that this index leads into.
+    """A number that a kernel compares with an index, and the pointers that the index leads into.
 
-    ``direct`` are those where the index is that of the element; in others it is a part of it, as a row is.
+    In ``direct`` pointers, the index selects the element. In other pointers, it is a part of the position (a row).
     """
 
     pointers: frozenset[Key]
@@ -90,7 +89,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Table:
-    """A ``__constant__`` variable without a value in the source: its bytes, and the types as which they are read."""
+    """A ``__constant__`` variable without a value in the source: its size in bytes, and the types of reads."""
 
     size: int
     types: frozenset[str]
@@ -98,14 +97,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Flow:
-    """The use of a kernel's arguments.
+    """How a kernel uses its arguments.
 
-    ``types`` are PTX's of the arguments, ``uses`` what it does with pointers and ``bounds`` with numbers, by place.
-    ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
-    empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
-    axes of the grid blocks are told apart, and ``thread_axes`` along which threads of a block access places of their
-    own. ``dynamic`` says that it uses shared memory whose size the launch says, ``crosses`` that threads of a warp
-    exchange values.
+    Attributes:
+        types: The PTX types of the arguments.
+        uses: The accesses behind pointers.
+        bounds: Numbers that bound indices.
+        escaped: Pointers that are passed on or stored.
+        threads: The block that the kernel is compiled for, if PTX states one.
+        strided: True if an index advances by the size of the grid.
+        axes: The axes of the grid along which blocks differ.
+        thread_axes: The axes of a block along which threads access different elements.
+        dynamic: True if the kernel uses dynamic shared memory.
+        crosses: True if threads of a warp exchange values.
+        tables: Constants that the host fills.
     """
 
     types: tuple[str, ...]
@@ -122,13 +127,13 @@ class Flow:
 
 
 def flows(ptx: str) -> dict[str, Flow]:
-    """The flow of each kernel of a PTX text, by its symbol."""
+    """Return the data flow of each kernel of a PTX text, by symbol."""
     dynamic = _DYNAMIC.findall(ptx)
     sizes = {each["name"]: int(each["bits"]) // 8 * int(each["count"] or 1) for each in _TABLE.finditer(ptx)}
     found = {}
     for entry in _ENTRY.finditer(ptx):
         words = set(_WORD.findall(entry["body"]))
-        kernel = _Kernel(entry)
+        kernel = _DataFlow(entry)
         tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
         crosses = _CROSSES.search(entry["body"]) is not None
         flow = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
@@ -136,8 +141,8 @@ def flows(ptx: str) -> dict[str, Flow]:
     return found
 
 
-class _Kernel:
-    """The registers of one kernel: what each is made of."""
+class _DataFlow:
+    """The registers of one kernel, and what each is computed from."""
 
     def __init__(self, entry: re.Match[str]) -> None:
         self._text = entry["body"]
@@ -161,19 +166,19 @@ class _Kernel:
         self._constants: list[tuple[str, str]] = []
         for match in _INSTRUCTION.finditer(entry["body"]):
             self._read(match["op"].split("."), _OPERAND.findall(match["operands"]), match["operands"])
-        # What has one value before a loop and another in it is no copy of either.
+        # A register with different values before and in a loop is not a copy of either.
         self._same = {register: made for register, made in self._same.items() if self._defined[register] == 1}
 
     def flow(self) -> Flow:
         declared = {(place, 0) for place, each in enumerate(self._parameters) if each["pointer"]}
-        # A pointer is what is made an address in global memory; a number of eight bytes in an address is none.
+        # Only a value that is converted to a global address is a pointer, not every 8-byte number in an address.
         known = declared | {key for register in self._pointers for key in self._keys(register)}
         uses: dict[Key, Use] = {}
         where: dict[Key, set[str]] = {}
         accesses = [(*each, self._pointed(each[2], known)) for each in self._accesses]
         written = {key for what, *_, keys in accesses if what != "ld" for key in keys}
         for what, kind, address, width, keys in accesses:
-            # What is read of one pointer or else of another: of the output only where there is no input.
+            # An access that may read either of two pointers counts for the output only if there is no input.
             for key in keys - written or keys if what == "ld" else keys:
                 use = uses.get(key, Use())
                 reads = use.reads | {kind} if what != "st" else use.reads
@@ -202,7 +207,7 @@ class _Kernel:
         )
 
     def read_as(self, table: str) -> frozenset[str]:
-        """The types as which a constant is read."""
+        """Return the types as which a constant is read."""
         return frozenset(
             kind
             for kind, operand in self._constants
@@ -270,13 +275,13 @@ class _Kernel:
             if name == "cvta":
                 self._pointers |= set(sources)
             if name in _OFFSET:
-                # The addend of a product, and what a difference is taken from.
+                # The addend of a product, and the minuend of a difference.
                 pointer = operands[3:4] if name == "mad" else operands[1:2] if name == "sub" else operands[1:3]
                 moved = (source for operand in pointer for source in _REGISTER.findall(operand))
                 self._moved.setdefault(register, set()).update(moved)
             if name in _SCALED:
                 factors = [source for operand in operands[1:3] for source in _REGISTER.findall(operand)]
-                if len(factors) == 1:  # by a size; two registers are a row and its length
+                if len(factors) == 1:  # scaled by a size; two registers are a row and its length
                     self._scaled.setdefault(register, set()).update(factors)
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
@@ -287,7 +292,7 @@ class _Kernel:
         self._accesses += [(what, kind, register, width) for register in _REGISTER.findall(operand)[:1]]
 
     def _pointed(self, address: str, known: set[Key]) -> set[Key]:
-        """The pointers that an address is in: of what it is made, those known to be pointers, else what may be one."""
+        """Return the pointers in an address: known pointers that it is computed from, or else candidates."""
         found = self._keys(address)
         return found & known or {key for key in found if self._is_wide(key)}
 
@@ -296,24 +301,24 @@ class _Kernel:
         return bool(byte) or self._parameters[place]["type"] in ("u64", "b64", "s64")
 
     def _keys(self, register: str) -> set[Key]:
-        """The arguments that an address is in."""
+        """Return the arguments that an address is computed from."""
         return {key for each in self._closure(register, self._moved) for key in self._loaded.get(each, ())}
 
     def _values(self, register: str) -> set[Key]:
-        """The arguments whose value a register has."""
+        """Return the arguments whose value a register has."""
         return {key for each in self._closure(register, self._same) for key in self._loaded.get(each, ())}
 
     def _alike(self, register: str) -> set[str]:
-        """Registers of the index that a register is made of by conversion; none if it is an argument itself."""
+        """Return the registers with the same index; empty if the register is an argument itself."""
         found = self._closure(register, self._same) if register.startswith("%") else frozenset[str]()
         return set() if any(each in self._loaded for each in found) else {*found}
 
     def _slice(self, register: str) -> frozenset[str]:
-        """All that goes into a register, but what is loaded."""
+        """Return all registers that a register is computed from, except loaded values."""
         return self._closure(register, self._made)
 
     def _elements(self, address: str) -> set[str]:
-        """The indices of elements in an address: what is multiplied by a size, or added as it is to a pointer."""
+        """Return the indices of elements in an address: scaled by a size, or added to a pointer directly."""
         moved = self._closure(address, self._moved)
         scaled = {source for each in moved | self._addends(moved) for source in self._scaled.get(each, ())}
         return {each for source in scaled | self._addends(moved) for each in self._closure(source, self._same)}
@@ -324,7 +329,7 @@ class _Kernel:
         }
 
     def _closure(self, start: str, edges: Mapping[str, set[str]]) -> frozenset[str]:
-        """All registers that one leads to."""
+        """Return all registers that one leads to."""
         key = id(edges), start
         if key not in self._closures:
             found, open_ones = {start}, [start]

@@ -1,4 +1,4 @@
-"""The arguments of a kernel: their dtypes, and whether they are read and written, from the signature and the PTX."""
+"""Reads the arguments of a kernel from its signature and its PTX: dtypes, and whether they are read and written."""
 
 from __future__ import annotations
 
@@ -7,68 +7,52 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from parity.inference.facts import InferredSpec, LaunchArguments
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["ELEMENTS", "SUFFIXES", "Probe", "Signature", "Taken", "signature_of", "variables_of"]
+__all__ = ["ELEMENTS", "SUFFIXES", "Parameter", "Probe", "Signature", "signature_of", "type_variables"]
 
-Probe = Callable[[Sequence[LaunchArguments], Flow | None], InferredSpec | str]
-"""Tells what launches of a kernel show, of its arguments in order and their flow, or why they show nothing."""
+Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
+"""Launches a kernel and returns what that shows of its arguments, or why it shows nothing."""
 
 _C_TYPES: Mapping[str, str] = {
-    "float": "f32",
-    "double": "f64",
-    "__half": "f16",
-    "half": "f16",
-    "_Float16": "f16",
-    "c10::Half": "f16",
-    "c10::BFloat16": "bf16",
-    "__hip_bfloat16": "bf16",
-    "hip_bfloat16": "bf16",
-    "bool": "u8",
-    "signed char": "i8",
-    "unsigned char": "u8",
-    "short": "i16",
-    "int": "i32",
-    "unsigned int": "u32",
-    "long": "i64",
-    "long long": "i64",
-    "unsigned long": "u64",
-    "unsigned long long": "u64",
-}
-"""The dtype of a type of C, as a demangler spells it."""
+    "float": "f32", "double": "f64", "__half": "f16", "half": "f16", "_Float16": "f16", "c10::Half": "f16",
+    "c10::BFloat16": "bf16", "__hip_bfloat16": "bf16", "hip_bfloat16": "bf16", "bool": "u8", "signed char": "i8",
+    "unsigned char": "u8", "short": "i16", "int": "i32", "unsigned int": "u32", "long": "i64", "long long": "i64",
+    "unsigned long": "u64", "unsigned long long": "u64",
+}  # fmt: skip
+"""The dtype of a C type, as a demangler spells it."""
 _VECTORS: Mapping[str, str] = {
     **_C_TYPES, "char": "i8", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",
 }  # fmt: skip
-"""The dtype of the elements of a vector, by its name without their number: ``float4``."""
+"""The dtype of a vector's elements, by its name without the number: ``float`` for ``float4``."""
 
 SUFFIXES: Mapping[str, str] = {**{name: name for name in NUMBERS}, "fp8_e4m3": "f8_e4m3", "half": "f16", **_C_TYPES}
-"""The endings that a name may have, and the dtype that each means."""
+"""Suffixes of kernel names, with the dtype that each means."""
 
 _ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
 _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
 _VECTOR = re.compile(r"(\w+)([234])")
 _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
-"""The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
+"""The dtype of a number by its PTX type, which rarely has a sign."""
 ELEMENTS: Mapping[str, str] = {
     "f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "s16": "i16", "u64": "i64",
     "s64": "i64", "f16": "f16", "f16x2": "f16", "bf16": "bf16", "bf16x2": "bf16",
 }  # fmt: skip
-"""The dtype of elements, by the type as which PTX reads or writes them; of 16 bits there are several."""
+"""The dtype of elements by the PTX type of accesses. A 16-bit type may stand for several."""
 _VARIABLES = ("T", "S", "R")
 
 
 @dataclass(frozen=True)
-class Taken:
-    """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
+class Parameter:
+    """A parameter of a kernel. For C linkage without PTX, ``dtype`` is empty and ``is_written`` is None.
 
-    What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
-    accessed at once; ``is_vector`` says that the type is one of so many. ``key`` is the argument's place, and the byte
-    in it for a field of the structure ``inside``.
+    ``is_input`` is None without PTX. ``lanes`` is the number of elements per access, ``is_vector`` is True for vector
+    types. ``key`` is the position, and the byte offset for a field of the structure ``inside``.
     """
 
     name: str
@@ -86,15 +70,15 @@ class Taken:
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
+    """A kernel whose name has type variables instead of ``types``.
 
-    ``shares`` says that threads of a block share memory. ``structs`` are the bytes of arguments whose fields stand
-    among ``args``, ``launches`` what the host does.
+    ``shares`` is True if threads of a block share memory. ``structs`` maps structures to their size in bytes; their
+    fields are among ``args``. ``launches`` are those in host code.
     """
 
     pattern: str
     types: tuple[str, ...]
-    args: tuple[Taken, ...]
+    args: tuple[Parameter, ...]
     text: str
     flow: Flow | None = None
     probe: Probe | None = None
@@ -104,6 +88,7 @@ class Signature:
 
 
 def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
+    """Return the signature of a kernel, with what PTX and the declared structures show of its parameters."""
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()
     if match := _TEMPLATE.fullmatch(pattern):
@@ -112,9 +97,9 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
     else:
         while len(types) < len(_VARIABLES) and (match := _ENDING.fullmatch(pattern)):
             pattern, types = match[1], [match[2], *types]
-        pattern += "".join(f"_{{{variable}}}" for variable in variables_of(len(types)))
+        pattern += "".join(f"_{{{variable}}}" for variable in type_variables(len(types)))
     declared = _types_of(names[1]) if len(names) > 1 else []
-    args, structs = list[Taken](), dict[str, int]()
+    args, structs = list[Parameter](), dict[str, int]()
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         name, is_pointer = _name(argument, i), argument.kind != "by_value"
@@ -125,16 +110,16 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
         for each in fields if inside else (Field(name, c_type, 0, argument.size),):
             is_written = None if not c_type or inside else "const" not in c_type
             dtype, lanes = _dtype(each.c_type)
-            if not dtype and structures and "*" in each.c_type:  # structures of one type are tensors of that
+            if not dtype and structures and "*" in each.c_type:  # a structure with a single type is a tensor of it
                 dtype, _ = _dtype(structures.element(_bare(each.c_type)))
             is_bool = _bare(each.c_type) == "bool"
-            taken = Taken(
+            parameter = Parameter(
                 each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,
                 is_bool, (i, each.offset), inside,
             )  # fmt: skip
-            args.append(_seen(taken, flow, len(kernel.args), each.c_type))
+            args.append(_seen(parameter, flow, len(kernel.args), each.c_type))
     twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
-    twice |= {"x", "y", "z", "w"}  # a vector's
+    twice |= {"x", "y", "z", "w"}  # the fields of vectors
     args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
     given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
     shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
@@ -142,32 +127,32 @@ def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structu
     return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
 
 
-def _seen(taken: Taken, flow: Flow | None, count: int, c_type: str) -> Taken:
-    """The argument, of so many, with what PTX shows of it."""
-    if flow is None or len(flow.types) != count or taken.key in flow.escaped:
-        return taken
-    use, bound, of = flow.uses.get(taken.key), flow.bounds.get(taken.key), flow.types[taken.key[0]]
-    if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
+def _seen(parameter: Parameter, flow: Flow | None, count: int, c_type: str) -> Parameter:
+    """Return a parameter of a kernel with ``count`` parameters, with what PTX shows of it."""
+    if flow is None or len(flow.types) != count or parameter.key in flow.escaped:
+        return parameter
+    use, bound, of = flow.uses.get(parameter.key), flow.bounds.get(parameter.key), flow.types[parameter.key[0]]
+    if use is None and not ("*" in c_type or (parameter.is_pointer and of in ("u64", "b64") and bound is None)):
         return replace(
-            taken,
+            parameter,
             is_pointer=False,
-            dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
+            dtype=parameter.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
         )
     found = {ELEMENTS.get(each, "") for each in use.types} if use else set()
-    dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
+    dtype = parameter.dtype or (found.pop() if len(found) == 1 else "")
     lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     return replace(
-        taken,
+        parameter,
         is_pointer=True,
-        lanes=taken.lanes if taken.is_vector else max(1, lanes),
+        lanes=parameter.lanes if parameter.is_vector else max(1, lanes),
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
     )
 
 
-def variables_of(count: int) -> tuple[str, ...]:
-    """Names of type variables: T alone; S and T where one type goes to another."""
+def type_variables(count: int) -> tuple[str, ...]:
+    """Return the names of type variables: T alone, or S and T for a conversion from S to T."""
     return {0: (), 1: ("T",), 2: ("S", "T")}.get(count, ("R", "S", "T"))
 
 
@@ -177,18 +162,18 @@ def _name(argument: Argument, i: int) -> str:
 
 
 def _types_of(signature: str) -> list[str]:
-    """The types of the arguments in a demangled signature."""
+    """Return the types of the parameters in a demangled signature."""
     inside = signature[signature.rindex("(") + 1 : -1]
     return [part.strip() for part in inside.split(",")] if "<" not in inside else []
 
 
 def _bare(c_type: str) -> str:
-    """The type that a pointer leads to, or the type of a value."""
+    """Return the type of a value, or of what a pointer leads to, without qualifiers."""
     return " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
 
 
 def _dtype(c_type: str) -> tuple[str, int]:
-    """The dtype of a type of C, or of the elements of a vector, and their number."""
+    """Return the dtype of a C type, or of a vector's elements, and the number of elements."""
     bare = _bare(c_type)
     if (vector := _VECTOR.fullmatch(bare)) and vector[1] in _VECTORS:
         return _VECTORS[vector[1]], int(vector[2])

@@ -1,4 +1,4 @@
-"""Tensors whose strides are numbers of the kernel: which tensors, and of what extents the strides are."""
+"""Finds tensors whose strides are arguments of the kernel, and the extents that the strides belong to."""
 
 from __future__ import annotations
 
@@ -8,83 +8,82 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.inference.facts import AXES, FREE, Numbers, Triple
-from parity.inference.launching import Touched
+from parity.inference.probe_launches import Observation
+from parity.inference.spec import AXES, GRID_EXTENTS, Numbers, Triple
 
-__all__ = ["StrideRule", "dense", "find_layouts"]
+__all__ = ["StrideRule", "dense_strides", "find_strides"]
 
-_NAMES = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
-"""The name of a distance between elements, with what stands before it: often the name of the tensor."""
+_NAME = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
+"""Matches the name of a stride. The group is what precedes it, often the tensor's name."""
 _RADIX = 12
-"""More than any extent that distances between elements are found with."""
-_VALUES = (7, 5, 3, 11, 2), (3, 7, 11, 2, 5)
-"""Extents, below that, for two rounds."""
+"""A number larger than any extent in ``_EXTENTS``."""
+_EXTENTS = (7, 5, 3, 11, 2), (3, 7, 11, 2, 5)
+"""Extents for two rounds of launches."""
 
-Launched = Callable[[Numbers, Triple], Mapping[str, Touched] | None]
-"""What a launch with these numbers and blocks touches; None if it has a fault."""
+Observe = Callable[[Numbers, Triple], Observation | None]
+"""Returns the accesses of a launch with these numbers and this grid, or None if it faults."""
 
 
 @dataclass(frozen=True)
 class StrideRule:
-    """A tensor whose ``strides``, of its first ``dims``, are numbers of the kernel."""
+    """A tensor with these ``dims``. The ``strides`` of its first dims are arguments."""
 
     dims: tuple[str, ...]
     strides: tuple[str, ...]
 
 
-def find_layouts(numbers: Sequence[str], axes: Sequence[str], launched: Launched) -> dict[str, StrideRule]:
-    """The layouts of tensors that explain all numbers called strides; empty if they do not.
+def find_strides(numbers: Sequence[str], axes: Sequence[str], observe: Observe) -> dict[str, StrideRule]:
+    """Return rules that explain all numbers called strides, by tensor. Empty if some remain unexplained.
 
-    The strides of a tensor are powers of a number that no extent reaches, so that the digits of the last place that
-    is touched are the extents. Which tensor they belong to shows where they are doubled.
+    Launches use powers of ``_RADIX`` as strides. The digits of the last accessed position are then the extents.
+    Doubling strides shows which tensor they belong to.
     """
     groups: dict[str, list[str]] = {}
     for name in numbers:
-        if match := _NAMES.fullmatch(name):
+        if match := _NAME.fullmatch(name):
             groups.setdefault(match[1], []).append(name)
     strides = [name for group in groups.values() for name in group]
     if len(strides) < 2 or max(map(len, groups.values())) > 4:
         return {}
     found = []
-    for first, values in enumerate(_VALUES):
-        scope = dict(zip([name for name in numbers if name not in strides], itertools.cycle(values)))
-        scope |= {FREE[axis]: 4 + (i + first) % 3 * 2 for i, axis in enumerate(axes)}
-        found.append(_layouts_with(scope, groups, axes, launched))
-    layouts = found[0]
-    if not layouts or layouts != found[1] or {name for each in layouts.values() for name in each.strides} != {*strides}:
+    for i, extents in enumerate(_EXTENTS):
+        scope = dict(zip([name for name in numbers if name not in strides], itertools.cycle(extents)))
+        scope |= {GRID_EXTENTS[axis]: 4 + (j + i) % 3 * 2 for j, axis in enumerate(axes)}
+        found.append(_rules(scope, groups, axes, observe))
+    rules = found[0]
+    if not rules or rules != found[1] or {name for each in rules.values() for name in each.strides} != {*strides}:
         return {}
-    return layouts
+    return rules
 
 
-def dense(layouts: Mapping[str, StrideRule], numbers: Numbers) -> dict[str, int]:
-    """The strides of dense tensors; an extent that only the grid tells is 3 where it is not among the numbers."""
-    known = {**dict.fromkeys(FREE.values(), 3), **numbers}
+def dense_strides(rules: Mapping[str, StrideRule], extents: Numbers) -> dict[str, int]:
+    """Return the strides of dense tensors with these extents."""
     return {
-        stride: math.prod(known[name] for name in layout.dims[i + 1 :])
-        for layout in layouts.values()
-        for i, stride in enumerate(layout.strides)
+        stride: math.prod(extents[name] for name in rule.dims[i + 1 :])
+        for rule in rules.values()
+        for i, stride in enumerate(rule.strides)
     }
 
 
-def _layouts_with(
-    scope: Numbers, groups: Mapping[str, Sequence[str]], axes: Sequence[str], launched: Launched
+def _rules(
+    scope: Numbers, groups: Mapping[str, Sequence[str]], axes: Sequence[str], observe: Observe
 ) -> dict[str, StrideRule] | None:
-    """The layouts that one choice of numbers shows; None if it has a fault, or digits are no extents."""
-    extents = {value: name for name, value in scope.items()}
+    """Return the rules that one choice of extents shows. None if a launch faults or digits are not extents."""
+    names = {value: name for name, value in scope.items()}
     strides = {name: _RADIX ** (len(group) - i) for group in groups.values() for i, name in enumerate(group)}
-    x, y, z = (scope[FREE[axis]] if axis in axes else 1 for axis in AXES)
-    usual = launched({**scope, **strides}, (x, y, z))
+    x, y, z = (scope[GRID_EXTENTS[axis]] if axis in axes else 1 for axis in AXES)
+    usual = observe({**scope, **strides}, (x, y, z))
     found = dict[str, StrideRule]()
     for group in groups.values():
-        doubled = launched({**scope, **strides, **{name: 2 * strides[name] for name in group}}, (x, y, z))
+        doubled = observe({**scope, **strides, **{name: 2 * strides[name] for name in group}}, (x, y, z))
         if usual is None or doubled is None:
             return None
-        for name, touched in usual.items():
-            if doubled[name].end == touched.end:
+        for tensor, accessed in usual.items():
+            if doubled[tensor].end == accessed.end:
                 continue
-            digits = [(touched.end - 1) // _RADIX**i % _RADIX + 1 for i in range(len(group), -1, -1)]
-            dims = [extents.get(digit, "") for digit in digits[: len(group) + (digits[-1] > 1)]]
-            if name in found or not all(dims):
+            digits = [(accessed.end - 1) // _RADIX**i % _RADIX + 1 for i in range(len(group), -1, -1)]
+            dims = [names.get(digit, "") for digit in digits[: len(group) + (digits[-1] > 1)]]
+            if tensor in found or not all(dims):
                 return None
-            found[name] = StrideRule(tuple(dims), tuple(group))
+            found[tensor] = StrideRule(tuple(dims), tuple(group))
     return found

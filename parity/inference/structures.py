@@ -1,7 +1,7 @@
-"""The fields of structures, as a source declares them: what a kernel takes by value.
+"""Reads the fields of structures from their declarations, for kernels that take structures by value.
 
-A declaration is found in the syntax tree, and laid out as C does it. What the text does not tell (base classes, bit
-fields, members whose type is declared elsewhere) makes a structure unknown, not wrong.
+The layout follows C's rules. A structure is unknown if the text does not show all of it: base classes, bit fields, or
+members whose type is declared elsewhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import tree_sitter
 
-from parity.porting.host_syntax import syntax_tree
+from parity.porting import parse
 
 __all__ = ["Field", "Structures"]
 
@@ -26,7 +26,7 @@ _SCALARS: Mapping[str, tuple[str, int]] = {
     "int8_t": ("signed char", 1), "uint8_t": ("unsigned char", 1), "int16_t": ("short", 2), "int32_t": ("int", 4),
     "uint32_t": ("unsigned int", 4), "int64_t": ("long", 8), "uint64_t": ("unsigned long", 8),
 }  # fmt: skip
-"""The type of a scalar as a demangler spells it, and its bytes."""
+"""The type of a scalar as a demangler spells it, and its size in bytes."""
 _VECTOR = re.compile(r"(char|uchar|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
 _LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}
 _WIDEST = 16
@@ -42,14 +42,14 @@ _NUMBER = re.compile(
 )
 _ENUM = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)\s*\{")
 _MOST = 64
-"""Fields that a structure may have to be spelled out."""
+"""The largest number of fields of a structure."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a structure: its type as a demangler spells it, and the byte where it begins.
+    """A scalar field of a structure: its type as a demangler spells it, and its byte offset.
 
-    Those of nested structures and arrays stand alone, with what they are inside of in their names.
+    Fields of nested structures and elements of arrays are separate, and their names contain the outer names.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _TypeLayout:
     fields: tuple[Field, ...]
     size: int
     align: int
@@ -74,39 +74,39 @@ class Structures:
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
         self._bodies: dict[str, tree_sitter.Node] = {}
         self._parameters: dict[str, list[str]] = {}
-        for node in _structures(syntax_tree(text).root_node):
+        for node in _structures(parse(text).root):
             for name in _names(node):
                 self._bodies.setdefault(name, node)
                 self._parameters.setdefault(name, _type_parameters(node))
 
     def fields(self, c_type: str, size: int) -> tuple[Field, ...]:
-        """The fields of a type with that many bytes; none if the text does not tell them all."""
+        """Return the fields of a type of this size, or nothing if the text does not show them all."""
         found = self._layout(c_type, {}, 0)
         return found.fields if found and found.size == size and len(found.fields) <= _MOST else ()
 
     def element(self, c_type: str) -> str:
-        """The type of all fields of a structure; empty if they are of several, or the text does not tell them."""
+        """Return the type of all fields of a structure, or an empty string if it is unknown or has several types."""
         found = self._layout(c_type, {}, 0)
         kinds = {each.c_type for each in found.fields} if found else set()
         return kinds.pop() if len(kinds) == 1 else ""
 
-    def _layout(self, c_type: str, types: Mapping[str, str], deep: int) -> _Layout | None:
-        """The fields, the bytes and the alignment of a type, in which names stand for other ``types``."""
+    def _layout(self, c_type: str, types: Mapping[str, str], deep: int) -> _TypeLayout | None:
+        """Return the fields, size and alignment of a type. ``types`` maps template parameters to types."""
         bare = " ".join(_QUALIFIER.sub(" ", c_type).split())
         stars = "*" * bare.count("*")
         bare = types.get(bare.rstrip("* "), bare.rstrip("* ")) + stars
         if deep > 8:
             return None
         if bare.endswith("*"):
-            return _Layout((Field("", bare, 0, 8),), 8, 8)
+            return _TypeLayout((Field("", bare, 0, 8),), 8, 8)
         if bare in _SCALARS:
             spelt, size = _SCALARS[bare]
-            return _Layout((Field("", spelt, 0, size),), size, size)
+            return _TypeLayout((Field("", spelt, 0, size),), size, size)
         if vector := _VECTOR.fullmatch(bare):
             one, count = vector[1] or "uint", int(vector[2] or 3)
             spelt, size = _SCALARS[_LONG.get(one, one)]
             fields = tuple(Field(axis, spelt, i * size, size) for i, axis in enumerate("xyzw"[:count]))
-            return _Layout(fields, count * size, min(_WIDEST, size * (count if count != 3 else 1)))
+            return _TypeLayout(fields, count * size, min(_WIDEST, size * (count if count != 3 else 1)))
         name, _, arguments = bare.partition("<")
         name = name.rpartition("::")[2].strip()
         if name in self._bodies:
@@ -114,7 +114,7 @@ class Structures:
             return self._laid_out(self._bodies[name], dict(zip(self._parameters[name], given, strict=False)), deep)
         return self._layout(self._aliases[name], types, deep + 1) if self._aliases.get(name, name) != name else None
 
-    def _laid_out(self, node: tree_sitter.Node, types: Mapping[str, str], deep: int) -> _Layout | None:
+    def _laid_out(self, node: tree_sitter.Node, types: Mapping[str, str], deep: int) -> _TypeLayout | None:
         body = node.child_by_field_name("body")
         if (
             body is None
@@ -148,18 +148,18 @@ class Structures:
                 for place in places[: _MOST + 1]:
                     fields += [_inside(each, name + place, at) for each in one.fields]
                     at += one.size
-        return _Layout(tuple(fields), max(1, at + -at % align), align) if len(fields) <= _MOST else None
+        return _TypeLayout(tuple(fields), max(1, at + -at % align), align) if len(fields) <= _MOST else None
 
     def _declared(self, node: tree_sitter.Node) -> tuple[int, str, list[int | None]]:
-        """The pointers, the name and the extents of a declarator."""
+        """Return the number of pointers, the name and the array extents of a declarator."""
         stars, counts = 0, list[int | None]()
         while node.type != "field_identifier":
             if node.type == "pointer_declarator":
                 stars += 1
             elif node.type == "array_declarator":
                 extent = node.child_by_field_name("size")
-                said = _source(extent) if extent is not None else ""
-                counts.insert(0, int(said) if said.isdecimal() else self._numbers.get(said))
+                text = _source(extent) if extent is not None else ""
+                counts.insert(0, int(text) if text.isdecimal() else self._numbers.get(text))
             inner = node.child_by_field_name("declarator")
             if inner is None:
                 return 0, "", []
@@ -179,7 +179,7 @@ def _structures(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _names(node: tree_sitter.Node) -> list[str]:
-    """The names of a structure: its own, and that of a typedef."""
+    """Return the name of a structure, and the name of its typedef."""
     own = node.child_by_field_name("name")
     names = [_source(own)] if own is not None else []
     if node.parent is not None and node.parent.type == "type_definition":
@@ -195,7 +195,7 @@ def _type_parameters(node: tree_sitter.Node) -> list[str]:
 
 
 def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
-    """The declarator below pointers and arrays."""
+    """Return the declarator inside pointers and arrays."""
     while node.type in ("pointer_declarator", "array_declarator", "reference_declarator"):
         inner = next(
             (child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None

@@ -1,9 +1,11 @@
-"""Cases: one concrete call of an op, with a text form that parses back and serves as a selector.
+"""Cases: concrete calls of an op. The text of a case parses back to the case and serves as a selector.
 
-``unary.elu[f16](x=4x5:1,4+3~mixed@17 alpha=-0.5 null-info launch=2x64)`` reads: op ``unary.elu`` for f16; its tensor
-``x`` has the layout ``4x5:1,4+3`` and holds elements 17, 18, ... of the data stream ``mixed``; the parameter ``alpha``
-is -0.5; the kernel is told "contiguous" by a null ``info``; 2 blocks of 64 threads instead of the host's own rule.
-``threads=64`` instead of ``launch=2x64`` keeps the host's rule for the number of blocks, for blocks of 64 threads.
+For example, ``unary.elu[f16](x=4x5:1,4+3~mixed@17 alpha=-0.5 null-info launch=2x64)`` calls ``unary.elu`` for f16. The
+tensor ``x`` has the layout ``4x5:1,4+3`` and holds elements 17, 18, ... of the data stream ``mixed``. The parameter
+``alpha`` is -0.5. A null ``info`` means that tensors are contiguous. The launch has 2 blocks of 64 threads;
+``threads=64`` would keep the op's rule for the number of blocks.
+
+``split`` parses the form of a text. ``parity.cases.parser`` parses its meaning for an op.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 from parity.model.layout import Layout
 
 __all__ = ["Case", "Tensor", "split"]
@@ -25,8 +27,8 @@ _TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>[0-9]+)
 class Tensor:
     """A tensor of a case: its layout, and the window of a data stream that fills it.
 
-    Buffer element ``layout.offset + i`` holds element ``start + i`` of the stream ``data``, so any single element of a
-    failing case can be reached by a one-element case. ``data`` is empty for tensors that are only written.
+    Buffer element ``layout.offset + i`` holds element ``start + i`` of the stream ``data``. A one-element case can
+    therefore reproduce any single element. ``data`` is empty for tensors that the kernel only writes.
     """
 
     layout: Layout
@@ -38,7 +40,7 @@ class Tensor:
 
     @staticmethod
     def parse(text: str) -> Tensor:
-        """The tensor with that text form.
+        """Parse the text form.
 
         Raises:
             UsageError: the text is not a tensor.
@@ -47,17 +49,20 @@ class Tensor:
         if not match:
             raise UsageError(f"{text!r} is not a tensor; write layout~data@start like 4x5:1,4+3~mixed@17")
         return Tensor(
-            Layout.parse(match["layout"]), match["data"] or "", natural(match["start"] or "0", "the start of the data")
+            Layout.parse(match["layout"]),
+            match["data"] or "",
+            parse_natural(match["start"] or "0", "the start of the data"),
         )
 
 
 @dataclass(frozen=True)
 class Case:
-    """One concrete call of an op. Pure data, hashable; ``str(case)`` is its text form.
+    """One concrete call of an op. Pure data, hashable; ``str(case)`` is its text.
 
-    ``launch`` is (blocks, threads per block), or None for the launch rule of the op; ``threads`` is the number of
-    threads per block for that rule, or None for what the host uses. ``flags`` are words that the op declares, such as
-    ``null-info``, ``in-place`` or ``aliased``.
+    Attributes:
+        flags: flags of the op, such as ``null-info``, ``in-place`` or ``aliased``.
+        launch: (blocks, threads per block), or None for the launch rule of the op.
+        threads: threads per block for that rule, or None for its default.
     """
 
     op: str
@@ -77,7 +82,7 @@ class Case:
         return dict(self.tensors)[name]
 
     def with_tensors(self, tensors: dict[str, Tensor]) -> Case:
-        """The same call with other tensors."""
+        """Return the case with other tensors."""
         return replace(self, tensors=tuple((name, tensors[name]) for name, _ in self.tensors))
 
     def __str__(self) -> str:
@@ -92,10 +97,10 @@ class Case:
 
 
 def split(text: str) -> tuple[str, tuple[str, ...], dict[str, str], list[str]]:
-    """Op name, dtypes, ``name=value`` items and flags of a case text; what they mean is for the op to say.
+    """Split the text of a case into op name, dtypes, ``name=value`` items and flags, without interpreting them.
 
     Raises:
-        UsageError: the text does not have the form of a case, or an item comes twice.
+        UsageError: the text does not have the form of a case, or an item occurs twice.
     """
     match = _CASE.fullmatch(text.strip())
     if not match:
@@ -109,7 +114,7 @@ def split(text: str) -> tuple[str, tuple[str, ...], dict[str, str], list[str]]:
         if not equals:
             flags.append(name)
         elif name in values:
-            raise UsageError(f"{name!r} comes twice in {text!r}")
+            raise UsageError(f"{name!r} occurs twice in {text!r}")
         else:
             values[name] = value
     return match["op"], tuple(d for d in match["dtypes"].split(",") if d), values, flags

@@ -1,4 +1,4 @@
-"""Code objects: what a compiler made of one module for one target, and what its metadata says of each kernel."""
+"""Code objects: the compiled form of a module for a target, with the metadata of its kernels."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = [
     "first_difference",
     "idle",
     "mangled",
-    "name_of",
     "parse",
     "plain",
     "prebuilt",
-    "source_of",
+    "replaced_source",
+    "source_name",
     "spelled",
     "unqualified",
 ]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
-# How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
+# Demanglers write functions, booleans and integers as template arguments differently from sources.
 _FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")
 _BOOLEAN = re.compile(r"\(bool\)([01])")
 _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
@@ -44,16 +44,17 @@ _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
 _ENTRY = re.compile(r"^(?:([\w$.]+):[^\n;]*; @|(?:\.\w+ )*\.entry ([\w$]+)\()", re.MULTILINE)
-"""Matches where a function begins in AMD's assembly, or a kernel in PTX."""
+"""Matches the start of a function in AMD assembly, or of a kernel in PTX."""
 _INSTRUCTION = re.compile(r"^\t(?:@!?%\w+\s+)?([a-z]\w*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a kernel: ``size`` bytes at byte ``offset`` of the kernarg segment.
+    """An argument of a kernel: ``size`` bytes at byte ``offset`` of the kernarg segment.
 
-    ``kind`` is the metadata's value kind: ``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ..., or empty
-    where it may be a pointer or a value (PTX does not always say). ``name`` is empty if the compiler did not keep it.
+    ``kind`` is the value kind of the metadata (``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ...). It is
+    empty if the argument may be a pointer or a value, which PTX does not always distinguish. ``name`` is empty if the
+    compiler did not keep it.
     """
 
     name: str
@@ -64,10 +65,16 @@ class Argument:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel entry. ``args`` are those of the source; ``hidden`` those the runtime fills in, named by their kind.
+    """A kernel entry.
 
-    ``lds_bytes`` is the static LDS of a workgroup, ``scratch_bytes`` the private memory of one work-item, ``spills``
-    the registers (SGPR and VGPR) that did not fit, ``max_threads`` the largest workgroup the code was compiled for.
+    Attributes:
+        args: the arguments in the source.
+        lds_bytes: static LDS of a workgroup.
+        scratch_bytes: private memory of a work-item.
+        wavefront: lanes of a wavefront.
+        spills: registers (SGPR and VGPR) that were spilled.
+        max_threads: the largest workgroup that the code supports.
+        hidden: arguments that the runtime fills in, named by their kind.
     """
 
     name: str
@@ -84,7 +91,7 @@ class Kernel:
 
     @property
     def explicit_bytes(self) -> int:
-        """Size of the part of the kernarg segment that ``args`` take."""
+        """Size of the part of the kernarg segment that ``args`` occupy."""
         return max((argument.offset + argument.size for argument in self.args), default=0)
 
 
@@ -93,7 +100,7 @@ def _dotted(name: str) -> str:
 
 
 class _Argument(Struct, rename=_dotted):
-    """An argument in the metadata of a listing."""
+    """The metadata of an argument in a listing."""
 
     offset: int
     size: int
@@ -102,7 +109,7 @@ class _Argument(Struct, rename=_dotted):
 
 
 class _Kernel(Struct, rename=_dotted):
-    """A kernel in the metadata of a listing."""
+    """The metadata of a kernel in a listing."""
 
     name: str
     kernarg_segment_size: int
@@ -118,7 +125,7 @@ class _Kernel(Struct, rename=_dotted):
 
 
 class _Metadata(Struct):
-    """The metadata that is read from a listing; the names are without ``amdhsa.``."""
+    """The metadata of a listing, without the prefix ``amdhsa.`` of the names."""
 
     target: str
     kernels: list[_Kernel] | None = None
@@ -126,12 +133,15 @@ class _Metadata(Struct):
 
 @dataclass(frozen=True)
 class CodeObject:
-    """The built artefact of one module for one target.
+    """The compiled form of a module for a target.
 
-    ``listing`` is the assembly text (AMD) or the PTX (CUDA), ``digest`` the SHA-256 that identifies it, ``sources`` the
-    files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made. ``made_by`` says in words of
-    what sources it was made (hipified or ported), and by which compiler with whose headers. ``refused`` are functions
-    of the source that it cannot have, by name, each with its place and what no GPU of this vendor can do.
+    Attributes:
+        listing: assembly text (AMD) or PTX (CUDA).
+        digest: SHA-256 that identifies the code object.
+        sources: files that it was compiled from.
+        binary: loadable file (HSACO, cubin), if it was built.
+        made_by: text that names the kind of source (hipified or ported), the compiler and the headers.
+        refused: functions of the source that the vendor's GPUs cannot execute: name, with place and reason.
     """
 
     module: str
@@ -145,16 +155,16 @@ class CodeObject:
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def symbol(self, name: str) -> str:
-        """The symbol of the kernel of that name: itself, or that of a kernel so called in the source.
+        """Return the symbol of a kernel, given the symbol or the name in the source.
 
-        One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
-        whole signature. What is not found is returned as it is.
+        A kernel with C++ linkage is named ``scale<float>`` or ``ops::scale<__half>``, or by its full signature if that
+        name is ambiguous. An unknown name is returned unchanged.
         """
         return name if name in self.kernels else self._called.get(plain(name), name)
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
-        """The symbols of kernels with C++ linkage, by what the source calls them."""
+        """The symbols of kernels with C++ linkage, by their unambiguous names in the source."""
         found: dict[str, str] = {}
         several: set[str] = set()
         for symbol in self.kernels:
@@ -166,19 +176,19 @@ class CodeObject:
 
 @functools.cache
 def spelled(symbol: str) -> tuple[str, ...]:
-    """The names of a mangled symbol in source code: without its arguments, and with them.
+    """Return the names of a mangled symbol in source code: without and with its arguments.
 
-    Empty for one of C linkage, and for what the demangler cannot read.
+    The result is empty for symbols with C linkage and for symbols that the demangler cannot read.
     """
     text = _demangled(symbol) if symbol.startswith("_Z") else ""
     text = _FUNCTION.sub(r"\1", _literals(text))
     if not text.endswith(")"):
         return (text,) if text else ()
     begin, depth = len(text), 0
-    while depth or begin == len(text):  # back to where the arguments begin
+    while depth or begin == len(text):  # back to the start of the arguments
         begin -= 1
         depth += {")": 1, "(": -1}.get(text[begin], 0)
-    depth, start = 0, 0  # after the type of the result, which templates have
+    depth, start = 0, 0  # the name follows the result type, which only templates have
     for i, letter in enumerate(text[:begin]):
         depth += (letter in "<(") - (letter in ">)")
         if letter == " " and not depth:
@@ -186,13 +196,13 @@ def spelled(symbol: str) -> tuple[str, ...]:
     return text[start:begin], text[start:]
 
 
-def name_of(symbol: str) -> str:
-    """The name of a symbol in source code, without its arguments; the symbol itself if it is none that is mangled."""
+def source_name(symbol: str) -> str:
+    """Return the name of a symbol in source code, without arguments; the symbol itself if it is not mangled."""
     return (spelled(symbol) or (symbol,))[0]
 
 
 def idle(code: CodeObject) -> tuple[str, ...]:
-    """The kernels that do nothing: the first instruction of their code, AMD's or PTX, is the last."""
+    """Return the kernels whose first instruction (AMD or PTX) ends them."""
     found = []
     for match in _ENTRY.finditer(code.listing):
         first = _INSTRUCTION.search(code.listing, match.end())
@@ -202,14 +212,14 @@ def idle(code: CodeObject) -> tuple[str, ...]:
 
 
 def unqualified(name: str) -> str:
-    """The name of a function in the source without its namespaces and template arguments."""
+    """Return the name of a function without namespaces and template arguments."""
     return name.partition("<")[0].rpartition("::")[2]
 
 
 def mangled(variable: str) -> tuple[str, ...]:
-    """The symbols that a variable of the source may have (Itanium C++ ABI).
+    """Return the symbols that a variable may have (Itanium C++ ABI), whether it is static or not.
 
-    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    ``variable`` is a name such as ``table``, or ``ops::table`` in a namespace.
     """
     parts = variable.split("::")
     spelt = "".join(f"{len(part)}{part}" for part in parts)
@@ -217,7 +227,7 @@ def mangled(variable: str) -> tuple[str, ...]:
 
 
 def _demangled(symbol: str) -> str:
-    """The text of a mangled symbol; empty if it cannot be read. The better demangler is not there for every machine."""
+    """Demangle a symbol; empty if that fails. The better demangler does not exist for every machine."""
     try:
         from cpp_demangle import demangle
     except ImportError:
@@ -234,7 +244,7 @@ def _demangled(symbol: str) -> str:
 
 
 def _literals(name: str) -> str:
-    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true``, ``float4`` for HIP's type."""
+    """Write template arguments as in sources: ``1024`` for ``(int)1024``, ``true``, ``float4`` for HIP's type."""
     name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
     name = _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
     return _VECTOR.sub(
@@ -243,12 +253,12 @@ def _literals(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """A name for comparison, without spaces and the suffixes of numbers, with HIP's names of CUDA's number types."""
+    """Normalize a name for comparison: no spaces, no suffixes of numbers, HIP's names for CUDA's number types."""
     return _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)).replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:
-    """The code object of an assembly listing for ``amdgcn-amd-amdhsa``.
+    """Parse an assembly listing for ``amdgcn-amd-amdhsa``.
 
     Raises:
         UsageError: the listing has no metadata, is cut off, or its metadata cannot be read.
@@ -260,9 +270,9 @@ def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObjec
 
 
 def prebuilt(source: Path) -> dict[str, Path]:
-    """The code objects that stand in place of a source that is not there, by target.
+    """Return the code objects that replace a missing source, by target.
 
-    ``unary.hsaco``, whose target is ``""``, ``unary-gfx1100.hsaco`` or ``unary.gfx1100.co`` for ``unary.cu``.
+    ``unary-gfx1100.hsaco`` or ``unary.gfx1100.co`` replaces ``unary.cu`` for a target; ``unary.hsaco`` is for ``""``.
     """
     if source.is_file() or not source.parent.is_dir():
         return {}
@@ -270,16 +280,16 @@ def prebuilt(source: Path) -> dict[str, Path]:
     return {match["target"] or "": path for match, path in matches if match and match["module"] == source.stem}
 
 
-def source_of(path: Path) -> Path:
-    """The source in whose place a code object stands, see ``prebuilt``; of any other file itself."""
+def replaced_source(path: Path) -> Path:
+    """Return the source that a code object replaces (see ``prebuilt``); other files are returned unchanged."""
     match = _PREBUILT.fullmatch(path.name)
     return path.with_name(f"{match['module']}.cu") if match else path
 
 
 def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:
-    """The first error in a list of arguments, in the terms of the kernel's metadata; empty if the list fits.
+    """Return the first difference between arguments and the kernel's metadata, or an empty string.
 
-    ``given`` holds the size of each argument in bytes, and whether it is a pointer (None: either).
+    ``given`` holds the size of each argument in bytes, and whether it is a pointer (None: unknown).
     """
     for i, (size, pointer) in enumerate(given):
         if i >= len(kernel.args):
@@ -300,7 +310,7 @@ def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -
 
 
 def _metadata(listing: str, module: str) -> _Metadata:
-    # Searched from the end: the block follows the code, which can be megabytes long.
+    # Search from the end: the block follows the code, which can be megabytes long.
     begin = listing.rfind(_BEGIN)
     if begin < 0:
         raise UsageError(
@@ -314,7 +324,7 @@ def _metadata(listing: str, module: str) -> _Metadata:
             f"the listing of module {module!r} is cut off: the .amdgpu_metadata block of line {line} has no "
             ".end_amdgpu_metadata; compile again"
         )
-    import yaml  # takes long, and what is in the cache was read before
+    import yaml  # slow to import, and not needed for code objects from the cache
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

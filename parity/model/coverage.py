@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["COUNTS", "Point", "Reached", "joined"]
+__all__ = ["COUNTS", "Point", "Reached", "concatenate_coverage"]
 
 COUNTS = ("blocks", "blocks_reached", "directions", "directions_reached")
-"""The numbers of ``Reached``: basic blocks and branch directions, all and those that were reached."""
+"""The counts in ``Reached``: basic blocks and branch directions, in total and reached."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A basic block that begins with the instruction of that number, or a direction of the branch that it is."""
+    """A basic block that begins at an instruction, or a direction of the branch that the instruction is."""
 
     kind: Literal["block", "taken", "not taken"]
     instruction: int
@@ -26,11 +26,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Reached:
-    """The points of code that launches reached, of so many ``blocks`` and ``directions`` of conditional branches.
+    """The basic blocks and directions of conditional branches that launches reached.
 
-    A block is a run of instructions without a branch, a label or a change of EXEC inside of it. It is reached when it
-    runs with a lane in EXEC, or consists of scalar instructions alone; a direction, when a wavefront goes there. Of
-    ``bits``, a hexadecimal number, bit i is block i, bit ``blocks`` + i direction i, in the order of the code.
+    A block is a run of instructions without a branch, label or change of EXEC inside it. A launch reaches a block if it
+    executes the block with a lane in EXEC, or if the block consists of scalar instructions only. It reaches a direction
+    if a wavefront takes it.
+
+    Attributes:
+        blocks: number of blocks in the code.
+        directions: number of directions in the code.
+        bits: hexadecimal number. Bit i is block i, bit ``blocks`` + i is direction i, in the order of the code.
     """
 
     blocks: int
@@ -39,22 +44,22 @@ class Reached:
 
     @classmethod
     def of(cls, blocks: int, directions: int, mask: int) -> Reached:
-        """The same from a number."""
+        """Create it from a mask."""
         return cls(blocks, directions, f"{mask:x}")
 
     @property
     def mask(self) -> int:
-        """The bits as a number."""
+        """``bits`` as a number."""
         return int(self.bits, 16)
 
     @property
     def blocks_reached(self) -> int:
-        """Number of blocks that were reached."""
+        """Number of reached blocks."""
         return (self.mask & self._all_blocks).bit_count()
 
     @property
     def directions_reached(self) -> int:
-        """Number of directions of branches that were reached."""
+        """Number of reached directions."""
         return (self.mask >> self.blocks).bit_count()
 
     @property
@@ -62,18 +67,18 @@ class Reached:
         return (1 << self.blocks) - 1
 
     def __or__(self, other: Reached) -> Reached:
-        """The coverage of both together if they are of the same code, otherwise this one's."""
+        """Merge the coverage of the same code; coverage of other code is ignored."""
         if (self.blocks, self.directions) != (other.blocks, other.directions):
             return self
         return Reached.of(self.blocks, self.directions, self.mask | other.mask)
 
     def adds_to(self, mask: int) -> bool:
-        """True if it has a point that is not in ``mask``."""
+        """Return whether it has a point that is not in ``mask``."""
         return bool(self.mask & ~mask)
 
 
-def joined(each: Iterable[Reached]) -> Reached | None:
-    """The coverage of several kernels, one after the other in the order given; None of none."""
+def concatenate_coverage(each: Iterable[Reached]) -> Reached | None:
+    """Concatenate the coverage of several kernels, in the given order. Return None if there are none."""
     blocks = directions = in_blocks = in_directions = 0
     found = False
     for one in each:

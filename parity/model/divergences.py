@@ -1,7 +1,6 @@
-"""The register of known CUDA/AMD divergences: rules by which both vendors are right, and their results differ.
+"""The register of known CUDA/AMD divergences (``D1``, ``D25``, ...): both vendors are right, but their results differ.
 
-``divergences.csv`` is the register, ``docs/divergences.md`` shows it with the ops that meet each. An id that is not in
-it cannot be used.
+``divergences.csv`` is the register. ``docs/divergences.md`` shows it, with the ops that each divergence affects.
 """
 
 from __future__ import annotations
@@ -14,16 +13,21 @@ from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
-__all__ = ["Divergence", "divergence", "divergences", "in_order", "met_by"]
+__all__ = ["Divergence", "divergence", "divergences", "met_by", "sort_ids"]
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A known divergence: its ``topic``, what CUDA and AMD do, as predicates, and where that is documented.
+    """A known divergence.
 
-    ``ptx`` matches code of CUDA's side that may meet it; it is empty where the code does not show that.
+    Attributes:
+        topic: the operation or input that it concerns.
+        cuda: what CUDA does, as a predicate ("returns NaN").
+        amd: what AMD does, as a predicate.
+        source: where the vendors document it.
+        ptx: a pattern for PTX that may show the divergence; empty if PTX does not reveal it.
     """
 
     id: str
@@ -39,16 +43,16 @@ class Divergence:
 
 @cache
 def divergences() -> Mapping[str, Divergence]:
-    """The register, by id, in the order of the numbers."""
-    rows = rows_of(Path(__file__).with_name("divergences.csv"))
+    """Return the register by id, in the order of the numbers."""
+    rows = read_table(Path(__file__).with_name("divergences.csv"))
     return MappingProxyType({row["id"]: Divergence(**row) for row in rows})
 
 
 def divergence(name: str) -> Divergence:
-    """The divergence of that id.
+    """Return the divergence with that id.
 
     Raises:
-        UsageError: the register has none.
+        UsageError: the register does not contain the id.
     """
     known = divergences()
     if not isinstance(name, str) or name not in known:
@@ -57,10 +61,10 @@ def divergence(name: str) -> Divergence:
 
 
 def met_by(ptx: str) -> tuple[Divergence, ...]:
-    """The divergences that the code of a kernel on CUDA's side may meet, of those that it shows."""
+    """Return the divergences that PTX of a kernel may show."""
     return tuple(each for each in divergences().values() if each.ptx and re.search(each.ptx, ptx, re.DOTALL))
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Each id once, D2 before D10."""
+def sort_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the ids without duplicates, with D2 before D10."""
     return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

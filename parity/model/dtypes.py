@@ -1,4 +1,4 @@
-"""Element types: one row per type, with the numbers that the error bounds need; and the formats of quantized blocks."""
+"""Element types, with the numbers that error bounds need, and formats of quantized blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "dtype", "of_array"]
+__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "array_dtype", "dtype"]
 
 Array = np.ndarray[Any, Any]
 
@@ -20,12 +20,15 @@ Array = np.ndarray[Any, Any]
 class DType:
     """An element type.
 
-    ``precision`` is p, the number of significand bits with the hidden one; ``emin`` the exponent of the smallest
-    normal number. Both are 0 for integers. Unit roundoff is u = 2**-p; the smallest subnormal is 2**(emin - p + 1).
-    A float type that ``saturates`` has no infinities: what lies beyond its largest value becomes that.
+    An element of kind ``block`` is a block of quantized values that share scales. Its NumPy type is a structure with
+    the fields in memory, little-endian and without gaps.
 
-    An element of kind ``block`` is a whole block of quantized values, ``values`` of them, which share their scales; its
-    NumPy type is a structure with the fields in memory, little-endian and without gaps.
+    Attributes:
+        precision: p, the number of significand bits including the hidden bit; 0 for integers. The unit roundoff is
+            u = 2**-p, the smallest subnormal number 2**(emin - p + 1).
+        emin: exponent of the smallest normal number; 0 for integers.
+        saturates: True for a float type without infinities. Larger values become its largest value.
+        values: number of values in a block.
     """
 
     name: str
@@ -51,7 +54,7 @@ class DType:
 
     @functools.cached_property
     def bits(self) -> np.dtype[Any]:
-        """The unsigned integer type of the same size, for bit patterns; plain bytes for a block."""
+        """The unsigned integer type of the same size, for bit patterns; raw bytes for a block."""
         return np.dtype(f"V{self.itemsize}" if self.is_block else f"u{self.itemsize}")
 
     @property
@@ -59,49 +62,50 @@ class DType:
         """Largest finite value.
 
         Raises:
-            UsageError: a block is no number.
+            UsageError: the type is a block.
         """
-        self._is_number()
+        self._require_number()
         if self.is_float:
             return float(ml_dtypes.finfo(self.numpy).max)  # type: ignore[no-untyped-call]
         return int(np.iinfo(self.numpy).max)
 
     @property
     def min(self) -> float | int:
-        """Smallest (most negative) finite value.
+        """Most negative finite value.
 
         Raises:
-            UsageError: a block is no number.
+            UsageError: the type is a block.
         """
-        self._is_number()
+        self._require_number()
         return -self.max if self.is_float else int(np.iinfo(self.numpy).min)
 
     def convert(self, values: Any) -> np.ndarray[Any, Any]:
-        """Numbers as an array of this type: to nearest, ties to even, rounded once; integers keep their low bits.
+        """Convert numbers to an array of this type. Rounds once, to nearest, ties to even; integers keep low bits.
 
         Raises:
-            UsageError: a block is no number.
+            UsageError: the type is a block.
         """
-        self._is_number()
+        self._require_number()
         with np.errstate(all="ignore"):
             array = np.asarray(values, np.float64) if self.is_float else np.asarray(values)
             if self.saturates:
                 array = np.clip(array, self.min, self.max)
-            if self.is_float and self.numpy.kind != "f":  # one of ml_dtypes, which rounds to it by way of f32
+            if self.is_float and self.numpy.kind != "f":  # a type of ml_dtypes, which rounds to f32 first
                 array = _to_odd(array)
             return array.astype(self.numpy)
 
-    def _is_number(self) -> None:
+    def _require_number(self) -> None:
         if self.is_block:
-            raise UsageError(f"{self} is no number: it is a block of {self.values} values")
+            raise UsageError(f"{self} is not a number: it is a block of {self.values} values")
 
     def __str__(self) -> str:
         return self.name
 
 
 def _to_odd(x: Array) -> Array:
-    """Float64 as float32, rounded to odd: what has at most 22 bits is rounded once then, when the result is rounded to
-    nearest (Boldo and Melquiond, 2008, "Emulation of FMA and correctly rounded sums").
+    """Round float64 to odd in float32. Rounding the result to at most 22 bits then equals a single rounding.
+
+    Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008.
     """
     nearest = x.astype(np.float32)
     error = np.abs(nearest.astype(np.float64)) - np.abs(x)
@@ -126,7 +130,7 @@ BLOCKS: dict[str, tuple[int, list[tuple[Any, ...]]]] = {
     "q6_K": (256, [("ql", "u1", 128), ("qh", "u1", 64), ("scales", "i1", 16), ("d", HALF)]),
     "q8_K": (256, [("d", "<f4"), ("qs", "i1", 256), ("bsums", "<i2", 16)]),
 }
-"""Values per block and fields of the formats of GGUF files (ggml-common.h there; its q8_1 is the one of CUDA)."""
+"""Values per block, and fields, of the formats in GGUF files (ggml-common.h; q8_1 as in CUDA)."""
 
 NUMBERS: dict[str, DType] = {
     d.name: d
@@ -150,16 +154,16 @@ DTYPES: dict[str, DType] = {
     **NUMBERS,
     **{name: DType(name, np.dtype(fields), "block", values=values) for name, (values, fields) in BLOCKS.items()},
 }
-"""All element types, by name: numbers, and blocks of quantized ones."""
+"""All element types by name: numbers and quantized blocks."""
 
 _BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
 
 
 def dtype(name: str) -> DType:
-    """The type of that name.
+    """Return the type with that name.
 
     Raises:
-        UsageError: no such type.
+        UsageError: no such type exists.
     """
     try:
         return DTYPES[name]
@@ -167,6 +171,6 @@ def dtype(name: str) -> DType:
         raise UsageError(f"unknown dtype {name!r}; known: {' '.join(DTYPES)}{nearest(name, DTYPES)}") from None
 
 
-def of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
-    """The type of the elements of an array or NumPy scalar."""
+def array_dtype(array: np.ndarray[Any, Any] | np.generic) -> DType:
+    """Return the type of the elements of an array or NumPy scalar."""
     return _BY_NUMPY[array.dtype]

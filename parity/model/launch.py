@@ -1,4 +1,4 @@
-"""The work of a runner, as pure data: launches of kernels, and computations of ops."""
+"""Work for a runner, as pure data: kernel launches and computations of ops, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,31 +21,35 @@ __all__ = [
 ]  # fmt: skip
 
 BLOCK = 1024
-"""Threads per block of an elementwise launch, and the most that any block may have, on AMD and NVIDIA alike."""
+"""Threads per block of an elementwise launch, and the limit for any block on AMD and NVIDIA GPUs."""
 
 SHARED_BYTES = 227 * 1024
-"""The most shared memory that a block can have anywhere: on sm_90 (CUDA C++ Programming Guide, "Compute Capabilities").
-What the target of a launch has is checked there: AMD's of the suite have 64 KiB of LDS.
+"""The largest shared memory of a block on any GPU: sm_90 (CUDA C++ Programming Guide, "Compute Capabilities").
+
+Runners check the limit of their target. The suite's AMD targets have 64 KiB of LDS.
 """
 
 THREADS = 2**32
-"""HIP wants fewer threads than this along every dim of a grid."""
+"""HIP requires fewer threads than this along every dim of a grid."""
 
 BLOCKS = 65535
-"""The most blocks along the second and the third dim of a grid (CUDA C++ Programming Guide, "Compute Capabilities"; AMD
-GPUs take one more).
+"""Most blocks along the second and third dim of a grid (CUDA C++ Programming Guide, "Compute Capabilities").
+
+AMD GPUs allow one more.
 """
 
 POISON = 0xA5
-"""Every byte of an output buffer before the run, so that an element that was never written is seen."""
+"""The value of every byte of an output buffer before the launch. It reveals elements that are never written."""
 
 
 @dataclass(frozen=True)
 class Buffer:
     """Device memory of one tensor before the launch.
 
-    ``data`` is one-dimensional and holds the initial content. ``defined`` (bool per element; None = all) says which
-    elements the host wrote: reading another one is an error. Only a ``writable`` buffer may change.
+    Attributes:
+        data: initial content, one-dimensional.
+        defined: marks the elements that the host wrote (None: all). Reading other elements is an error.
+        writable: whether the kernel may change the buffer.
     """
 
     dtype: DType
@@ -56,10 +60,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Tiled:
-    """Device memory of one tensor for a launch that is timed, and not compared.
+    """Device memory of one tensor for a launch that is timed and not compared.
 
-    It has ``count`` elements and holds ``data`` over and over, because a host makes values far slower than a device
-    reads them. What a kernel changes in ``writable`` memory may not add up from one repetition to the next.
+    It has ``count`` elements, which repeat ``data``, because a host generates values far slower than a device reads
+    them. Changes in ``writable`` memory must not accumulate from one repetition to the next.
     """
 
     dtype: DType
@@ -74,7 +78,7 @@ class Tiled:
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer argument: ``offset`` elements into a named buffer, or null when ``buffer`` is None."""
+    """A pointer argument: ``offset`` elements into a named buffer, or null if ``buffer`` is None."""
 
     buffer: str | None
     offset: int = 0
@@ -85,7 +89,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A by-value argument."""
+    """An argument passed by value."""
 
     dtype: DType
     value: Any
@@ -100,9 +104,9 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
-    """A structure passed by value: the name and value of each field; several scalars are an array.
+    """A structure passed by value: name and value of each field. A tuple of scalars is an array.
 
-    It is laid out as C does: every field at a multiple of its alignment, the whole a multiple of the largest.
+    The layout follows C: every field at a multiple of its alignment, the size a multiple of the largest alignment.
     """
 
     fields: tuple[tuple[str, Pointer | Scalar | tuple[Scalar, ...]], ...]
@@ -113,7 +117,7 @@ class Struct:
 
 
 def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], int] = lambda pointer: 0) -> bytes:
-    """An argument as it lies in the kernel's argument segment; ``address`` says where a pointer points."""
+    """Return an argument as bytes of the kernel's argument segment. ``address`` maps pointers to addresses."""
     if isinstance(arg, Pointer):
         return (0 if arg.buffer is None else address(arg)).to_bytes(8, "little")
     if isinstance(arg, Scalar):
@@ -129,10 +133,10 @@ def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], 
 
 @dataclass(frozen=True)
 class Grid:
-    """The geometry of a launch: blocks, threads per block, and bytes of dynamic shared memory.
+    """The dimensions of a launch: blocks, threads per block, and bytes of dynamic shared memory.
 
     Raises:
-        UsageError: no device can run it.
+        UsageError: no device can launch it.
     """
 
     grid: tuple[int, int, int]
@@ -162,18 +166,22 @@ class Grid:
 
 
 def elementwise(count: int, threads: int | None = None) -> Grid:
-    """At least one thread for each of ``count`` elements, in blocks of 1024 or of ``threads``; never an empty grid."""
+    """Return a grid with a thread per element, in blocks of 1024 or ``threads``. It has at least one block."""
     block = threads or BLOCK
     return Grid((max(1, -(-count // block)), 1, 1), (block, 1, 1))
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory.
+    """A kernel launch.
 
-    ``then`` are further launches, one after the other on the same buffers. ``constants`` are contents that the host
-    gives to ``__constant__`` and ``__device__`` variables before the first, by the names of the source; all others have
-    the values that they begin with.
+    Attributes:
+        grid: blocks along each dim.
+        block: threads of a block along each dim.
+        shared_bytes: bytes of dynamic shared memory.
+        then: further launches, in order, on the same buffers.
+        constants: content of ``__constant__`` and ``__device__`` variables that the host fills before the first launch,
+            by name in the source. Other variables keep their initial values.
     """
 
     kernel: str
@@ -186,27 +194,33 @@ class Launch:
 
     @property
     def sequence(self) -> tuple[Launch, ...]:
-        """The launch itself, and those that follow."""
+        """The launch and the launches that follow."""
         return (self, *self.then)
 
     def __str__(self) -> str:
         return self._text
 
     @functools.cached_property
-    def _text(self) -> str:  # of which the orders and results that an emulator draws are made, for each target
-        geometry = Grid(self.grid, self.block, self.shared_bytes)
-        first = f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
+    def _text(self) -> str:  # emulators derive random seeds from it, for each target
+        grid = Grid(self.grid, self.block, self.shared_bytes)
+        first = f"{self.kernel}{grid}({', '.join(map(str, self.args))})"
         return "; ".join((first, *map(str, self.then)))
 
 
 @dataclass(frozen=True)
 class Computation:
-    """A case for a library that has the op, and no kernel of ours.
+    """A case for a runner that computes ops, such as a library, instead of launching kernels.
 
-    ``op`` is the op's name and ``dtypes`` are its dtypes, by their names. ``inputs`` are arrays in logical shape with
-    the strides of the case, in the order of the reference's arguments (the last is ``out``, if the op updates that); an
-    input that the case leaves out is missing. ``params`` are NumPy scalars of the types that the kernel takes. Expected
-    is an array of ``dtype`` and ``shape``. bf16 and f8 are the types of ml_dtypes.
+    bf16 and f8 arrays have the types of ml_dtypes.
+
+    Attributes:
+        op: name of the op.
+        dtypes: names of its dtypes.
+        inputs: arrays in logical shape with the strides of the case, in the order of the reference's arguments
+            (updated tensors last), without inputs that the case leaves out.
+        params: NumPy scalars of the parameters' types.
+        dtype: dtype of the expected array.
+        shape: shape of the expected array.
     """
 
     op: str
@@ -219,10 +233,12 @@ class Computation:
 
 @dataclass(frozen=True)
 class Fault:
-    """The reason why a launch did not run to its end.
+    """The reason why a launch did not finish.
 
-    ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` is the full
-    description. ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
+    Attributes:
+        kind: short class, such as "out-of-bounds read", "never-written read" or "timeout".
+        message: full description.
+        lost: True if the device became unusable and was reopened, which takes seconds.
     """
 
     kind: str
@@ -232,10 +248,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a launch: every buffer's content (also after a fault), and the fault if there was one.
+    """The outcome of a launch.
 
-    ``printed`` is what the kernel printed, or its beginning. ``drawn`` says what approximate instructions gave, if that
-    was not the nearest numbers. ``reached`` is what was reached of the code of all kernels, where that is noted.
+    Attributes:
+        buffers: content of every buffer, also after a fault.
+        fault: the fault that ended the launch.
+        instructions: number of executed instructions, if counted.
+        printed: output of ``printf`` in the kernel, possibly truncated.
+        drawn: describes the results of approximate instructions, if they were not the nearest numbers.
+        reached: coverage of the code of all kernels, if recorded.
     """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
@@ -247,27 +268,30 @@ class Outcome:
 
     @classmethod
     def untouched(cls, buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
-        """The outcome of a launch that did not begin, or whose memory is gone: the buffers as they were before it."""
+        """Return the outcome of a launch that did not start or whose memory is lost, with the initial buffers."""
         return cls({name: buffer.data for name, buffer in buffers.items()}, fault)
 
 
 class Arithmetic(IntEnum):
-    """The most that code does with floating-point numbers: it moves them; compares them, and what else has a result
-    that needs no rounding; or rounds.
-    """
+    """The strongest kind of floating-point operation in a piece of code."""
 
     MOVES = 0
+    """It only moves numbers."""
     COMPARES = 1
+    """It compares, or computes results that need no rounding."""
     ROUNDS = 2
+    """It computes results that are rounded."""
 
 
 @dataclass(frozen=True)
 class Shadows:
-    """The outcomes of a launch that is executed again with other roundings.
+    """The outcomes of a launch that was repeated with other roundings.
 
-    ``nearest`` is the launch as it is. ``moved`` are those with operations that round up or down, each by one ULP at
-    most. ``narrowed`` are those in which products of two bf16 are bf16 as well; none if there is no bf16. ``unflushed``
-    are those in which matrix cores keep subnormal numbers; none if they keep them anyway.
+    Attributes:
+        nearest: the unmodified launch.
+        moved: launches in which operations round up or down, each by at most one ULP.
+        narrowed: launches in which products of two bf16 are rounded to bf16; empty without bf16.
+        unflushed: launches in which matrix cores keep subnormal numbers; empty if they always do.
     """
 
     nearest: Outcome
@@ -277,5 +301,5 @@ class Shadows:
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:
-    """``count`` elements with every byte ``POISON``."""
+    """Return ``count`` elements in which every byte is ``POISON``."""
     return np.full(count * dtype.itemsize, POISON, np.uint8).view(dtype.numpy)

@@ -1,4 +1,4 @@
-"""Layouts: where the elements of a tensor lie in its buffer."""
+"""Layouts: the positions of a tensor's elements in its buffer."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from parity.errors import UsageError, natural
+from parity.errors import UsageError, parse_natural
 
 __all__ = ["Layout", "contiguous"]
 
 LARGEST = 2**48
-"""More elements than the memory of any device: its addresses have 48 bits."""
+"""More elements than any device memory holds, with addresses of 48 bits."""
 
 _TEXT = re.compile(r"(?P<shape>\(\)|\d+(?:x\d+)*)(?::(?P<strides>\d+(?:,\d+)*))?(?:\+(?P<offset>\d+))?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Shape, strides and start offset, all in elements; stride 0 broadcasts, strides are never negative.
+    """Shape, strides and start offset, in elements. Stride 0 broadcasts; strides are never negative.
 
-    The text form is ``4x5:1,4+3``: dims joined by ``x`` (``()`` for rank 0), then ``:`` and the strides if the
-    layout is not contiguous, then ``+`` and the offset if it is not 0.
+    The text form is ``4x5:1,4+3``: dims joined by ``x`` (``()`` for rank 0), ``:`` and the strides unless the layout is
+    contiguous, and ``+`` and the offset unless it is 0.
     """
 
     shape: tuple[int, ...]
@@ -43,19 +43,19 @@ class Layout:
 
     @property
     def span(self) -> int:
-        """Number of elements its buffer must have, the offset included."""
+        """Number of elements that the buffer must have, including the offset."""
         if self.numel == 0:
             return self.offset
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)) + 1
 
     @property
     def distinct(self) -> int:
-        """Number of elements of its buffer that the tensor has: a broadcast dim counts once."""
+        """Number of distinct buffer elements: a broadcast dim counts once."""
         return math.prod(n for n, s in zip(self.shape, self.strides, strict=True) if s or n == 0)
 
     @property
     def is_contiguous(self) -> bool:
-        """Row-major without gaps; strides of size-1 dims, of empty tensors, and the offset do not matter."""
+        """Whether the layout is row-major without gaps. Ignores offset, strides of size-1 dims and of empty tensors."""
         if self.numel == 0:
             return True
         product = 1
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def is_injective(self) -> bool:
-        """No two elements share a place (sufficient test), so the tensor may be written."""
+        """Whether no two elements share a position, so that the tensor may be written (a sufficient test)."""
         if self.numel == 0:
             return True
         reach = 0
@@ -79,14 +79,14 @@ class Layout:
         return True
 
     def view(self, buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The tensor as a NumPy view of its one-dimensional buffer of at least ``span`` elements."""
+        """Return the tensor as a NumPy view of a one-dimensional buffer with at least ``span`` elements."""
         if self.numel == 0:
             return np.empty(self.shape, buffer.dtype)
         steps = tuple(s * buffer.itemsize for s in self.strides)
         return np.lib.stride_tricks.as_strided(buffer[self.offset :], self.shape, steps)
 
     def indices(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Buffer index of every element, shape ``shape``."""
+        """Return the buffer index of every element, with shape ``shape``."""
         index = np.full(self.shape, self.offset, np.int64)
         for axis, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)):
             index += (np.arange(n, dtype=np.int64) * s).reshape((-1,) + (1,) * (len(self.shape) - axis - 1))
@@ -100,7 +100,7 @@ class Layout:
 
     @staticmethod
     def parse(text: str) -> Layout:
-        """The layout with that text form.
+        """Parse the text form.
 
         Raises:
             UsageError: the text is not a layout.
@@ -110,19 +110,19 @@ class Layout:
             raise UsageError(f"{text!r} is not a layout; write dims, strides and offset like 4x5:1,4+3")
 
         def numbers(what: str, separator: str) -> tuple[int, ...]:
-            return tuple(natural(each, f"a number of the {what}") for each in match[what].split(separator))
+            return tuple(parse_natural(each, f"a number of the {what}") for each in match[what].split(separator))
 
         shape = () if match["shape"] == "()" else numbers("shape", "x")
         strides = numbers("strides", ",") if match["strides"] else contiguous(shape).strides
-        layout = Layout(shape, strides, natural(match["offset"] or "0", "the offset"))
+        layout = Layout(shape, strides, parse_natural(match["offset"] or "0", "the offset"))
         if max(layout.numel, layout.span) > LARGEST:
-            raise UsageError(f"{text!r} has more elements, or reaches further, than the {LARGEST} that can be numbered")
+            raise UsageError(f"{text!r} has more elements, or reaches further, than the limit of {LARGEST}")
         return layout
 
 
 @functools.lru_cache(maxsize=4096)
 def contiguous(shape: tuple[int, ...], offset: int = 0) -> Layout:
-    """The row-major layout of a shape."""
+    """Return the row-major layout of a shape."""
     strides, product = [], 1
     for n in reversed(shape):
         strides.append(product)

@@ -18,7 +18,7 @@ from parity.dsl.shapes import ShapeMismatch
 from parity.errors import ParityError, UsageError
 from parity.platform.version import PACKAGE
 
-__all__ = ["CallbackError", "Origin", "accepted"]
+__all__ = ["CallbackError", "OpOrigin", "accepted"]
 
 
 class CallbackError(UsageError):
@@ -26,7 +26,7 @@ class CallbackError(UsageError):
 
 
 @dataclass(frozen=True)
-class Origin:
+class OpOrigin:
     """Where an op is declared (``file:line``), and its name."""
 
     place: str

@@ -16,7 +16,7 @@ from parity.model.case import Case
 from parity.model.dtypes import DType
 from parity.model.launch import Grid
 from parity.model.layout import Layout, contiguous
-from parity.ops.callbacks import Origin
+from parity.ops.callbacks import OpOrigin
 from parity.ops.launch_rules import Number, Step
 
 __all__ = ["CaseView", "DeclaredOp", "Params", "Shape", "view_case"]
@@ -29,7 +29,7 @@ class DeclaredOp(Protocol):
     """The properties of a declaration that a case view is computed from (see ``Declaration``)."""
 
     @property
-    def origin(self) -> Origin: ...
+    def origin(self) -> OpOrigin: ...
     @property
     def compared(self) -> dict[str, str]: ...
     @property

@@ -18,7 +18,7 @@ from parity.errors import UsageError, nearest
 from parity.model.divergences import divergence
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import BLOCK, Grid
-from parity.ops.callbacks import Origin
+from parity.ops.callbacks import OpOrigin
 from parity.ops.case_view import CaseView, Shape
 from parity.ops.launch_rules import Number, Step
 from parity.reference.expected import Expected
@@ -246,9 +246,9 @@ class Declaration:
         return self.source or f"{self.module}.cu"
 
     @functools.cached_property
-    def origin(self) -> Origin:
+    def origin(self) -> OpOrigin:
         """Name and place of the declaration, for errors."""
-        return Origin(self.declared, self.name)
+        return OpOrigin(self.declared, self.name)
 
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:

@@ -81,7 +81,7 @@ def _check_types(op: Declaration) -> None:
 def _mismatch(value: Any, kind: Any, place: str) -> tuple[str, Any, str] | None:
     """Return the first part of a value that does not fit a type: its place, the part, and the type in words.
 
-    Lists count as tuples, whole numbers as numbers. What a function takes and returns is not checked.
+    Lists count as tuples, whole numbers as numbers. Signatures of functions are not checked.
     """
     origin, args = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, UnionType):

@@ -1,4 +1,4 @@
-"""A content-addressed cache of built artefacts in the user's cache folder."""
+"""A content-addressed cache of build artifacts in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ import platformdirs
 
 from parity.errors import ResourceExhausted
 from parity.platform import subprocesses
-from parity.platform.cache_eviction import SCRATCH, SEAL, begun, grown, locked, used
+from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, try_lock
 
 __all__ = ["Cache", "default_root", "digest"]
 
 log = logging.getLogger("parity.platform.cache")
 
-PATIENCE = 300.0
-"""Seconds for which one waits at most while another process or thread builds the same entry: it may be suspended."""
+BUILD_WAIT = 300.0
+"""Longest wait, in seconds, for another process or thread that builds the same entry. It may be suspended."""
 
 
 def default_root() -> Path:
-    """``$PARITY_CACHE``, or the user's cache folder."""
+    """Return ``$PARITY_CACHE``, or the user's cache folder."""
     return Path(os.environ.get("PARITY_CACHE") or platformdirs.user_cache_dir("parity", appauthor=False))
 
 
 def digest(*parts: str | bytes) -> str:
-    """SHA-256 over the parts, each preceded by its length so that no two lists of parts collide."""
+    """Return the SHA-256 of the parts. A length precedes each part, so that different lists do not collide."""
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -45,36 +45,35 @@ def digest(*parts: str | bytes) -> str:
 
 @dataclass(frozen=True)
 class Cache:
-    """Folders of files, one per key. An entry is complete and sealed by checksums, or it does not exist."""
+    """A folder with one folder of files per key. An entry is complete and has checksums, or does not exist."""
 
     root: Path
 
     def folder(self, key: str) -> Path:
-        """The folder of the entry of ``key``, if there is one."""
+        """Return the path of an entry, whether it exists or not."""
         return self.root / key[:2] / key[2:]
 
     def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
-        """The folder of ``key`` and whether it was there; if not, ``build`` fills it.
+        """Return the folder of an entry and whether it existed. If it did not, ``build`` fills it.
 
-        A damaged entry is rebuilt, with a warning. Of several that want one key at a time the first builds, and the
-        others wait for it. Concurrent builds of a key, of those who waited in vain, are harmless: the first to finish
-        wins.
+        A damaged entry is rebuilt, with a warning. Concurrent callers wait while the first builds. Callers whose wait
+        ends early build as well; the first to finish wins.
 
         Raises:
-            SystemLacks: the cache folder cannot be written.
+            ResourceExhausted: the cache folder cannot be written.
         """
         if sound := self._sound(key):
             return sound, True
         folder, base = self.folder(key), self._base
         try:
             if base:
-                begun(base)
+                register_process(base)
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder.parent))
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            with _turn(folder):
+            with _wait_for_builder(folder):
                 if sound := self._sound(key):
                     return sound, True
                 try:
@@ -85,23 +84,23 @@ class Cache:
                         raise
                     raise self._unwritable(error) from error
                 try:
-                    (scratch / SEAL).write_text(_seal_of(scratch))
+                    (scratch / SEAL).write_text(_checksums(scratch))
                     scratch.rename(folder)
                 except OSError as error:
                     # Another process built the same key first, or the damaged entry could not be removed.
                     if not _is_sound(folder):
                         raise self._unwritable(error) from error
                 if base:
-                    grown(base, folder)
+                    record_growth(base, folder)
                 return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def note(self, key: str, name: str, text: str) -> None:
-        """Keep a text as an entry of one file of that name.
+        """Store a text as an entry with one file of that name.
 
         Raises:
-            SystemLacks: as ``get``.
+            ResourceExhausted: the cache folder cannot be written.
         """
 
         def write(folder: Path) -> None:
@@ -110,7 +109,7 @@ class Cache:
         self.get(key, write)
 
     def noted(self, key: str, name: str = "") -> str | None:
-        """The text of a file of an entry ("" for no name); None if there is no such entry."""
+        """Return the text of a file of an entry (empty without a name), or None if the entry does not exist."""
         folder = self._sound(key)
         return None if folder is None else (folder / name).read_text() if name else ""
 
@@ -119,12 +118,12 @@ class Cache:
         shutil.rmtree(self.folder(key), ignore_errors=True)
 
     def _sound(self, key: str) -> Path | None:
-        """The folder of an entry that is there; a damaged one is removed, with a warning."""
+        """Return the folder of an intact entry, or None. Removes a damaged entry, with a warning."""
         folder = self.folder(key)
         if not folder.is_dir():
             return None
         if base := self._base:
-            used(base, folder)
+            mark_used(base, folder)
             if not folder.is_dir():
                 return None
         if _is_sound(folder):
@@ -135,7 +134,7 @@ class Cache:
 
     @property
     def _base(self) -> Path | None:
-        """The folder that the limit is for, if this is in it."""
+        """The cache folder to which the size limit applies, if this cache is inside it."""
         base = default_root()
         return base if base in (self.root, *self.root.parents) else None
 
@@ -146,21 +145,21 @@ class Cache:
 
 
 @contextlib.contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Wait until no other process or thread builds the entry, or for ``PATIENCE`` seconds.
+def _wait_for_builder(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread builds the entry, for at most ``BUILD_WAIT`` seconds.
 
-    The first one holds a lock. When it is done the others go on all at once, because it may have failed. The system
-    releases the lock of a process that ends. On a file system without locks there is no wait.
+    The first caller holds a lock. When it has finished, all waiting callers continue at once, because it may have
+    failed. The system releases the lock of a process that ends. File systems without locks are not waited for.
     """
     path = folder.with_name(f".lock-{folder.name}")
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(path.open("w"))
-            if locked(file.fileno()):
+            if try_lock(file.fileno()):
                 stack.callback(path.unlink, missing_ok=True)
             else:
-                end = time.monotonic() + PATIENCE
-                while not subprocesses.interrupted() and time.monotonic() < end and not locked(file.fileno()):
+                end = time.monotonic() + BUILD_WAIT
+                while not subprocesses.interrupted() and time.monotonic() < end and not try_lock(file.fileno()):
                     time.sleep(0.05)
                 file.close()
         yield
@@ -168,19 +167,19 @@ def _turn(folder: Path) -> Iterator[None]:
 
 def _is_sound(folder: Path) -> bool:
     try:
-        return _seal_of(folder) == (folder / SEAL).read_text()
+        return _checksums(folder) == (folder / SEAL).read_text()
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def _seal_of(folder: Path) -> str:
-    """Checksums of all files but the bytecode that Python leaves beside case files, which it checks itself."""
+def _checksums(folder: Path) -> str:
+    """The checksums of all files, except for bytecode next to case files, which Python checks itself."""
     with os.scandir(folder) as entries:
         found = {each.name: each.is_dir() for each in entries}
     if any(found.values()):
         files = sorted(
             p for p in folder.rglob("*") if p.is_file() and p.name != SEAL and p.parent.name != "__pycache__"
         )
-    else:  # most entries are one file, and looked at more often than all others
+    else:  # most entries consist of one file, and are checked most often
         files = [folder / name for name in sorted(found) if name != SEAL]
     return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)

@@ -1,8 +1,8 @@
-"""The size of the cache folder: what was not used for longest goes when all of it is larger than a limit.
+"""Evicts the least recently used entries when the cache exceeds its limit.
 
-An entry's seal has the time at which it was used last. Every process that uses one keeps a file of its own locked,
-whose time is that of its first use: what was used since the oldest of those that are running began is in use, and
-stays.
+The modification time of an entry's checksum file is the time of its last use. Every process that uses the cache keeps a
+file locked whose modification time is the process's first use. Entries used since the oldest running process started
+may be in use and are kept.
 """
 
 from __future__ import annotations
@@ -22,115 +22,127 @@ from typing import IO
 
 from parity.errors import UsageError
 
-__all__ = ["LIMIT", "SCRATCH", "SEAL", "begun", "grown", "limit", "locked", "size", "used"]
+__all__ = [
+    "LIMIT",
+    "SCRATCH",
+    "SEAL",
+    "folder_size",
+    "limit",
+    "mark_used",
+    "record_growth",
+    "register_process",
+    "try_lock",
+]
 
 LIMIT = "PARITY_CACHE_LIMIT"
-"""The variable with the limit."""
+"""The environment variable with the limit."""
 
 SEAL = "SHA256SUMS"
-"""The file that completes an entry."""
+"""The file whose presence makes an entry complete."""
 
 SCRATCH = ".build-"
-"""The begin of the names of folders that are no entries yet, or none any more."""
+"""Prefix of folders that are not yet, or no longer, entries."""
 
 _DEFAULT = "5G"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)", re.IGNORECASE)
-"""A number and its unit: who writes 20000 does not mean bytes, with which nothing would stay for a minute."""
+"""A number with a unit. The unit is mandatory, because a plain 20000 rarely means bytes."""
 _KEPT = "headers"
-"""The folder of what only a network brings back."""
+"""The folder that is never evicted, because restoring it requires a network."""
 
 _RUNNING = ".running"
 _KNOWN = ".size"
 _DIGITS = 20
-"""The width of the number in it, which is written over: ext4 waits for the disk after a file is cut to nothing."""
-_PATIENCE = 10.0
-"""Seconds for which one waits at most for another process, which may be suspended."""
+"""Width of the number in ``_KNOWN``. It is overwritten in place: truncating the file makes ext4 wait for the disk."""
+_LOCK_WAIT = 10.0
+"""Longest wait, in seconds, for a lock of another process, which may be suspended."""
 
 
 def limit() -> int | None:
-    """The bytes that ``$PARITY_CACHE_LIMIT`` allows, 5 GiB by default; None if that is ``none``.
+    """Return the limit in bytes from ``$PARITY_CACHE_LIMIT`` (default: 5 GiB), or None for ``none``.
 
     Raises:
-        UsageError: it is no size.
+        UsageError: the variable is not a size.
     """
     text = os.environ.get(LIMIT) or _DEFAULT
     if text.lower() == "none":
         return None
     if (match := _SIZE.fullmatch(text.strip())) is None:
-        raise UsageError(f'{LIMIT} is "{text}", which is no size: say "10G", "500M", or "none" for no limit')
+        raise UsageError(f'{LIMIT} is "{text}", which is not a size: set "10G", "500M", or "none" for no limit')
     return int(float(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()))
 
 
-def locked(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
-    """Lock an open file, if it is not locked by another process; true if it is locked now."""
+def try_lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
+    """Try to lock an open file. Return whether it succeeded."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         return True
     return False
 
 
-def size(folder: str | Path) -> int:
-    """The bytes of the files below a folder, as far as they can be seen; others may be at work there."""
+def folder_size(folder: str | Path) -> int:
+    """Return the bytes of the files below a folder. Skips files that cannot be read, or that disappear meanwhile."""
     try:
         with os.scandir(folder) as entries:
             return sum(
-                size(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+                folder_size(entry.path)
+                if entry.is_dir(follow_symlinks=False)
+                else entry.stat(follow_symlinks=False).st_size
                 for entry in entries
             )
     except OSError:
         return 0
 
 
-def begun(root: Path) -> None:
-    """Note that this process uses a cache folder, before it writes there."""
+def register_process(root: Path) -> None:
+    """Register this process as a user of a cache folder. Call it before writing there."""
     with contextlib.suppress(OSError):
         _running(root, os.getpid())
 
 
-def used(root: Path, entry: Path) -> None:
-    """Note that this process uses an entry of a cache folder, before it reads it: it may be gone then, or stays."""
-    begun(root)
-    with contextlib.suppress(OSError), _alone(root, fcntl.LOCK_SH):
+def mark_used(root: Path, entry: Path) -> None:
+    """Mark an entry as used now. Call it before reading; afterwards the entry is gone or will be kept."""
+    register_process(root)
+    with contextlib.suppress(OSError), _locked_size(root, fcntl.LOCK_SH):
         os.utime(entry / SEAL)
 
 
-def grown(root: Path, entry: Path) -> None:
-    """Note that a cache folder has another entry; what is not in use goes if it is larger than the limit now.
+def record_growth(root: Path, entry: Path) -> None:
+    """Add an entry to the known size of a cache folder, and evict entries if the size exceeds the limit.
 
-    A sixteenth of the limit is made free at once. Nothing is removed on a file system without locks.
+    Eviction frees a further sixteenth of the limit. It requires a file system with locks.
 
     Raises:
-        UsageError: as ``limit``.
+        UsageError: ``$PARITY_CACHE_LIMIT`` is not a size.
     """
     allowed = limit()
-    with contextlib.suppress(OSError), _alone(root, fcntl.LOCK_EX) as known:
+    with contextlib.suppress(OSError), _locked_size(root, fcntl.LOCK_EX) as known:
         if known is None:
             return
         text = known.read().strip()
-        total = int(text) + size(entry) if text.isdecimal() else size(root)
+        total = int(text) + folder_size(entry) if text.isdecimal() else folder_size(root)
         if allowed is not None and total > allowed:
-            total = _trimmed(root, allowed - allowed // 16)
-            # Where all is in use, the next look is after as much again.
+            total = _evict(root, allowed - allowed // 16)
+            # If everything is in use, try again only after the cache has grown by as much again.
             total = min(total, allowed - allowed // 16)
         known.seek(0)
         known.write(f"{total:<{_DIGITS}}")
 
 
-def _trimmed(root: Path, wanted: int) -> int:
-    """Remove the entries that nobody uses, least recently used first, until ``wanted`` bytes are left; the bytes."""
-    total, oldest = size(root), _oldest(root)
+def _evict(root: Path, wanted: int) -> int:
+    """Remove unused entries, least recently used first, until ``wanted`` bytes remain. Return the remaining bytes."""
+    total, oldest = folder_size(root), _oldest_start(root)
     for last, entry in sorted(_entries(root)):
         if total <= wanted or last >= oldest:
             break
         gone = entry.with_name(entry.name if entry.name.startswith(SCRATCH) else f"{SCRATCH}{entry.name}")
         entry.rename(gone)
-        total -= size(gone)
+        total -= folder_size(gone)
         shutil.rmtree(gone, ignore_errors=True)
     return total
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, Path]]:
-    """The entries below a cache folder, and what killed processes left there, with the time of their last use."""
+    """Yield the entries below a cache folder and the leftovers of killed processes, with the time of last use."""
     for path in folder.iterdir():
         if path.name in (_RUNNING, _KEPT) or not path.is_dir():
             continue
@@ -145,30 +157,30 @@ def _entries(folder: Path) -> Iterator[tuple[float, Path]]:
 
 @functools.cache
 def _running(root: Path, process: int) -> int:
-    """A file of this process, locked as long as it runs; the descriptor. Those of others that have ended go."""
+    """Create a file that this process keeps locked, and return its descriptor. Removes files of ended processes."""
     folder = root / _RUNNING
     folder.mkdir(parents=True, exist_ok=True)
-    _oldest(root)
+    _oldest_start(root)
     while True:
         descriptor, name = tempfile.mkstemp(prefix=f"{process}-", dir=folder)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:  # else another took it for one of a process that has ended
-            atexit.register(_ended, Path(name), process)
+        if os.fstat(descriptor).st_nlink:  # otherwise another process removed it before it was locked
+            atexit.register(_unregister, Path(name), process)
             return descriptor
         os.close(descriptor)
 
 
-def _ended(file: Path, process: int) -> None:
-    if os.getpid() == process:  # and not one that it has forked
+def _unregister(file: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a forked process
         file.unlink(missing_ok=True)
 
 
-def _oldest(root: Path) -> float:
-    """When the oldest of the processes that use a cache folder began to."""
+def _oldest_start(root: Path) -> float:
+    """Return when the oldest running process first used the cache folder. Removes files of ended processes."""
     times = [time.time()]
     for path in (root / _RUNNING).iterdir():
         with contextlib.suppress(FileNotFoundError), path.open("r+") as file:
-            if locked(file.fileno()):
+            if try_lock(file.fileno()):
                 path.unlink(missing_ok=True)
             else:
                 times.append(path.stat().st_mtime)
@@ -176,11 +188,11 @@ def _oldest(root: Path) -> float:
 
 
 @contextlib.contextmanager
-def _alone(root: Path, how: int) -> Iterator[IO[str] | None]:
-    """The file with the known size, locked: by many to use entries, by one to remove some. None after a long wait."""
+def _locked_size(root: Path, how: int) -> Iterator[IO[str] | None]:
+    """Lock the file with the known size: shared to use entries, exclusive to evict them. None after a long wait."""
     with os.fdopen(os.open(root / _KNOWN, os.O_RDWR | os.O_CREAT, 0o666), "r+") as file:
-        end = time.monotonic() + _PATIENCE
-        while not (mine := locked(file.fileno(), how)) and time.monotonic() < end:
+        end = time.monotonic() + _LOCK_WAIT
+        while not (mine := try_lock(file.fileno(), how)) and time.monotonic() < end:
             time.sleep(0.001)
         file.seek(0)
         yield file if mine else None

@@ -1,6 +1,6 @@
-"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end.
+"""Reads files that users name, and parity's own tables.
 
-And tables of parity's own.
+Only regular files are read, because reading a pipe may block and a device may never end.
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from pathlib import Path
 
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
-__all__ = ["CUDA_SUFFIXES", "below", "content_of", "is_file", "is_folder", "regular", "rows_of", "text_of", "writing"]
+__all__ = [
+    "CUDA_SUFFIXES",
+    "find_below",
+    "is_file",
+    "is_folder",
+    "naming_write_errors",
+    "read_content",
+    "read_table",
+    "read_text",
+    "require_file",
+]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
-"""File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
+"""Suffixes of CUDA sources. The builds of TensorFlow and JAX use ``.cu.cc``."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -29,7 +39,7 @@ _KINDS = {
 
 
 def is_file(path: Path) -> bool:
-    """True if there is such a file; what only looks like a name, and is none that the system takes, is no file's."""
+    """Return whether the file exists; False if the system does not accept the name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -37,18 +47,18 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """As ``is_file``."""
+    """Return whether the folder exists; False if the system does not accept the name."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
         return False
 
 
-def regular(path: Path) -> Path:
-    """The path, if it is that of a file that can be read to its end.
+def require_file(path: Path) -> Path:
+    """Return the path of a regular file.
 
     Raises:
-        UsageError: it is something else, or cannot be looked at.
+        UsageError: the path names something else, or the system refuses access.
     """
     try:
         mode = path.stat().st_mode
@@ -59,36 +69,37 @@ def regular(path: Path) -> Path:
     return path
 
 
-def content_of(path: Path) -> bytes:
-    """The bytes of a file.
+def read_content(path: Path) -> bytes:
+    """Read the bytes of a file.
 
     Raises:
-        UsageError: it cannot be read, or is no file.
+        UsageError: it cannot be read, or is not a regular file.
     """
     try:
-        return regular(path).read_bytes()
+        return require_file(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def text_of(path: Path) -> str:
-    """The text of a file in UTF-8.
+def read_text(path: Path) -> str:
+    """Read the text of a file in UTF-8.
 
     Raises:
-        UsageError: it cannot be read, is no file, or is not UTF-8.
+        UsageError: it cannot be read, is not a regular file, or is not UTF-8.
     """
     try:
-        return content_of(path).decode()
+        return read_content(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
 
 
 @contextlib.contextmanager
-def writing(path: Path, advice: str) -> Iterator[None]:
-    """Say of what cannot be written in the block where that is, why, and what to do: the ``advice``.
+def naming_write_errors(path: Path, advice: str) -> Iterator[None]:
+    """Turn an ``OSError`` in the block into an error with path, cause and ``advice``.
 
     Raises:
-        UsageError, SystemLacks: it cannot be written.
+        UsageError: the path cannot be written.
+        ResourceExhausted: the system lacks space or other resources.
     """
     try:
         yield
@@ -97,14 +108,14 @@ def writing(path: Path, advice: str) -> Iterator[None]:
         raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file of parity's own, each by the heads of its columns."""
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Read the rows of one of parity's CSV files, each as a mapping from column name to value."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def below(folder: Path, *suffixes: str) -> Iterator[Path]:
-    """The files below a folder whose names end so, folder by folder; what cannot be looked into is left out."""
+def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:
+    """Yield the files below a folder with one of the suffixes, folder by folder. Skips unreadable folders."""
     for place, folders, files in os.walk(folder):
         folders.sort()
         yield from (path for name in sorted(files) if name.endswith(suffixes) and (path := Path(place, name)).is_file())

@@ -30,7 +30,7 @@ from typing import NoReturn
 
 from parity.platform.signals import INTERRUPTS
 
-__all__ = ["Forked", "begin", "forked"]
+__all__ = ["ForkedProcess", "fork_process", "start_server"]
 
 # What is imported and found out here no forked process does again: all of parity.engine, Hypothesis, the runners that
 # nearly all use, and what code draws.
@@ -49,7 +49,7 @@ _OPENED = 6
 
 
 @dataclass
-class Forked:
+class ForkedProcess:
     """A process that was forked, with methods of ``subprocess.Popen``. The server, its parent, tells how it ended."""
 
     pid: int
@@ -108,13 +108,15 @@ _server: _Server | None = None
 _lock = threading.Lock()
 
 
-def begin() -> None:
+def start_server() -> None:
     """Start the server, which imports for as long as a command does that is going to ask it."""
     with _lock, contextlib.suppress(OSError):
         _running()
 
 
-def forked(function: Callable[[int], None], connection: Connection, environment: Mapping[str, str]) -> Forked:
+def fork_process(
+    function: Callable[[int], None], connection: Connection, environment: Mapping[str, str]
+) -> ForkedProcess:
     """Call a function with the file descriptor of a connection in a new process, which ends when it returns.
 
     The process has this environment and nothing to read, and of the one that asks: the working directory, standard
@@ -136,7 +138,7 @@ def forked(function: Callable[[int], None], connection: Connection, environment:
             with contextlib.suppress(EOFError):
                 answer = told.recv()
                 if isinstance(answer, int):
-                    return Forked(answer, told)
+                    return ForkedProcess(answer, told)
                 told.close()
                 raise answer
             told.close()

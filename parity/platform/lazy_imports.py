@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that a command imports what it needs."""
+"""Imports the names of a package on first use, so that a command imports only what it needs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ __all__ = ["lazy_getattr"]
 
 
 def lazy_getattr(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package: ``places`` are the names, separated by blanks, by the module that has them.
+    """Return the ``__getattr__`` of a package.
 
-    A module is named as the package has it, or by its whole name. No name can be that of a module of the package.
+    ``places`` maps a module (inside the package, or with its full dotted name) to names separated by blanks. A name
+    must differ from the names of the package's modules.
     """
     found = {name: module for module, names in places.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""Delay of Ctrl-C and SIGTERM during steps that must be completed."""
+"""Delays Ctrl-C and SIGTERM during steps that must complete."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["INTERRUPTED", "INTERRUPTS", "held"]
+__all__ = ["INTERRUPTED", "INTERRUPTS", "delay_interrupts"]
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C ended: that of shells, 128 and the number of the signal."""
+"""Exit code of a command that Ctrl-C ended: 128 plus the number of the signal, as shells define it."""
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
-    """Delay interrupts until the end of the block; threads and processes that are started in it receive none."""
+def delay_interrupts() -> Iterator[None]:
+    """Delay interrupts until the end of the block. Threads and processes started inside it do not receive them."""
     met: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    # Another thread may receive the signal, and Python calls the handler in this one all the same.
+    # Even if another thread receives the signal, Python calls the handler in the main thread.
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if _is_main_thread() else {}
     ours = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in ours:

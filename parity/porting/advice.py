@@ -16,7 +16,7 @@ __all__ = ["general_advice"]
 _MISSING_NAME = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
-_MISSING_HEADER = 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
+_MISSING_HEADER = 'the project does not have it; name its folder: include = ["..."] in [tool.parity]'
 
 
 def general_advice(error: Diagnostic) -> str:
@@ -25,21 +25,19 @@ def general_advice(error: Diagnostic) -> str:
     if by_name := _advice_for_name(error):
         return by_name
     if "use of overloaded operator" in error.text and "HIP_vector_type" in error.text:
-        return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
+        return "HIP's vector types already have operators; put the program's between #ifndef __HIPCC__ and #endif"
     if "__shared__" in error.text and "cannot be 'extern'" in error.text:
-        return "clang takes no length of it that is fixed; leave the first out: extern __shared__ float name[][32]"
+        return "clang does not accept a fixed length; omit the first one: extern __shared__ float name[][32]"
     if ATTRIBUTES.search(error.text):
-        return (
-            "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
-        )
+        return "clang requires the same __host__ and __device__ at a declaration and its definition; nvcc does not"
     if "no matching constructor" in error.text and error.host_only:
-        return "those that it has are of the host; one has to be __device__ as well"
+        return "its constructors are for the host; one must also be __device__"
     if not names:
         return _MISSING_HEADER if error.missing_header else ""
     if library := _host_only_stub(error):
-        return f"{library} is here for host code only; on the device it needs the real one"
+        return f"{library} is replaced by a stub for host code; device code needs the real library"
     if any(names[0] == rule.hip for rule in (*name_rules().values(), *header_rules().values())):
-        return f"the headers of {available_headers() or 'parity'} do not have it, those of an installed ROCm may"
+        return f"the headers of {available_headers() or 'parity'} do not have it; the headers of an installed ROCm may"
     if error.missing_header:
         return _MISSING_HEADER
     if "undeclared identifier" in error.text and names[0].isupper():
@@ -49,8 +47,9 @@ def general_advice(error: Diagnostic) -> str:
 
 def _advice_for_name(error: Diagnostic) -> str:
     """Return the advice for the first quoted name that hipify's table or the list of libraries knows."""
+    names, headers = name_rules(), header_rules()
     for name in error.names:
-        rule = name_rules().get(name) or header_rules().get(name)
+        rule = names.get(name) or headers.get(name)
         if rule and (rule.note or rule.hip):
             return rule.note or f"HIP has {rule.hip}"
         if (needed := needed_for(name)) and _MISSING_NAME.search(error.text):

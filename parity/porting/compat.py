@@ -16,9 +16,9 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.cuda_names import defined_macros
-from parity.porting.sources import INCLUDE
+from parity.porting.includes import INCLUDE
 
 __all__ = ["Compat", "CompatRule", "confirmed", "identifiers", "parse_version", "rules", "supplied"]
 
@@ -69,7 +69,7 @@ class Compat:
 def rules() -> Mapping[str, tuple[CompatRule, ...]]:
     """Return the rows by name."""
     rows: dict[str, tuple[CompatRule, ...]] = {}
-    for each in rows_of(TABLE):
+    for each in read_table(TABLE):
         beside, until = frozenset(each["beside"].split()), parse_version(each["until"])
         row = CompatRule(each["name"], each["header"], beside, until, each["reason"])
         rows[row.name] = (*rows.get(row.name, ()), row)

@@ -1,11 +1,12 @@
-"""The branches of a source that AMD's compiler takes, as far as the text says.
+"""Decides which branches of a source's conditionals AMD's compiler takes.
 
-Conditions are evaluated as the preprocessor does, with a third value: what depends on a macro of which nothing is known
-here (a header of the host's may define it) is not decided.
+Conditions are evaluated as the preprocessor does, with a third value: a condition on a macro that an unread header may
+define is undecided.
 """
 
 from __future__ import annotations
 
+import bisect
 import enum
 import itertools
 import re
@@ -13,33 +14,32 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines
-from parity.porting.preprocessor import Value, evaluate
+from parity.porting.preprocessor import ConditionValue, evaluate
 
 __all__ = ["Branch", "Conditionals", "Region", "macros_of"]
 
 HIP = {"__HIPCC__": "1", "__HIP__": "1", "__HIP_PLATFORM_AMD__": "1"}
-"""Macros by which sources tell HIP from CUDA; no program changes them."""
+"""Macros that distinguish HIP from CUDA; no program changes them."""
 
 DEFINED = {**HIP, "__clang__": "1", "__cplusplus": "201703L"}
-"""Further macros that AMD's compiler defines."""
+"""All macros that AMD's compiler is known to define."""
 
 PREDEFINED = re.compile(
     r"__CUDA\w+ | CUDA_VERSION | CUDART_VERSION | CUDA_API_PER_THREAD_DEFAULT_STREAM | __NVCC__ | __NVCOMPILER\w*",
     re.VERBOSE,
 )
-"""Macros that CUDA's compiler or headers define, and HIP's do not."""
+"""Matches macros that CUDA's compiler or headers define, and HIP's do not."""
 
 RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
-"""Macros of CUDA that have a counterpart in HIP."""
+"""CUDA's macros that have a counterpart in HIP."""
 
 NVCC = "__NVCC__"
-"""It has a counterpart, too, in a file that does not tell HIP from CUDA: there it means that the device compiler
-compiles."""
+"""Has a counterpart only in a file that does not distinguish HIP from CUDA: there it stands for a GPU compiler."""
 
 _EITHER = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b(?=[^\n]*\b__CUDACC__)[^\n!&]*$", re.MULTILINE)
-"""Matches a condition that is the same for CUDA and for HIP."""
+"""Matches a condition that holds for both CUDA and HIP."""
 
-_ELSEWHERE = frozenset(
+_NEVER_DEFINED = frozenset(
     {"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"}
 )
 
@@ -51,15 +51,12 @@ _DIRECTIVE = re.compile(
 )
 _COMMENT = re.compile(r"//.*|/\*.*?\*/", re.DOTALL)
 _DEFINITION = re.compile(r"\s*([A-Za-z_$][\w$]*)(\()?(.*)", re.DOTALL)
-SHOWN = 60
-"""Characters of a directive that are shown."""
+_SHOWN = 60
+"""Length limit of a directive in a message."""
 
 
 class Region(enum.Enum):
-    """The state of a line for AMD: it is compiled, that is not known, it is left out, or it is for CUDA only.
-
-    The last is left out as well, because it stands opposite to a test for HIP.
-    """
+    """Whether AMD's compiler compiles a line. ``CUDA_ONLY`` lines are left out because a test for HIP excludes them."""
 
     COMPILED = enum.auto()
     UNKNOWN = enum.auto()
@@ -68,12 +65,13 @@ class Region(enum.Enum):
 
     @property
     def is_left_out(self) -> bool:
+        """True if AMD's compiler does not compile the line."""
         return self in (Region.LEFT_OUT, Region.CUDA_ONLY)
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A directive whose condition depends on a macro of CUDA's: its place, its text, and what that means for AMD."""
+    """A directive whose condition depends on a macro of CUDA: its place, its text, and its meaning for AMD."""
 
     line: int
     column: int
@@ -83,9 +81,16 @@ class Branch:
 
 @dataclass
 class _Chain:
-    """The branches from an ``#if`` on: what surrounds them, and whether one before this is taken, or may be.
+    """The branches that follow an ``#if``.
 
-    ``explained`` is where the last of them stands in the list of branches, if it does.
+    Attributes:
+        around: The region that contains them.
+        taken: A previous branch is taken.
+        for_hip: A previous branch is taken because it tests for HIP.
+        undecided: A previous branch may be taken.
+        explained: The index of the current branch in ``Conditionals.branches``, if it is there.
+        begin: The first line of the current branch.
+        outcome: Whether the current branch is taken, if its directive decides that.
     """
 
     around: Region
@@ -101,8 +106,13 @@ class _Chain:
 class Conditionals:
     """The conditionals of a source.
 
-    ``own`` are names of macros that the program defines somewhere, so that nothing is known of them here; ``macros``
-    those that are surely defined (by ``-D``, or by a header of the program) with their values.
+    Attributes:
+        text: The source.
+        own: Macros that the program defines somewhere, so that their values are unknown.
+        macros: Values of macros that are certainly defined, by ``-D`` or by a header of the program.
+        branches: The directives that depend on a macro of CUDA.
+        constants: Macros without parameters that the source defines in compiled lines.
+        renamed: CUDA's macros, with the macros of HIP that replace them.
     """
 
     text: str
@@ -111,29 +121,24 @@ class Conditionals:
 
     def __post_init__(self) -> None:
         self.branches: list[Branch] = []
-        told_apart = _EITHER.sub("", self.text)
-        self.renamed = RENAMED if any(name in told_apart for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
-        """CUDA's macros in whose place one of HIP's is asked for."""
+        distinguishing = _EITHER.sub("", self.text)
+        self.renamed = RENAMED if any(name in distinguishing for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
         self.constants: dict[str, str] = {}
-        """Macros without parameters that the source defines in lines that are compiled."""
         self._unknown: set[str] = set()
         self._lines = Lines(self.text)
         self._regions: list[tuple[int, Region]] = [(1, Region.COMPILED)]
         self._chains: list[_Chain] = []
         directives = [match for match in _DIRECTIVE.finditer(self.text) if match["word"]]
         for match, after in itertools.zip_longest(directives, directives[1:]):
-            self._meet(match, after)
+            self._process(match, after)
 
     def region(self, line: int) -> Region:
-        """The region that a line is in."""
-        low, high = 0, len(self._regions)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._regions[middle][0] <= line else (low, middle)
-        return self._regions[low][1]
+        """Return the region of a line."""
+        at = bisect.bisect_right(self._regions, line, key=lambda region: region[0])
+        return self._regions[max(at - 1, 0)][1]
 
     def value(self, name: str) -> str | None:
-        """The text of a macro, if that is known."""
+        """Return the text of a macro, if it is known."""
         if name in self._unknown:
             return None
         return self.constants.get(name, self.macros.get(name))
@@ -142,10 +147,7 @@ class Conditionals:
     def _now(self) -> Region:
         return self._regions[-1][1]
 
-    def _enter(self, line: int, region: Region) -> None:
-        self._regions.append((line, region))
-
-    def _meet(self, match: re.Match[str], after: re.Match[str] | None) -> None:
+    def _process(self, match: re.Match[str], after: re.Match[str] | None) -> None:
         word, rest = match["word"], _COMMENT.sub(" ", re.sub(r"\\\r?\n", " ", match["rest"])).strip()
         at = match.start() + len(match[0]) - len(match[0].lstrip())
         first, last = self._lines.number(at), self._lines.number(match.end())
@@ -162,7 +164,7 @@ class Conditionals:
             self._explain(chain, first)
             if word == "endif":
                 self._chains.pop()
-                self._enter(last + 1, chain.around)
+                self._regions.append((last + 1, chain.around))
             else:
                 self._branch(chain, word, rest, at, last, False)
 
@@ -183,7 +185,7 @@ class Conditionals:
         return definition is not None and definition[1] == name and self._find(name) is None
 
     def _branch(self, chain: _Chain, word: str, rest: str, at: int, last: int, guard: bool) -> None:
-        """Go into the branch after a directive that ends in line ``last``."""
+        """Begin the branch after a directive that ends in line ``last``."""
         chain.begin, chain.explained, chain.outcome = last + 1, None, None
         found = self._condition(word, rest)
         truth = True if guard else None if found.value is None else bool(found.value)
@@ -204,22 +206,22 @@ class Conditionals:
         chain.for_hip = chain.for_hip or bool(truth and for_hip)
         chain.taken = chain.taken or truth is True
         chain.undecided = chain.undecided or truth is None
-        self._enter(last + 1, region)
+        self._regions.append((last + 1, region))
 
-    def _note(self, chain: _Chain, word: str, rest: str, at: int, found: Value) -> None:
+    def _note(self, chain: _Chain, word: str, rest: str, at: int, found: ConditionValue) -> None:
         names = sorted(name for name in found.used | found.unknown if PREDEFINED.fullmatch(name))
         if not names or "__CUDA_NO_" in names[0]:
             return
-        said = "; ".join(self._said(name) for name in names)
+        meaning = "; ".join(self._meaning(name) for name in names)
         if found.value is None:
             others = sorted(found.unknown - set(names)) or names
-            said += f"; which branch is taken depends on {' and '.join(others)}"
+            meaning += f"; which branch is taken depends on {' and '.join(others)}"
         directive = " ".join(f"#{word} {rest}".split())
-        short = directive if len(directive) <= SHOWN else directive[: SHOWN - 3] + "..."
+        short = directive if len(directive) <= _SHOWN else directive[: _SHOWN - 3] + "..."
         chain.explained = len(self.branches)
-        self.branches.append(Branch(self._lines.number(at), self._lines.column(at), short, said))
+        self.branches.append(Branch(self._lines.number(at), self._lines.column(at), short, meaning))
 
-    def _said(self, name: str) -> str:
+    def _meaning(self, name: str) -> str:
         if name in self.renamed:
             return f"{name} is {self.renamed[name]} in HIP"
         if (value := self.value(name)) is not None:
@@ -227,7 +229,7 @@ class Conditionals:
         return f"{name} is not known" if self._find(name) is None else f"{name} is not defined for AMD"
 
     def _explain(self, chain: _Chain, next_line: int) -> None:
-        """Say of the branch that ends before ``next_line`` whether its lines are compiled."""
+        """Add to the branch that ends before ``next_line`` whether its lines are compiled."""
         if chain.outcome is None:
             return
         lines = (chain.begin, next_line - 1)
@@ -238,19 +240,19 @@ class Conditionals:
             branch = self.branches[place]
             self.branches[place] = replace(branch, meaning=f"{branch.meaning}, so {which} {fate}")
 
-    def _condition(self, word: str, rest: str) -> Value:
+    def _condition(self, word: str, rest: str) -> ConditionValue:
         if word == "else":
-            return Value(1)
+            return ConditionValue(1)
         if word.endswith("def"):
             name = rest.split()[0] if rest.split() else ""
             known = self._defined(name)
             if known.value is None or not word.endswith("ndef"):
                 return known
-            return Value(int(not known.value), known.unknown, known.used)
+            return ConditionValue(int(not known.value), known.unknown, known.used)
         return evaluate(rest, self._find, self._defined)
 
     def _find(self, name: str) -> str | None:
-        """The expansion of a name: an empty string if it is not defined, None if that is not known."""
+        """Return the expansion of a name: empty if it is not defined, None if it is unknown."""
         if name in self._unknown:
             return None
         if (value := self.value(name)) is not None:
@@ -260,18 +262,20 @@ class Conditionals:
             return DEFINED[renamed]
         if name in self.own or renamed != name:
             return None
-        return "" if PREDEFINED.fullmatch(name) or name in _ELSEWHERE else None
+        return "" if PREDEFINED.fullmatch(name) or name in _NEVER_DEFINED else None
 
-    def _defined(self, name: str) -> Value:
+    def _defined(self, name: str) -> ConditionValue:
         renamed = self.renamed.get(name, name)
         names = frozenset({name})
         if self.value(name) is not None or (name not in self._unknown and renamed in DEFINED):
-            return Value(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)
-        return Value(None, unknown=names) if self._find(name) is None else Value(0, used=names)
+            return ConditionValue(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)
+        if self._find(name) is None:
+            return ConditionValue(None, unknown=names)
+        return ConditionValue(0, used=names)
 
 
 def macros_of(flags: Iterable[str]) -> dict[str, str]:
-    """The macros that options of a compiler define: ``-DN=2``, ``-D N=2``, ``-DN``; not those that ``-U`` removes."""
+    """Return the macros that compiler options define: ``-DN=2``, ``-D N=2``, ``-DN``, without later ``-U``."""
     found: dict[str, str] = {}
     given = list(flags)
     for flag, after in itertools.zip_longest(given, given[1:], fillvalue=""):

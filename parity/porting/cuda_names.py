@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import code
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = [
     "DIRECTIVE",
@@ -113,7 +113,7 @@ def defined_macros(text: str) -> set[str]:
 def _tables() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     names: dict[str, Rule] = {}
     headers: dict[str, Rule] = {}
-    for row in rows_of(TABLE):
+    for row in read_table(TABLE):
         rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
         (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers

@@ -10,8 +10,7 @@ from parity.compilers.nvcc import CudaOutputs, compile_module
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject
-from parity.porting.host_code import INSTANTIATIONS, instantiations
-from parity.porting.host_syntax import Instantiation
+from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
 
 __all__ = ["compile_with_templates"]
 

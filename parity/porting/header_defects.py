@@ -17,7 +17,7 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.compat import identifiers, parse_version
 
 __all__ = ["Defect", "defects", "known_defects"]
@@ -79,7 +79,7 @@ def known_defects() -> tuple[Defect, ...]:
             row["name"], frozenset(row["beside"].split()), frozenset(row["without"].split()),
             parse_version(row["first"]), parse_version(row["last"]), row["happens"], row["instead"],
         )
-        for row in rows_of(TABLE)
+        for row in read_table(TABLE)
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Advice for a name or a header that the compiler did not find, from what the project itself has."""
+"""Advice for a name or header that the compiler did not find, from what the project itself has."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from parity.model.finding import Finding
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies
-from parity.porting.sources import INCLUDE, Source, found_in, project_of, searched
+from parity.porting.includes import INCLUDE, found_in, searched
+from parity.porting.project import project_of
+from parity.porting.sources import Source
 
-__all__ = ["Hint", "hints", "is_beyond_switches", "remedies", "say_so", "switches_asked", "switches_of_kernels"]
+__all__ = ["is_beyond_switches", "remedies", "setting_for", "switches_of_kernels", "switches_tested"]
 
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
     r"|\bis (?:undefined|not a template)"
 )
-_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's quotes, and nvcc's
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's and nvcc's quotes
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b([^\n]*)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_JOINED = re.compile(r"&&|\|\|")
+_OPERATOR = re.compile(r"&&|\|\|")
 _OPERAND = re.compile(
     r"[\s(]*(?P<not>!?)[\s(]*(?:defined\b[\s(]*)?(?P<name>[A-Za-z_]\w*)[\s)]*"
     r"(?:(?:==|>=)\s*1|(?:!=|>)\s*0|(?P<off>==\s*0|!=\s*1))?[\s)]*"
 )
-"""Matches a part of a condition that asks for one macro, as being defined, or as being 1."""
+"""Matches a part of a condition that tests whether one macro is defined, or is 1."""
 _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'|^identifier \"(\w*[A-Z]\w*)\" is undefined")
-"""Matches it as clang and as nvcc say it, which says so of parameters, too, where it does not know a type."""
+"""Matches clang's and nvcc's errors. nvcc also reports parameters of unknown types, whose names are lower-case."""
 _NOT_FOUND = re.compile(r"'([^']+)' file not found")
-_IN_NAMESPACE, _NAMED = r"\b{}\s*::", r"\b(?:namespace|class|struct|union|enum|using|define)\s+(?:\w+\s*::\s*)*{}\b"
-"""Match the use of a name as that of a namespace, and what declares it."""
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+)\s*$", re.MULTILINE)
 _ERROR = re.compile(r"\s*#\s*error\b")
-_OF_SYSTEM = re.compile(r"(?:^|_)(?:WIN(?:32|64|DOWS|NT)?|MSC_VER|MSVC|MINGW\d*|APPLE|MACOSX?|OSX|IOS|ANDROID)(?:_|$)")
-"""Matches a macro by which a source knows a system that no code is compiled for here."""
-_SHOWN = 3
-"""Folders that are shown."""
+_OTHER_SYSTEM = re.compile(
+    r"(?:^|_)(?:WIN(?:32|64|DOWS|NT)?|MSC_VER|MSVC|MINGW\d*|APPLE|MACOSX?|OSX|IOS|ANDROID)(?:_|$)"
+)
+_SHOWN_FOLDERS = 3
 
 
 @dataclass(frozen=True)
-class Hint:
-    """Advice for an error, which may be none, and the macros that a build may have to define."""
+class _Hint:
+    """Advice for an error, and macros that a build may have to define."""
 
     advice: str = ""
     switches: tuple[str, ...] = ()
@@ -57,15 +57,9 @@ class Hint:
         return bool(self.advice or self.switches)
 
 
-def remedies(found: Mapping[str, Hint]) -> Remedies:
-    """Return the advice and the macros of hints."""
-    advice = {name: hint.advice for name, hint in found.items() if hint.advice}
-    return Remedies(advice, tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches)))
-
-
 @dataclass(frozen=True)
-class _Line:
-    """A line of a file, and the macros that have to be defined, and not to be, so that it is compiled."""
+class _SourceLine:
+    """A line of a file, and the macros that must be defined, and undefined, to compile it."""
 
     number: int
     text: str
@@ -73,96 +67,108 @@ class _Line:
     unless: tuple[str, ...]
 
 
-def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, Hint]:
-    """Hints for these errors, by the name that one quotes first, or by the file that it is in.
+def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> Remedies:
+    """Return advice for these errors, by the name that an error quotes first, or by its file.
 
-    A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
-    SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
-    that is included where the switch is not defined. An identifier that nothing declares may be such a macro itself.
-    ``hip`` are the translated files.
+    A header that several folders have needs a setting. A name that is declared behind ``#ifdef SWITCH``, or in a
+    header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header that is only
+    included if the switch is undefined. An undeclared identifier may be such a macro itself.
+
+    Args:
+        source: The source that does not compile.
+        hip: The translated files.
+        errors: The compiler's errors.
     """
     project = _Project(source, hip)
-    found: dict[str, Hint] = {}
+    found: dict[str, _Hint] = {}
     for error in errors:
         file, match = error.places[0][0], _QUOTED.search(error.text)
         if match and match[1] not in found and _LACKING.search(error.text):
             found[match[1]] = (
-                _several(match[1], source)
-                or _of_a_submodule(error, source)
+                _ambiguous_header(match[1], source)
+                or _submodule(error, source)
                 or project.behind_a_switch(match[1])
-                or _itself(error, source.side.flags)
+                or _macro_itself(error, source.side.flags)
             )
         if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
-            found[line] = project.of_an_error(Path(file), error.places[0][1])
+            found[line] = project.of_error_directive(Path(file), error.places[0][1])
         if file not in found:
             found[file] = project.without_a_switch(Path(file))
-    return {name: hint for name, hint in found.items() if hint}
+    advice = {name: hint.advice for name, hint in found.items() if hint.advice}
+    return Remedies(advice, tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches)))
 
 
 def switches_of_kernels(source: Source) -> tuple[str, ...]:
-    """The macros that a build has to define so that a source has kernels; none if one is there without."""
+    """Return the macros that a build must define so that a source has kernels; none if a kernel needs no macro."""
     project = _Project(source, {source.path: source.files[source.path]})
     kernels = [line for line in project.lines[source.path] if "__global__" in line.text]
-    lacking = [project.lacking(line.switches) for line in kernels]
-    return lacking[0] if lacking and all(lacking) else ()
+    undefined = [project.undefined(line.switches) for line in kernels]
+    return undefined[0] if undefined and all(undefined) else ()
 
 
-def switches_asked(source: Source) -> tuple[str, ...]:
-    """The macros that lines of a source and its headers are behind, and that nothing defines."""
+def switches_tested(source: Source) -> tuple[str, ...]:
+    """Return the undefined macros that some lines of a source and its headers depend on."""
     project = _Project(source, source.files)
     wanted = {line.switches: None for lines in project.lines.values() for line in lines if line.switches}
-    return tuple(dict.fromkeys(name for switches in wanted for name in project.lacking(switches)))
+    return tuple(dict.fromkeys(name for switches in wanted for name in project.undefined(switches)))
 
 
 def is_beyond_switches(source: Source, errors: Iterable[Finding]) -> bool:
-    """True if all that a source lacks are headers that are not here and what is in namespaces of theirs.
+    """True if a source only lacks headers that are absent, and names in their namespaces.
 
-    No macro that a build defines brings them, unless a condition is around a line that needs them.
+    No macro provides these, unless a condition surrounds a line with an error.
     """
     project = _Project(source, source.files)
     places = {name: path for path in source.files for name in (str(path), source.name(path))}
     texts = source.files.values()
     for error in errors:
         line = project.at(places.get(error.file), error.line)
-        if line is None or project.lacking(line.switches) or project.lacking(line.unless):
+        if line is None or project.undefined(line.switches) or project.undefined(line.unless):
             return False
         if _NOT_FOUND.search(error.advice):
             continue
         unknown = _undeclared(error.advice)
         if not unknown:
             return False
-        used, declared = (re.compile(each.format(unknown)) for each in (_IN_NAMESPACE, _NAMED))
+        used = re.compile(rf"\b{unknown}\s*::")
+        declared = re.compile(rf"\b(?:namespace|class|struct|union|enum|using|define)\s+(?:\w+\s*::\s*)*{unknown}\b")
         if not any(map(used.search, texts)) or any(map(declared.search, texts)):
             return False
     return bool(source.repairs.host.empty_headers)
 
 
-def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
-    """An undeclared identifier as a macro that a build may have to define."""
+def setting_for(macros: Sequence[str]) -> str:
+    """Return the advice to declare in the settings that the project's build defines these macros."""
+    flags = ", ".join(f'"-D{each}"' for each in macros)
+    return f"{' and '.join(macros)}; if yours does, say so: flags = [{flags}] in [tool.parity]"
+
+
+def _macro_itself(error: Diagnostic, flags: Iterable[str]) -> _Hint:
+    """Treat an undeclared identifier as a macro that the build may define."""
     name = _undeclared(error.text)
-    return Hint(switches=(name,)) if name and name not in macros_of(flags) else Hint()
+    return _Hint(switches=(name,)) if name and name not in macros_of(flags) else _Hint()
 
 
 def _undeclared(error: str) -> str:
-    """The identifier of which an error of clang's or nvcc's says that nothing declares it."""
     match = _UNDECLARED.search(error)
     return match[1] or match[2] if match else ""
 
 
-def _several(header: str, source: Source) -> Hint:
+def _ambiguous_header(header: str, source: Source) -> _Hint:
     places = source.doubtful.get(header)
     if not places:
-        return Hint()
+        return _Hint()
     shown = [os.path.relpath(place) for place in places]
-    more = " and others have" if len(places) > _SHOWN else " have"
-    return Hint(f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]')
+    more = " and others have" if len(places) > _SHOWN_FOLDERS else " have"
+    listed = ", ".join(shown[:_SHOWN_FOLDERS])
+    return _Hint(f'{listed}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]')
 
 
-def _of_a_submodule(error: Diagnostic, source: Source) -> Hint:
-    """A header that is not here as one of a submodule of the project that is not checked out."""
+def _submodule(error: Diagnostic, source: Source) -> _Hint:
+    """Explain a missing header that belongs to a submodule which is not checked out."""
     match = _NOT_FOUND.search(error.text)
     if match is None:
-        return Hint()
+        return _Hint()
     parts = Path(match[1]).parts
     for folder in project_of(source.path.parent):
         modules = folder / ".gitmodules"
@@ -170,122 +176,119 @@ def _of_a_submodule(error: Diagnostic, source: Source) -> Hint:
             place = folder / path
             if place.name in (*parts[:-1], Path(parts[-1]).stem) and not (place.is_dir() and any(place.iterdir())):
                 command = f"git -C {os.path.relpath(folder)} submodule update --init {path}"
-                return Hint(f"{path} is a submodule that is not checked out: {command}")
-    return Hint()
+                return _Hint(f"{path} is a submodule that is not checked out: {command}")
+    return _Hint()
 
 
 class _Project:
-    """The files of a project, and the macros that are defined whatever its build defines."""
+    """The files of a source, and the macros that are defined in every build."""
 
     def __init__(self, source: Source, texts: Mapping[Path, str]) -> None:
         self.source = source
         self.texts = texts
         self.lines = {path: list(_lines(text)) for path, text in texts.items()}
-        self.given = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
-        self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
+        self.defined = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
+        self.defined |= {macro for text in texts.values() for macro in defined_macros(text)}
 
-    def behind_a_switch(self, name: str) -> Hint:
-        """A hint with the macros that the build has to define so that a name is known."""
+    def behind_a_switch(self, name: str) -> _Hint:
+        """Return the macros that the build must define so that a name is declared."""
         match = _NAME.fullmatch(name)
         if match is None:
-            return Hint()
+            return _Hint()
         declares = _declaration(*match.groups())
         for path, lines in self.lines.items():
             for line in lines:
                 if match[1] not in line.text or not declares.match(line.text):
                     continue
-                lacking = self.lacking(line.switches)
-                if not lacking and path != self.source.path:
-                    lacking = self._before_inclusion(path)
-                if not lacking:
-                    return Hint()
-                said = f"{os.path.relpath(path)}:{line.number} has it for builds that define {say_so(lacking)}"
-                return Hint(said, lacking)
-        return Hint()
+                undefined = self.undefined(line.switches)
+                if not undefined and path != self.source.path:
+                    undefined = self._before_inclusion(path)
+                if not undefined:
+                    return _Hint()
+                place = f"{os.path.relpath(path)}:{line.number}"
+                return _Hint(f"{place} has it for builds that define {setting_for(undefined)}", undefined)
+        return _Hint()
 
-    def without_a_switch(self, path: Path) -> Hint:
-        """A hint with the macros that the build has to define so that a header is not included."""
-        includers = self._includers.get(path, [])
-        unless = [self.lacking(line.unless) for line in includers]
-        if not includers or not all(unless):
-            return Hint()
-        return Hint(f"{os.path.relpath(path)} is for builds that do not define {say_so(unless[0])}", unless[0])
+    def without_a_switch(self, path: Path) -> _Hint:
+        """Return the macros that the build must define so that a header is not included."""
+        lines = self._including.get(path, [])
+        unless = [self.undefined(line.unless) for line in lines]
+        if not lines or not all(unless):
+            return _Hint()
+        return _Hint(f"{os.path.relpath(path)} is for builds that do not define {setting_for(unless[0])}", unless[0])
 
-    def at(self, path: Path | None, number: int) -> _Line | None:
-        """A line, unless it is a conditional's."""
+    def at(self, path: Path | None, number: int) -> _SourceLine | None:
+        """Return a line, unless it is a conditional directive."""
         lines = self.lines[path] if path else ()
         return next((line for line in lines if line.number == number), None)
 
     def line(self, path: Path, number: int) -> str:
-        """The text of a line, unless it is a conditional's."""
+        """Return the text of a line, unless it is a conditional directive."""
         line = self.at(path if path in self.lines else None, number)
         return line.text if line else ""
 
-    def of_an_error(self, path: Path, number: int) -> Hint:
-        """A hint with the macros that the build has to define so that an ``#error`` is not met.
+    def of_error_directive(self, path: Path, number: int) -> _Hint:
+        """Return the macros that the build must define to avoid an ``#error``.
 
-        Where the conditions around it do not say, those are meant that its text names and some condition asks for.
+        If the conditions around it do not determine them, they are the macros that its message names and some
+        condition tests.
         """
         line = next(line for line in self.lines[path] if line.number == number)
-        asked = {name for each in _CONDITION.findall(self.texts[path]) for name in _WORD.findall(each)}
-        named = dict.fromkeys(name for name in _WORD.findall(line.text) if name in asked)
-        return Hint(switches=self.lacking(line.unless) or self.lacking(named))
+        tested = {name for each in _CONDITION.findall(self.texts[path]) for name in _WORD.findall(each)}
+        named = dict.fromkeys(name for name in _WORD.findall(line.text) if name in tested)
+        return _Hint(switches=self.undefined(line.unless) or self.undefined(named))
+
+    def undefined(self, macros: Iterable[str]) -> tuple[str, ...]:
+        """Return those macros that nothing defines; none if one is CUDA's, or stands for another operating system."""
+        names = tuple(each for each in macros if each not in self.defined)
+        return () if any(PREDEFINED.fullmatch(each) or _OTHER_SYSTEM.search(each) for each in names) else names
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
-        """The macros to define so that a header is included; none if one place includes it all the same."""
-        behind = [self.lacking(line.switches) for line in self._includers.get(path, [])]
+        """Return the macros that must be defined to include a header; none if one include needs no macro."""
+        behind = [self.undefined(line.switches) for line in self._including.get(path, [])]
         return behind[0] if behind and all(behind) else ()
 
     @functools.cached_property
-    def _includers(self) -> dict[Path, list[_Line]]:
+    def _including(self) -> dict[Path, list[_SourceLine]]:
         """The lines that include each file."""
-        includers: dict[Path, list[_Line]] = {}
+        found: dict[Path, list[_SourceLine]] = {}
         for path, lines in self.lines.items():
             for line in lines:
-                header = INCLUDE.match(line.text)
-                if header and (found := self._found(header[1], header[2], path)):
-                    includers.setdefault(found, []).append(line)
-        return includers
-
-    def _found(self, bracket: str, header: str, by: Path) -> Path | None:
-        return found_in(header, searched(bracket, by.parent, self.source.folders))
-
-    def lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
-        """Those that nothing defines; none if one is CUDA's to define, or another system's."""
-        lacking = tuple(each for each in macros if each not in self.given)
-        return () if any(PREDEFINED.fullmatch(each) or _OF_SYSTEM.search(each) for each in lacking) else lacking
+                include = INCLUDE.match(line.text)
+                folders = searched(include[1], path.parent, self.source.folders) if include else ()
+                if include and (header := found_in(include[2], folders)):
+                    found.setdefault(header, []).append(line)
+        return found
 
 
 def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
-    """Matches a line that declares a name, or a template for these arguments."""
+    """Return a pattern for a line that declares a name, or a template for these arguments."""
     if arguments is not None:
         words = r"\s*".join(re.escape(word) for word in re.findall(r"\w+|[^\w\s]", arguments))
         return re.compile(rf"(?:.*\W)?(?:struct|class)\s+{name}\s*<\s*{words}\s*>")
     return re.compile(
         rf"\s*\#\s*define\s+{name}\b | (?:.*\W)?(?:struct|class|enum|union|using|typedef\b.*\W)\s*{name}\b"
-        rf" | \s*(?:[\w:<>]+[\s*&]+)+{name}\s*[(=;\[] | {name}\s*\(",  # its type may be in the line before
+        rf" | \s*(?:[\w:<>]+[\s*&]+)+{name}\s*[(=;\[] | {name}\s*\(",  # the type may be in the previous line
         re.VERBOSE,
     )
 
 
-def say_so(macros: Sequence[str]) -> str:
-    """The setting by which a project says that its build defines these macros."""
-    flags = ", ".join(f'"-D{each}"' for each in macros)
-    return f"{' and '.join(macros)}; if yours does, say so: flags = [{flags}] in [tool.parity]"
+_Tested = tuple[tuple[str, ...], tuple[str, ...]]
+"""Macros that must be defined, and macros that must not be."""
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    """The lines of a file but for its conditionals; of alternatives in a condition, the first counts."""
-    around: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
-    alternatives: list[list[tuple[tuple[str, ...], tuple[str, ...]]]] = []
+def _lines(text: str) -> Iterator[_SourceLine]:
+    """Yield the lines of a file without conditional directives. Of alternatives in a condition, the first counts."""
+    around: list[_Tested] = []
+    alternatives: list[list[_Tested]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _DIRECTIVE.match(line)
         if match is None:
             switches = tuple(name for wanted, _ in around for name in wanted)
             unless = tuple(name for _, unwanted in around for name in unwanted)
-            yield _Line(number, line, switches, unless)
+            yield _SourceLine(number, line, switches, unless)
             if around and around[-1] in alternatives[-1] and _ERROR.match(line):
-                alternatives[-1].remove(around[-1])  # no build is meant to take it
+                alternatives[-1].remove(around[-1])  # no build may take this branch
             continue
         word, condition = match.groups()
         if word.startswith("if"):
@@ -295,18 +298,17 @@ def _lines(text: str) -> Iterator[_Line]:
             around.pop()
             alternatives.pop()
         elif around and word == "else":
-            around[-1] = next(iter(alternatives[-1]), ((), ()))[::-1]  # the first before it counts as well
+            around[-1] = next(iter(alternatives[-1]), ((), ()))[::-1]
         elif around:
             around[-1] = _tested(word, condition)
             alternatives[-1].append(around[-1])
 
 
-def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The macros that a condition wants defined, and those that it wants not to be."""
+def _tested(word: str, condition: str) -> _Tested:
     if word in ("ifdef", "ifndef"):
         names = tuple(condition.split()[:1])
         return (names, ()) if word == "ifdef" else ((), names)
-    tested = [_OPERAND.fullmatch(part) for part in _JOINED.split(condition.partition("//")[0])]
+    tested = [_OPERAND.fullmatch(part) for part in _OPERATOR.split(condition.partition("//")[0])]
     names = tuple(match["name"] for match in tested if match and bool(match["not"]) == bool(match["off"]))
     negated = tuple(match["name"] for match in tested if match and bool(match["not"]) != bool(match["off"]))
     return (names[:1], negated[:1]) if "||" in condition else (names, negated)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
 __all__ = ["OPCODES", "TYPES", "InstructionRule", "rules", "rules_for"]
 
@@ -72,7 +72,9 @@ class InstructionRule:
 @functools.cache
 def rules() -> tuple[InstructionRule, ...]:
     """Return the rules, one for each type of a row."""
-    return tuple(_rule(row["ptx"], row["cpp"], name) for row in rows_of(TABLE) for name in row["types"].split() or [""])
+    return tuple(
+        _rule(row["ptx"], row["cpp"], name) for row in read_table(TABLE) for name in row["types"].split() or [""]
+    )
 
 
 def rules_for(instruction: str) -> Iterator[InstructionRule]:

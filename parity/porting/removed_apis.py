@@ -1,7 +1,7 @@
-"""What CUDA had and the nvcc at hand has no more: small headers of parity's supply it (``include/cuda/parity/former``).
+"""Supplies what CUDA has removed, from headers in ``include/cuda/parity/former``.
 
-The table ``former.csv`` has a row for each name: the header that supplies it, and the reason. A source that compiles
-without gets none of them.
+Each row of ``removed_apis.csv`` maps a name to the header that supplies it, with the reason. A source that compiles
+without these headers gets none of them.
 """
 
 from __future__ import annotations
@@ -9,39 +9,31 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 
-__all__ = ["missed"]
+__all__ = ["headers_for"]
 
 TABLE = Path(__file__).with_name("removed_apis.csv")
 
-_MISSED = re.compile(
+_MISSING = re.compile(
     r'identifier "(?P<name>\w+)" is undefined|function "(?P<refused>\w+)" was declared deprecated'
     r'|namespace "(?P<space>\w+)" has no member (?:class )?"(?P<member>\w+)"'
 )
 
 
-@dataclass(frozen=True)
-class _Row:
-    name: str
-    header: str
-    reason: str
-
-
-def missed(messages: Iterable[Diagnostic]) -> Iterator[tuple[str, Finding]]:
-    """The headers that supply what these errors and warnings of nvcc miss, each with the name and where it stands."""
+def headers_for(messages: Iterable[Diagnostic]) -> Iterator[tuple[str, Finding]]:
+    """Yield the headers that supply what these errors and warnings of nvcc miss, with the name and its place."""
     for message in messages:
-        for match in _MISSED.finditer(message.text):
+        for match in _MISSING.finditer(message.text):
             name = match["name"] or match["refused"] or f"{match['space']}::{match['member']}"
             if row := _table().get(name):
-                yield row.header, Finding(row.name, *message.places[0], f"{row.header}: {row.reason}")
+                yield row["header"], Finding(name, *message.places[0], f"{row['header']}: {row['reason']}")
 
 
 @functools.cache
-def _table() -> Mapping[str, _Row]:
-    return {each["name"]: _Row(**each) for each in rows_of(TABLE)}
+def _table() -> Mapping[str, dict[str, str]]:
+    return {row["name"]: row for row in read_table(TABLE)}

@@ -1,6 +1,6 @@
-"""The AMD side of a module as files that clang compiles: translated if it is CUDA, without host code in the way.
+"""Compiles the AMD side of a module: translates CUDA, and leaves out host code that does not compile.
 
-Every file keeps its lines, and ``#line`` names the user's file, so that errors and listings speak of that.
+Every staged file keeps its lines, and ``#line`` names the user's file, so that errors and listings refer to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from parity.compilers.clang_flags import STUBS_AFTER
 from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, Place, diagnostics
 from parity.compilers.errors import CompileError, undefined_names
 from parity.compilers.headers import available_headers
-from parity.compilers.include import HIP_RUNTIME, STUBS
+from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
@@ -26,41 +26,38 @@ from parity.porting.compat import Compat, parse_version, supplied
 from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
-from parity.porting.hints import hints, remedies
+from parity.porting.hints import remedies
 from parity.porting.hipify import Hipified, hipify
-from parity.porting.host_code import HostCode, LeftOut, instantiations, repaired
-from parity.porting.host_syntax import ANYTHING, Instantiation
-from parity.porting.implicit_includes import brought, pasted
+from parity.porting.host_code import HostCode, LeftOut, RepairState
+from parity.porting.implicit_includes import implied_lines, pasted_names
+from parity.porting.includes import found_in, included, searched
+from parity.porting.kernel_templates import Instantiation
 from parity.porting.library_names import LIBRARY_NAMES, library_names
+from parity.porting.linking import others_define
 from parity.porting.redeclared_names import redeclarations
-from parity.porting.sources import INCLUDE, Source, found_in, included, others_define, searched
+from parity.porting.repair import repair
+from parity.porting.source_tree import encode
+from parity.porting.sources import Source
+from parity.porting.staged_files import (
+    EMPTY,
+    FINE_ROUNDS,
+    ROUNDS,
+    appended_code,
+    missing_headers,
+    repair_headers,
+    write,
+)
 from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
-__all__ = [
-    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "appended", "compiled",
-    "not_found",
-]  # fmt: skip
+__all__ = ["Staged", "compile_as_hip"]
 
-EMPTY = "empty"
-"""The folder of the headers that an empty one replaces."""
-
-BROUGHT = "brought.h"
-"""The header with what headers that are not here would have brought."""
-
+_BROUGHT = "brought.h"
+"""The header with declarations that absent headers would have provided."""
 _STUBS, _LIBRARIES = "stubs", "libraries"
-FINE_ROUNDS, ROUNDS = 8, 16
-"""Rounds in which parts of host functions are left out, and rounds of leaving out altogether; an error that is left
-after them is the user's."""
-
-ANYTHING_HEADER = STUBS / "parity" / "anything.h"
-"""Declares what stands in host code for a value that is not compiled."""
-
-STANDARD_HEADER = STUBS / "parity" / "standard.h"
-"""Has what headers that are not here would have brought of the standard library."""
 
 
 @dataclass(frozen=True)
@@ -72,76 +69,197 @@ class Staged:
     real: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
-def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target, folder: Path) -> Staged:
-    """Write the files of a module for a target below ``folder`` and compile them; what compiled.
+def compile_as_hip(compile_unit: Callable[[Unit], None], source: Source, target: Target, folder: Path) -> Staged:
+    """Write the files of a module below ``folder`` and compile them for an AMD target.
 
-    What a translated source needs beside AMD's headers is included first. Where host code does not compile, it is left
-    out, and ``compile_it`` is called again. What is left out for one target is left out for all.
+    While host code does not compile, it is left out, and ``compile_unit`` is called again. Code that is left out for
+    one target is left out for all.
 
     Raises:
-        PortError: device code does not compile.
+        PortError: Device code does not compile.
     """
-    installed = rocm.chosen(target)
-    hip = _hip(source)
-    compat = _compat(source, hip, hip_version(installed))
-    repairs = source.repairs
-    with repairs.lock:
-        begun = repairs.host
-        twice = (each for each in _twice_defined(source, hip) if each not in begun.left_out)
-        wanted = () if begun.left_out or begun.instantiated else tuple(_wanted(source))
-        repairs.host = replace(
-            begun,
-            left_out=begun.left_out if source.ported else (*begun.left_out, *twice),
-            instantiated=(*begun.instantiated, *wanted),
-        )
-        clean = repairs.host
+    staging = _HipStaging(source, target, folder)
+    state = source.repairs
+    with state.lock:
+        initial = state.host = staging.initial(state.host)
     while True:
-        host = repairs.host
-        staged = _staged(source, hip, compat, host, folder, plain_coordinates=installed is not None)
+        host = state.host
+        staged = staging.write(host)
         try:
-            compile_it(staged.unit)
+            compile_unit(staged.unit)
             return staged
         except CompileError as error:
-            with repairs.lock:
-                if repairs.host is not host:  # another target got further meanwhile
-                    continue
-                if stubbed := _not_compiling(staged, error, source):
-                    repairs.host = replace(clean, stubbed=(*host.stubbed, *stubbed))
-                    continue
-                texts = {name: hip[path].text for name, path in source.originals.items()}
-                errors = _errors(error, source)
-                if (
-                    errors
-                    and all(NOT_DEFINED in each.text for each in errors)
-                    and others_define(undefined_names(error), source)
-                ):
-                    raise _explained(error, host, source, hip, staged) from None  # no other words bring what they have
-                if any(each.missing_header for each in errors):
-                    missed = installed.headers_missed if installed else clang.headers_missed
-                    errors += not_found(missed(staged.unit, target), texts)
-                new = brought(errors, texts, host.brought) if host.empty_headers else ()
-                names = () if source.ported else pasted(errors, texts.values(), host.pasted)
-                if new or names:
-                    repairs.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
-                    continue
-                without = _lacked(hip) if source.without else None
-                coarse = repairs.rounds >= FINE_ROUNDS
-                more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
-                if more is None or repairs.rounds == ROUNDS:
-                    if staged.real:  # a stub may have what the real library lacks
-                        rest = _not_compiling(staged, error, source, anywhere=True)
-                        repairs.host, repairs.rounds = replace(clean, stubbed=(*host.stubbed, *rest)), 0
-                        continue
-                    raise _explained(error, host, source, hip, staged) from None
-                # A header that is not there is found before anything else, and no error of host code.
-                repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
-                repairs.host = more
+            with state.lock:
+                if state.host is host:  # else another target has made progress
+                    staging.repair(state, initial, staged, error)
 
 
-def _not_compiling(
+class _HipStaging:
+    """The translated files of a module, and how to write and repair them."""
+
+    def __init__(self, source: Source, target: Target, folder: Path) -> None:
+        self._source, self._target, self._folder = source, target, folder
+        self._rocm = rocm.chosen(target)
+        self._hip = _translated(source)
+        self._texts = {name: self._hip[path].text for name, path in source.originals.items()}
+        version = _hip_version(self._rocm)
+        texts = {source.name(path): each.text for path, each in self._hip.items()}
+        compat = Compat() if source.ported or not version else supplied(texts, version)
+        self._compat = replace(compat, defects=defects(texts, version)) if version else compat
+
+    def initial(self, host: HostCode) -> HostCode:
+        """Return what is left out, and instantiated, before the first compilation."""
+        wanted = () if host.left_out or host.instantiated else tuple(_instantiated(self._source))
+        twice = () if self._source.ported else tuple(_declared_twice(self._source, self._hip))
+        left_out = (*host.left_out, *(each for each in twice if each not in host.left_out))
+        return replace(host, left_out=left_out, instantiated=(*host.instantiated, *wanted))
+
+    def repair(self, state: RepairState, initial: HostCode, staged: Staged, error: CompileError) -> None:
+        """Change what is left out so that an error may disappear.
+
+        Raises:
+            PortError: The error is in device code.
+        """
+        source, host, texts = self._source, state.host, self._texts
+        if stubbed := _failing_libraries(staged, error, source):
+            state.host = replace(initial, stubbed=(*host.stubbed, *stubbed))
+            return
+        errors = _with_source_names(error, source)
+        is_link_error = errors and all(NOT_DEFINED in each.text for each in errors)
+        if is_link_error and others_define(undefined_names(error), source):
+            raise self._port_error(error, host, staged) from None
+        if any(each.missing_header for each in errors):
+            missed = self._rocm.headers_missed if self._rocm else clang.headers_missed
+            errors += missing_headers(missed(staged.unit, self._target), texts)
+        new = implied_lines(errors, texts, host.brought) if host.empty_headers else ()
+        names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
+        if new or names:
+            state.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
+            return
+        lacks = self._lacks if source.without else None
+        coarse = state.rounds >= FINE_ROUNDS
+        more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
+        if more is not None and state.rounds < ROUNDS:
+            state.rounds += len(more.empty_headers) == len(host.empty_headers)  # absent headers cost no round
+            state.host = more
+        elif staged.real:  # a stub may have what the real library lacks
+            rest = _failing_libraries(staged, error, source, anywhere=True)
+            state.host, state.rounds = replace(initial, stubbed=(*host.stubbed, *rest)), 0
+        else:
+            raise self._port_error(error, host, staged) from None
+
+    def write(self, host: HostCode) -> Staged:
+        """Write all files without what is left out."""
+        source, folder = self._source, self._folder
+        for path, each in self._hip.items():
+            head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
+            write(self._place(path), head + self._staged_text(path, each.text, host))
+        for header in host.empty_headers:
+            write(folder / EMPTY / header, "")
+        choice = choose(self._foreign_headers(), [each.name for each in host.stubbed])
+        for header, stub in choice.stubs.items():
+            write(folder / _STUBS / header, forwarding_header(stub))
+        if choice.stubs:
+            write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
+        lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
+        if lines:
+            write(folder / _BROUGHT, "\n".join((*lines, "")))
+        libraries = (folder / _LIBRARIES).resolve()
+        real = {library.name: library.link_into(libraries / str(i)) for i, library in enumerate(choice.real)}
+        after = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if choice.stubs else ()))
+        standard, others = repair_headers(host, stubs=bool(choice.stubs))
+        unit = Unit(
+            self._place(source.path),
+            (
+                *(folder / os.path.relpath(path, source.root) for path in source.folders),
+                *((folder / EMPTY,) if host.empty_headers else ()),
+            ),
+            (
+                *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),
+                *standard,
+                *(((folder / _BROUGHT).resolve(),) if lines else ()),
+                *others,
+                *(library.first for library in choice.real if library.first),
+                *map(self._forced, source.side.forced),
+            ),
+            (*source.side.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
+            {name: str(path) for name, path in source.originals.items()},
+        )
+        return Staged(unit, self._translation(host, choice), real)
+
+    def _place(self, path: Path) -> Path:
+        place = self._folder / os.path.relpath(path, self._source.root)
+        return place.with_suffix(".hip") if path == self._source.path else place
+
+    def _staged_text(self, path: Path, text: str, host: HostCode) -> str:
+        text = host.blanked(self._source.name(path), text)
+        if path == self._source.path:
+            text += appended_code(self._source, host)
+        if self._rocm is not None and not self._source.ported:
+            text = with_plain_coordinates(text)
+        return with_plain_bases(text) if PLAIN in self._source.side.forced else text
+
+    def _foreign_headers(self) -> Iterator[str]:
+        """Yield the headers that the source includes and no folder of the project has."""
+        for path, each in self._hip.items():
+            for bracket, header in included(each.text):
+                folders = searched(bracket, path.parent, self._source.folders)
+                if ".." not in header and not found_in(header, folders):
+                    yield header
+
+    def _forced(self, name: str) -> str | Path:
+        path = found_in(name, self._source.folders)
+        return self._place(path).resolve() if path and path in self._source.files else name
+
+    def _lacks(self, name: str) -> bool:
+        """Return whether HIP lacks a name, or a library that is absent has it."""
+        return any(name == each.name for text in self._hip.values() for each in text.unmapped) or bool(needed_for(name))
+
+    def _translation(self, host: HostCode, choice: Choice) -> Translation:
+        source, files = self._source, list(self._hip.values())
+        replaced: Counter[str] = Counter()
+        for each in files:
+            replaced.update(each.replaced)
+        return Translation(
+            ported=source.ported,
+            replaced=dict(replaced),
+            unmapped=tuple(self._compat.left([*(found for each in files for found in each.unmapped), *host.pasted])),
+            hazards=tuple(found for each in files for found in each.hazards),
+            branches=tuple(found for each in files for found in each.branches),
+            spelled_out=tuple(found for each in files for found in each.spelled_out),
+            left_out=host.left_out,
+            empty_headers=host.empty_headers,
+            stubs=tuple(choice.stubs),
+            around=tuple(map(source.name, source.around)),
+            made=tuple(
+                Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
+                for header, each in source.made.items()
+            ),
+            needs=self._compat.needs,
+            defects=self._compat.defects,
+            brought=host.brought,
+            libraries=tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),
+            stubbed=host.stubbed,
+        )
+
+    def _port_error(self, error: CompileError, host: HostCode, staged: Staged) -> PortError:
+        """Return an error preceded by its possible causes: absent headers, and declarations that are left out."""
+        source = self._source
+        causes = (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log)))
+        log = "\n".join((*(with_user_paths(each, staged.unit.originals) for each in causes), error.log))
+        directives = (
+            Diagnostic(each.because, ((str(source.originals[each.file]), each.line, 1),)) for each in host.errors
+        )
+        found = remedies(
+            source, {path: each.text for path, each in self._hip.items()}, [*directives, *diagnostics(log)]
+        )
+        return PortError(error.module, error.target, log, error.files, translation=staged.translation, remedies=found)
+
+
+def _failing_libraries(
     staged: Staged, error: CompileError, source: Source, *, anywhere: bool = False
 ) -> tuple[Finding, ...]:
-    """Return the real libraries in whose headers there are errors; with ``anywhere``, all that were used."""
+    """Return the real libraries whose headers have errors; with ``anywhere``, all real libraries."""
     files: set[str] = set()
     for each in diagnostics(error.log):
         places = (*each.places, *((each.previous,) if each.previous else ()))
@@ -153,204 +271,43 @@ def _not_compiling(
     )
 
 
-def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
-    """The version of AMD's headers; empty where parity's own have to do."""
+def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
+    """Return the version of AMD's headers; empty if only parity's own headers are available."""
     if installed:
         return installed.version
     found = available_headers()
     return parse_version(found.version) if found else ()
 
 
-def _lacked(hip: Mapping[Path, Hipified]) -> Callable[[str], bool]:
-    """Tells the names that HIP does not have, or a library that is not here."""
-    unmapped = {each.name for text in hip.values() for each in text.unmapped}
-    return lambda name: name in unmapped or bool(needed_for(name))
+def _translated(source: Source) -> dict[Path, Hipified]:
+    if source.ported:
+        return {path: Hipified(text, {}) for path, text in source.files.items()}
+    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
 
 
-def not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:
-    """A compiler's errors for these headers that are nowhere, each at the first place that includes it."""
-    found: dict[str, Diagnostic] = {}
-    for file, text in texts.items():
-        for line, name in enumerate(text.splitlines(), 1):
-            include = INCLUDE.match(name)
-            if include and include[2] in headers:
-                found.setdefault(include[2], Diagnostic(f"'{include[2]}' file not found", ((file, line, 1),)))
-    return list(found.values())
-
-
-def _explained(
-    error: CompileError, host: HostCode, source: Source, hip: Mapping[Path, Hipified], staged: Staged
-) -> PortError:
-    """The error behind what may have led to it, with what became of the source, and what the project has for it."""
-    # What device code lacks may have been in a header that is not there, or in what was left out.
-    causes = (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log)))
-    log = "\n".join((*(with_user_paths(each, _paths(source)) for each in causes), error.log))
-    refused = (Diagnostic(each.because, ((str(source.originals[each.file]), each.line, 1),)) for each in host.errors)
-    errors = [*refused, *diagnostics(log)]
-    found = hints(source, {path: each.text for path, each in hip.items()}, errors)
-    return PortError(
-        error.module, error.target, log, error.files, translation=staged.translation, remedies=remedies(found)
-    )
-
-
-def _wanted(source: Source) -> Iterator[Instantiation]:
-    """The kernel templates that are declared, as AMD's side spells them; guesses where their constants are known."""
+def _instantiated(source: Source) -> Iterator[Instantiation]:
+    """Yield the kernel templates that the suite declares, or parity guesses, in HIP's spelling."""
     for name in source.kernels:
         text = name if source.ported else hipify(name, source.path.name).text
         yield Instantiation.of(text) if source.guessed else Instantiation((), text)
 
 
-def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
-    """The parts of a source that HIP's headers have, too: operators with the same definition, names declared again."""
+def _declared_twice(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
+    """Yield the operators and names of a source that HIP's headers declare as well."""
     names = names_of_vectors(each.text for each in hip.values())
     ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
         found = [(*where, ambiguous) for where in operators_of_hip(each.text, names)]
         found += [(*where, "HIP's headers have it") for where in redeclarations(each.text)]
         for start, end, name, because in found:
-            before, piece = (
-                text.encode("utf-8", "surrogateescape") for text in (each.text[:start], each.text[start:end])
-            )
+            before, piece = encode(each.text[:start]), encode(each.text[start:end])
             line = before.count(b"\n") + 1
             yield LeftOut(source.name(path), line, name, because, len(before), len(before) + len(piece))
 
 
-def _staged(
-    source: Source,
-    hip: Mapping[Path, Hipified],
-    compat: Compat,
-    host: HostCode,
-    folder: Path,
-    plain_coordinates: bool,
-) -> Staged:
-    main = folder
-    for path, each in hip.items():
-        place = folder / os.path.relpath(path, source.root)
-        text = host.blanked(source.name(path), each.text)
-        if path == source.path:
-            place = main = place.with_suffix(".hip")
-            text += appended(source, host)
-        if plain_coordinates and not source.ported:
-            text = with_plain_coordinates(text)
-        if PLAIN in source.side.forced:
-            text = with_plain_bases(text)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
-        place.write_bytes((head + text).encode("utf-8", "surrogateescape"))
-    for header in host.empty_headers:
-        place = folder / EMPTY / header
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
-    choice = choose(_foreign_headers(source, hip), [each.name for each in host.stubbed])
-    stubs = choice.stubs
-    for header, stub in stubs.items():
-        place = folder / _STUBS / header
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(forwarding_header(stub))
-    if stubs:
-        place = folder / _STUBS / LIBRARY_NAMES
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(library_names(each.text for each in hip.values()))
-    real = _real_folders(choice, folder)
-    searched_last = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if stubs else ()))
-    after = [part for place in searched_last for part in (STUBS_AFTER, str(place))]
-    behind = folder / BROUGHT
-    lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
-    if lines:
-        behind.write_text("\n".join((*lines, "")))
-    unit = Unit(
-        main,
-        tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
-        + ((folder / EMPTY,) if host.empty_headers else ()),
-        (
-            *(() if source.ported else (HIP_RUNTIME, *compat.headers)),
-            *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
-            *((behind.resolve(),) if lines else ()),
-            *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
-            *(library.first for library in choice.real if library.first),
-            *(_forced(name, source, folder) for name in source.side.forced),
-        ),
-        (*source.side.flags, *choice.flags, *after),
-        _paths(source),
-    )
-    return Staged(unit, _translation(source, hip, compat, host, choice), real)
-
-
-def appended(source: Source, host: HostCode) -> str:
-    """What is compiled behind the text of a source: files that nvcc links with it, and the kernels that are wanted."""
-    others = (os.path.relpath(other, source.path.parent) for other in source.linked)
-    return "".join(f'\n#include "{other}"' for other in others) + instantiations(host.instantiated)
-
-
-def _foreign_headers(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[str]:
-    """Generate the headers that the source includes and no folder of the project has."""
-    for path, each in hip.items():
-        for bracket, header in included(each.text):
-            if ".." not in header and not found_in(header, searched(bracket, path.parent, source.folders)):
-                yield header
-
-
-def _real_folders(choice: Choice, folder: Path) -> dict[str, tuple[Path, ...]]:
-    """Return the folders to search for the headers of each real library."""
-    place = (folder / _LIBRARIES).resolve()
-    return {library.name: library.link_into(place / str(number)) for number, library in enumerate(choice.real)}
-
-
-def _forced(name: str, source: Source, folder: Path) -> str | Path:
-    path = found_in(name, source.folders)
-    return (folder / os.path.relpath(path, source.root)).resolve() if path and path in source.files else name
-
-
-def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ...]) -> Compat:
-    """The headers that the sources need beside AMD's; none if they are HIP already, for which AMD's are enough."""
-    texts = {source.name(path): each.text for path, each in hip.items()}
-    known = Compat() if source.ported or not headers else supplied(texts, headers)
-    return replace(known, defects=defects(texts, headers)) if headers else known
-
-
-def _translation(
-    source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode, choice: Choice
-) -> Translation:
-    replaced: Counter[str] = Counter()
-    for each in hip.values():
-        replaced.update(each.replaced)
-    return Translation(
-        source.ported,
-        dict(replaced),
-        tuple(compat.left([*(finding for each in hip.values() for finding in each.unmapped), *host.pasted])),
-        tuple(finding for each in hip.values() for finding in each.hazards),
-        tuple(finding for each in hip.values() for finding in each.branches),
-        tuple(finding for each in hip.values() for finding in each.spelled_out),
-        host.left_out,
-        host.empty_headers,
-        tuple(choice.stubs),
-        tuple(map(source.name, source.around)),
-        tuple(
-            Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
-            for header, each in source.made.items()
-        ),
-        compat.needs,
-        compat.defects,
-        host.brought,
-        tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),
-        host.stubbed,
-    )
-
-
-def _hip(source: Source) -> dict[Path, Hipified]:
-    """The files of a module in HIP."""
-    if source.ported:
-        return {path: Hipified(text, {}) for path, text in source.files.items()}
-    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
-
-
-def _paths(source: Source) -> dict[str, str]:
-    return {name: str(path) for name, path in source.originals.items()}
-
-
-def _errors(error: CompileError, source: Source) -> list[Diagnostic]:
-    """The errors of a compilation, in files as the source names them."""
-    names = {path: name for name, path in _paths(source).items()}
+def _with_source_names(error: CompileError, source: Source) -> list[Diagnostic]:
+    """Return the errors of a compilation with the names that the source has for its files."""
+    names = {str(path): name for name, path in source.originals.items()}
 
     def named(place: Place) -> Place:
         return (names.get(place[0], place[0]), *place[1:])

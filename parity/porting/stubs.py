@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.cuda_names import header_rules
 
 __all__ = [
@@ -210,7 +210,7 @@ def _find(name: str, path: Iterable[Path]) -> Path | None:
 
 @functools.cache
 def _stubs() -> tuple[Stub, ...]:
-    return tuple(Stub(row["header"], row["stub"], row["library"]) for row in rows_of(TABLE))
+    return tuple(Stub(row["header"], row["stub"], row["library"]) for row in read_table(TABLE))
 
 
 @functools.cache
@@ -226,10 +226,10 @@ def _libraries() -> Mapping[str, Library]:
             row["nvcc"] == "yes",
             row["stub_used"],
         )
-        for row in rows_of(LIBRARIES)
+        for row in read_table(LIBRARIES)
     }
 
 
 @functools.cache
 def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in rows_of(NEEDS))
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in read_table(NEEDS))

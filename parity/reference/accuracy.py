@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from parity.errors import UsageError
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.reference.expected import Limits
 
 __all__ = ["Accuracy", "accuracy", "furthest"]
@@ -34,7 +34,7 @@ class Accuracy:
 @cache
 def _table() -> Mapping[tuple[str, str, str], Accuracy]:
     found = {}
-    for row in rows_of(Path(__file__).with_name("accuracy.csv")):
+    for row in read_table(Path(__file__).with_name("accuracy.csv")):
         figures = float(row["documented"]), float(row["observed"]), row["source"]
         for dtype in row["results"].split():
             key = (row["function"], dtype, row["vendor"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.model.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, array_dtype
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
@@ -29,7 +29,7 @@ def attention(q: Array, k: Array, v: Array, scale: float, causal: bool, block: i
     Neighbouring heads of q have one head of k and v. If ``causal``, query i has the keys 0 to i. The result of a query
     without keys is 0. ``block`` is the number of keys after which what has been summed may be scaled. Finite data only.
     """
-    dtype, group = of_array(q), q.shape[1] // max(k.shape[1], 1)
+    dtype, group = array_dtype(q), q.shape[1] // max(k.shape[1], 1)
     keys, values = (np.repeat(x, group, axis=1) for x in (k, v))
     left, right, along = wide(q), np.swapaxes(wide(keys), -1, -2), wide(values)
     m, n, depth = q.shape[2], k.shape[2], q.shape[3]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, fma, store, wide
 from parity.reference.unary import operator, quotient
@@ -22,14 +22,14 @@ __all__ = [
 
 
 def _is_float(x: Array) -> bool:
-    return of_array(x).is_float
+    return array_dtype(x).is_float
 
 
 @np.errstate(all="ignore")
 def add(x: Array, y: Array) -> Expected:
     """``x + y``."""
     if _is_float(x):
-        return operator(wide(x) + wide(y), of_array(x), sign_of_zero=False)
+        return operator(wide(x) + wide(y), array_dtype(x), sign_of_zero=False)
     return Expected(np.asarray(np.add(x, y)))
 
 
@@ -37,7 +37,7 @@ def add(x: Array, y: Array) -> Expected:
 def sub(x: Array, y: Array) -> Expected:
     """``x - y``."""
     if _is_float(x):
-        return operator(wide(x) - wide(y), of_array(x), sign_of_zero=False)
+        return operator(wide(x) - wide(y), array_dtype(x), sign_of_zero=False)
     return Expected(np.asarray(np.subtract(x, y)))
 
 
@@ -45,7 +45,7 @@ def sub(x: Array, y: Array) -> Expected:
 def mul(x: Array, y: Array) -> Expected:
     """``x * y``. The sign of a zero counts unless both factors are zero."""
     if _is_float(x):
-        return operator(wide(x) * wide(y), of_array(x), np.not_equal(x, 0) | np.not_equal(y, 0))
+        return operator(wide(x) * wide(y), array_dtype(x), np.not_equal(x, 0) | np.not_equal(y, 0))
     return Expected(np.asarray(np.multiply(x, y)))
 
 
@@ -56,11 +56,11 @@ def div(x: Array, y: Array) -> Expected:
     Floats are correctly rounded, for the reasons that ``unary.recip`` gives.
     """
     if _is_float(x):
-        return quotient(wide(x) / wide(y), "div", of_array(x), np.not_equal(y, 0))
+        return quotient(wide(x) / wide(y), "div", array_dtype(x), np.not_equal(y, 0))
     x, y = np.broadcast_arrays(x, y)
     unspecified = y == 0
-    if of_array(x).kind == "int":
-        unspecified |= (x == of_array(x).min) & (y == -1)
+    if array_dtype(x).kind == "int":
+        unspecified |= (x == array_dtype(x).min) & (y == -1)
     divisor = np.where(unspecified, y.dtype.type(1), y)
     whole = np.floor_divide(x, divisor)
     # floor and truncation differ by one where an inexact quotient is negative
@@ -82,8 +82,8 @@ def minimum(x: Array, y: Array) -> Expected:
 
 def _extremum(x: Array, y: Array, first: Any) -> Expected:
     chosen = np.where(first(x, y), x, y)
-    if of_array(x).is_float:
-        if of_array(x).name in ("f16", "bf16"):
+    if array_dtype(x).is_float:
+        if array_dtype(x).name in ("f16", "bf16"):
             chosen = np.where(np.isnan(x), x, chosen)
         else:
             chosen = np.where(np.isnan(y), x, chosen)
@@ -114,7 +114,7 @@ def affine(x: Array, mul: Any, add: Any) -> Expected:
     m, a = (np.asarray(v, x.dtype) for v in (mul, add))
     if not _is_float(x):
         return Expected(np.asarray(np.add(np.multiply(x, m), a)))
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     if dtype.name == "f8_e4m3":
         return Expected(fma(x, m, a, dtype))
     product = operator(wide(x) * wide(m), dtype, sign_of_zero=False)

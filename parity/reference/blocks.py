@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.rounding import Array, wide
 
 __all__ = ["Weights", "decode"]
@@ -57,7 +57,7 @@ class Weights:
 
 def decode(blocks: Array) -> Weights:
     """The numbers in an array of blocks of any format."""
-    return _FORMATS[of_array(blocks).name](blocks)
+    return _FORMATS[array_dtype(blocks).name](blocks)
 
 
 def _plain(blocks: Array, q: Array, zero: int = 0) -> Weights:

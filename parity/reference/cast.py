@@ -13,7 +13,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, store, wide
 
@@ -30,7 +30,7 @@ def cast(x: Array, to: DType) -> Expected:
     headers from double to fp8 would round once.
     """
     x = np.asarray(x)
-    source = of_array(x)
+    source = array_dtype(x)
     if source == to:
         return Expected(np.array(x), sign_of_zero=True)
     if to.name == "f8_e4m3":

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.binary import maximum
 from parity.reference.expected import Expected
 from parity.reference.products import mean, sum_of_products
@@ -126,7 +126,7 @@ def col2im1d(src: Array, stride: Any, shape: Shape) -> Expected:
 
     Sums are held in the stored dtype and start from 0, k ascending, so that every rounding is determined.
     """
-    dtype, taps = of_array(src), src.shape[3]
+    dtype, taps = array_dtype(src), src.shape[3]
     axis = _transposed(src.shape[1], shape[2], taps, stride)
     total = np.zeros(shape, src.dtype)
     for k in range(taps):

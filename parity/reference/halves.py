@@ -1,9 +1,9 @@
-"""Arithmetic of floats narrower than f32: the nominal result of a recipe, and the hull of all permitted ones.
+"""Arithmetic of floats narrower than f32: the nominal result of a recipe, and the interval of permitted results.
 
-A recipe is a function of an ``Arithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` rounds
-every step to nearest in the half type; ``Hull`` tracks the interval of values that a conforming device may hold after
-each step. All values are float64 on the grid of the half type. f8 is a type of storage: its recipes are a single call,
-computed in f32 and rounded once.
+A recipe is a function of a ``HalfArithmetic`` and operands, written as the kernel computes. ``Nominal`` rounds every
+step to nearest in the half type. ``Hull`` tracks the interval of values that a conforming device may hold after each
+step. All values are float64 on the grid of the half type. f8 is only a storage type: its recipes are a single call that
+is computed in f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
 from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
 
-__all__ = ["Arithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
+__all__ = ["HalfArithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "nominal", "recipe_bounds", "widened"]
 
 _F32 = DTYPES["f32"]
 
 
-class Arithmetic(Protocol):
+class HalfArithmetic(Protocol):
     """The operations that a recipe may use."""
 
     def constant(self, value: float) -> Any: ...
@@ -43,7 +43,7 @@ Recipe = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Nominal:
-    """Every operator rounded to nearest, none contracted, functions exact before their rounding."""
+    """Rounds every operation to nearest, without contraction. Functions are exact before rounding."""
 
     dtype: DType
 
@@ -74,7 +74,7 @@ Interval = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Hull:
-    """Intervals (lowest, highest). Functions are computed in f32 and rounded; ``muladd`` may be contracted."""
+    """Computes with intervals (lowest, highest). Functions use f32 and round; ``muladd`` may be contracted."""
 
     dtype: DType
     limits: Limits
@@ -85,7 +85,7 @@ class Hull:
 
     def _round(self, *candidates: Array) -> Interval:
         if self.dtype.name == "bf16" and any(below_f32_normals(c) for c in candidates):
-            # an operator may go through f32, which for subnormal results is a second rounding
+            # A device may compute in f32, which rounds subnormal results a second time.
             candidates += tuple(c.astype(np.float32).astype(np.float64) for c in candidates)
         rounded = [to_grid(c, self.dtype) for c in candidates]
         low, high = _least(rounded), _greatest(rounded)
@@ -116,7 +116,7 @@ class Hull:
         return _least([separate[0], *fused]), _greatest([separate[1], *fused])
 
     def call(self, function: str, a: Interval, p: Any = None) -> Interval:
-        """A monotone function of an interval, or any function of a point."""
+        """Apply a monotone function to an interval, or any function to a point."""
         ends = [self._image(function, end, p) for end in _ends(a)]
         return _least([low for low, _ in ends]), _greatest([high for _, high in ends])
 
@@ -155,18 +155,18 @@ def _greatest(candidates: list[Array]) -> Array:
 
 
 def nominal(recipe: Recipe, x: Array, p: Any, dtype: DType) -> Array:
-    """The recipe's nominal result, an array of ``dtype``."""
+    """Return the nominal result of a recipe, as an array of ``dtype``."""
     return store(recipe(Nominal(dtype), x, p), dtype)
 
 
-def hull_of(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
-    """Bounds of a recipe of one operand ``x`` (float64 on the grid) with the scalar parameter ``p``."""
+def recipe_bounds(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
+    """Return the bounds of a recipe with one operand ``x`` (float64 on the grid) and scalar parameter ``p``."""
     low, high = recipe(Hull(dtype, limits), (x, x), p)
     return hull_bounds(wide(value), low, high)
 
 
 def hull_bounds(value: Array, low: Array, high: Array) -> Bounds:
-    """Bounds that accept exactly ``low <= got <= high``; an infinite value gives way to the hull's finite end."""
+    """Return bounds that accept exactly ``low <= got <= high``. The finite end replaces an infinite value."""
     point = low == high
     finite = np.where(value == np.inf, low, np.where(value == -np.inf, high, value))
     centre = np.where(point, value, finite)
@@ -174,7 +174,7 @@ def hull_bounds(value: Array, low: Array, high: Array) -> Bounds:
 
 
 def widened(exact: Array, function: str, dtype: DType, limits: Limits) -> Interval:
-    """The interval of an f16 quotient or root: documented to a part of an ULP, exact where f16 holds it."""
+    """Return the interval of an f16 quotient or root, from its documented error. It is exact where f16 holds it."""
     slack = accuracy(function, dtype.name, limits) - 0.5
     nearest = to_grid(exact, dtype)
     if slack <= 0:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, to_grid, wide
 
@@ -38,7 +38,7 @@ def index_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
 @np.errstate(all="ignore")
 def scatter_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
     """``out`` with ``inp[..., j, ...]`` added at ``ids[..., j, ...]``, for each j in turn, rounding each time."""
-    dtype = of_array(out)
+    dtype = array_dtype(out)
     if not dtype.is_float:
         return _exact(_updated(ids, inp, out, dim, np.add))
     # A sum of two numbers in float64 rounds to any narrower type as the exact sum does (Figueroa 1995).
@@ -61,7 +61,7 @@ def _with_a_row_for_none(rows: Array) -> Array:
 
 def _rows_of(ids: Array, rows: int) -> Array:
     """Row numbers, where "none" is the last of ``rows``."""
-    return np.where(ids == of_array(ids).max, rows - 1, ids.astype(np.int64))
+    return np.where(ids == array_dtype(ids).max, rows - 1, ids.astype(np.int64))
 
 
 def _updated(ids: Array, inp: Array, out: Array, dim: Any, update: Any) -> Array:

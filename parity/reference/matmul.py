@@ -13,7 +13,7 @@ from __future__ import annotations
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, Array, smallest, store, unit_roundoff, wide
@@ -45,12 +45,12 @@ def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float
     fits = integers & (parts <= 2.0**to.precision) & (size <= 2.0**to.precision)
     # A single product that is stored as it is; those of narrow types are exact.
     alone = ((left != 0).astype(float) @ (right != 0).astype(float) <= 1) & (alpha == 1) & (added == 0) & (offset == 0)
-    single = alone & (of_array(a) is not to) & ((size == 0) | (size >= 2.0**to.emin))
+    single = alone & (array_dtype(a) is not to) & ((size == 0) | (size >= 2.0**to.emin))
     exact = (fits & (residual == 0)) | single | ~finite
     value = store(centre, to)
     error = np.where(exact, 0, error) * SLACK
     # MI200 takes subnormal halves for zeros (MIOpen, "MI200 MFMA Behavior Specifics"): D25.
-    small = of_subnormals(left, right, of_array(a))
+    small = of_subnormals(left, right, array_dtype(a))
     lost = np.where(exact, 0, small * np.abs(alpha) * SLACK)
 
     def bounds(limits: Limits) -> Bounds:
@@ -74,7 +74,7 @@ def _exact(a: Array, b: Array, offset: Array, alpha: float, beta: float, c: Arra
     """The exact results as float64, and what these lack."""
     left, right = wide(a), wide(b)
     plain = alpha * (left @ right) + beta * wide(c) + offset
-    if of_array(a) is not DTYPES["f64"]:
+    if array_dtype(a) is not DTYPES["f64"]:
         # Products are exact in float64, and u of float64 is 2**-29 of that of f32: its sums may as well be exact.
         return plain, np.zeros(plain.shape)
     found = []

@@ -14,7 +14,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.model.launch import Grid
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
@@ -36,7 +36,7 @@ def softmax(x: Array, grid: Grid) -> Expected:
     The reciprocal of the sum is a factor. Half types round every step but the sum, which is one of f32. A row is NaN if
     it holds a NaN or if its maximum is infinite.
     """
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     depth = tree_depth(x.shape[1], grid.threads)
     w = wide(x)
     largest = np.max(w, axis=1, keepdims=True, initial=-np.inf)  # a NaN makes its row NaN, one way or another
@@ -176,7 +176,7 @@ def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
         return np.asarray(np.abs(w) * scale.error + np.abs(normed) * root + tiny)
 
     factor = np.ones(1) if alpha is None else _in_f32(alpha)
-    return _Normed(normed, factor, None, error, doubtful | scale.unknown, of_array(x)).expected()
+    return _Normed(normed, factor, None, error, doubtful | scale.unknown, array_dtype(x)).expected()
 
 
 @np.errstate(all="ignore")
@@ -206,7 +206,7 @@ def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid
 
     overflow |= np.isinf(size) & np.isfinite(w).all(axis=1, keepdims=True)
     factor, term = np.ones(1) if alpha is None else _in_f32(alpha), None if beta is None else _in_f32(beta)
-    return _Normed(normed, factor, term, error, doubtful | overflow | scale.unknown, of_array(x)).expected()
+    return _Normed(normed, factor, term, error, doubtful | overflow | scale.unknown, array_dtype(x)).expected()
 
 
 def _in_f32(x: Array) -> Array:

@@ -18,7 +18,7 @@ from functools import cached_property
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
@@ -33,7 +33,7 @@ _EXACT = gmpy2.context(precision=128)
 @np.errstate(all="ignore")
 def sum_of_products(left: Array, right: Array) -> Expected:
     """The sum of ``left * right`` over the last axis, rounded to the operands' dtype."""
-    dtype = of_array(left)
+    dtype = array_dtype(left)
     if not dtype.is_float:
         return Expected(_wrapped(left.astype(np.uint64) * right.astype(np.uint64), dtype))
     total = _Total(left, right)
@@ -53,7 +53,7 @@ def mean(x: Array) -> Expected:
 
     The sum is converted to f32 if it is an integer, and an integer result is truncated.
     """
-    dtype, scale = of_array(x), np.float32(1 / x.shape[-1])
+    dtype, scale = array_dtype(x), np.float32(1 / x.shape[-1])
     if not dtype.is_float:
         product = _wrapped(x.astype(np.uint64), dtype).astype(np.float32) * scale
         return Expected(np.asarray(np.clip(np.trunc(product.astype(np.float64)), 0, dtype.max).astype(dtype.numpy)))
@@ -81,7 +81,7 @@ class _Total:
 
     @cached_property
     def dtype(self) -> DType:
-        return of_array(self.left)
+        return array_dtype(self.left)
 
     @cached_property
     def accumulator(self) -> DType:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide
@@ -64,7 +64,7 @@ def dequantize(x: Array, to: DType) -> Expected:
 def get_rows(table: Array, ids: Array) -> Expected:
     """Rows ``ids``, of shape (n,), of a table (rows, blocks), or (rows, length) of floats; in f32."""
     rows = table[ids.astype(np.int64)]
-    if of_array(table).is_block:
+    if array_dtype(table).is_block:
         return dequantize(rows, _F32)
     return Expected(np.ascontiguousarray(rows.astype(np.float32)), sign_of_zero=True)
 
@@ -155,7 +155,7 @@ def _product(w: Array, y: Array, tiled: bool) -> _Product:
     Scales of 11 bits are multiples of 2**-24 and below 2**16, so neither overflow nor underflow is in reach of f32, and
     every product here is exact in float64. The longest sum joins the blocks one by one, nb32 - 1 additions.
     """
-    dtype, weights = of_array(w), decode(w)
+    dtype, weights = array_dtype(w), decode(w)
     by_sum = dtype.name in _SUMS[tiled]
     size, groups = weights.q.shape[-1], w.shape[-1] * weights.groups
     y = y[:, : w.shape[-1] * dtype.values // LANES]

@@ -13,7 +13,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, of_array
+from parity.model.dtypes import DTYPES, DType, array_dtype
 from parity.model.launch import Grid
 from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
@@ -62,7 +62,7 @@ def _rows(x: Array, reduced: Any) -> Array:
 
 @np.errstate(all="ignore")
 def _sum(rows: Array, roundings: int) -> Expected:
-    dtype = of_array(rows)
+    dtype = array_dtype(rows)
     if not dtype.is_float:
         return Expected(np.asarray(rows.sum(axis=-1, dtype=rows.dtype)))
     terms = wide(rows)
@@ -109,7 +109,7 @@ def reduce_min(x: Array, reduced: Any) -> Expected:
 
 @np.errstate(invalid="ignore")
 def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expected:
-    rows, dtype = _rows(x, reduced), of_array(x)
+    rows, dtype = _rows(x, reduced), array_dtype(x)
     if not dtype.is_float:
         return Expected(np.asarray(of_two.reduce(rows, axis=-1)))
     w = wide(rows)
@@ -153,7 +153,7 @@ def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
 @np.errstate(invalid="ignore")
 def _index_of(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
     rows = _rows(x, reduced)
-    values = wide(rows) if of_array(x).is_float else rows
+    values = wide(rows) if array_dtype(x).is_float else rows
     held = min(grid.threads, rows.shape[-1])  # threads that hold an element
     best, where = values[..., :held], np.broadcast_to(np.arange(held), (*rows.shape[:-1], held))
     for first in range(held, rows.shape[-1], held):

@@ -10,7 +10,7 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, array_dtype
 from parity.reference.expected import Bounds, Expected
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
@@ -51,7 +51,7 @@ def upsample_bilinear2d(
     (o + 1/2) s - 1/2, s being n / m or one over the given scale factor; never before the first or behind the last one.
     An infinite neighbour of weight 0 gives NaN.
     """
-    dtype = of_array(src)
+    dtype = array_dtype(src)
     rows = _axis(src.shape[2], int(h_out), align_corners, has_scale_h, scale_h)
     columns = _axis(src.shape[3], int(w_out), align_corners, has_scale_w, scale_w)
     permitted = [_Mix.of(src, y, x) for y, x in product(rows, columns)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.binary import add, mul
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, fma
@@ -60,7 +60,7 @@ def _sums(a: Array, b: Array, c: Array, d: Array) -> Iterator[Array]:
 
     A step in bf16 has two results where a subnormal one may go through f32.
     """
-    dtype = of_array(a)
+    dtype = array_dtype(a)
     first, second = mul(a, b), mul(c, d)
     for p in _pair(first):
         for q in _pair(second):

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from parity.model.dtypes import of_array
+from parity.model.dtypes import array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import Array, wide
 
@@ -29,7 +29,7 @@ def argsort_descending(x: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def _argsort(x: Array, sign: int) -> Expected:
-    floats = of_array(x).is_float
+    floats = array_dtype(x).is_float
     keys = wide(x) if floats else np.unique(x, return_inverse=True)[1].reshape(x.shape)
     value = np.argsort(sign * keys, axis=1, kind="stable").astype(np.uint32)
     return Expected(value, accepts=InOrder(sign * keys))

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import DType, of_array
+from parity.model.dtypes import DType, array_dtype
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
-from parity.reference.halves import Arithmetic, Recipe, hull_bounds, hull_of, nominal, widened
+from parity.reference.halves import HalfArithmetic, Recipe, hull_bounds, nominal, recipe_bounds, widened
 from parity.reference.real import FUNCTIONS, multiprecision
 from parity.reference.rounding import Array, below_f32_normals, smallest, store, unit_roundoff, wide
 
@@ -31,7 +31,7 @@ _FLUSHES = -103.28  # AMD's exp gives 0 below (D14)
 def exp(x: Array) -> Expected:
     """e**x. AMD's flush of the last subnormal results to 0 is divergence D14."""
     expected = _function("exp", x)
-    if of_array(x).name != "f32" or not np.any(x < _FLUSHES):
+    if array_dtype(x).name != "f32" or not np.any(x < _FLUSHES):
         return expected
     flushed = np.where(x < _FLUSHES, expected.value.dtype.type(0), expected.value)
     return Expected(expected.value, expected.bounds, divergences={"D14": flushed})
@@ -102,41 +102,41 @@ def elu(x: Array, alpha: Any) -> Expected:
     if np.isfinite(alpha):
         return expected
     # exp(x) may round to 1 for x near 0, and an infinite alpha times 0 is NaN
-    risk = (x < 0) & (wide(x) > -4 * unit_roundoff(of_array(x)))
+    risk = (x < 0) & (wide(x) > -4 * unit_roundoff(array_dtype(x)))
     value = np.where(risk, -expected.value.dtype.type(alpha), expected.value)
     return Expected(value, None, nan_allowed=risk)
 
 
-def _gelu(m: Arithmetic, x: Any, _: Any) -> Any:
+def _gelu(m: HalfArithmetic, x: Any, _: Any) -> Any:
     cube = m.mul(m.mul(x, x), x)
     argument = m.mul(m.constant(math.sqrt(2 / math.pi)), m.muladd(m.constant(0.044715), cube, x))
     return m.mul(m.mul(m.constant(0.5), x), m.add(m.constant(1), m.call("tanh", argument)))
 
 
-def _gelu_erf(m: Arithmetic, x: Any, _: Any) -> Any:
+def _gelu_erf(m: HalfArithmetic, x: Any, _: Any) -> Any:
     return m.mul(x, m.call("normcdf", x))
 
 
-def _silu(m: Arithmetic, x: Any, _: Any) -> Any:
+def _silu(m: HalfArithmetic, x: Any, _: Any) -> Any:
     return m.div(x, _one_plus_exp_minus(m, x))
 
 
-def _sigmoid(m: Arithmetic, x: Any, _: Any) -> Any:
+def _sigmoid(m: HalfArithmetic, x: Any, _: Any) -> Any:
     return m.div(m.constant(1), _one_plus_exp_minus(m, x))
 
 
-def _one_plus_exp_minus(m: Arithmetic, x: Any) -> Any:
+def _one_plus_exp_minus(m: HalfArithmetic, x: Any) -> Any:
     return m.add(m.constant(1), m.call("exp", m.mul(m.constant(-1), x)))
 
 
-def _elu(m: Arithmetic, x: Any, alpha: Any) -> Any:
+def _elu(m: HalfArithmetic, x: Any, alpha: Any) -> Any:
     return m.if_positive(x, x, m.mul(m.constant(alpha), m.add(m.call("exp", x), m.constant(-1))))
 
 
 @np.errstate(all="ignore")
 def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None = None) -> Expected:
     x = np.asarray(x)
-    dtype = of_array(x)
+    dtype = array_dtype(x)
     p = None if parameter is None else np.float64(parameter)
     f = FUNCTIONS[name]
     signed = np.asarray(x == 0) if name == "elu" else False
@@ -153,7 +153,7 @@ def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None 
     return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value), signed)
 
 
-def _call(name: str, m: Arithmetic, x: Any, p: Any) -> Any:
+def _call(name: str, m: HalfArithmetic, x: Any, p: Any) -> Any:
     return m.call(name, x, p)
 
 
@@ -169,7 +169,7 @@ def _budget(name: str, x: Array, p: Any, exact: Array, residual: Array | float, 
 
 @np.errstate(all="ignore")
 def _hull(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
-    return hull_of(recipe, x, p, dtype, value, limits)
+    return recipe_bounds(recipe, x, p, dtype, value, limits)
 
 
 def copy(x: Array) -> Expected:
@@ -198,13 +198,13 @@ def recip(x: Array) -> Expected:
     fraction is all ones, unless the instruction gives the nearest number there. AMD's GPUs do: RDNA3 ISA, V_RCP_F32,
     promises what follows from it, and for V_RCP_F64 AMD captured it (``parity/emulator/amdgpu/approximate.csv``).
     """
-    return quotient(1 / wide(x), "rcp", of_array(x), sign_of_zero=True)
+    return quotient(1 / wide(x), "rcp", array_dtype(x), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
 def sqrt(x: Array) -> Expected:
     """Square root, correctly rounded; in f16, AMD documents a part of an ULP more."""
-    return quotient(np.sqrt(wide(x)), "sqrt", of_array(x), sign_of_zero=True)
+    return quotient(np.sqrt(wide(x)), "sqrt", array_dtype(x), sign_of_zero=True)
 
 
 def quotient(exact: Array, function: str, dtype: DType, sign_of_zero: Array | bool) -> Expected:
@@ -233,19 +233,19 @@ def operator(exact: Array, dtype: DType, sign_of_zero: Array | bool) -> Expected
 @np.errstate(all="ignore")
 def sqr(x: Array) -> Expected:
     """``x * x``."""
-    return operator(wide(x) ** 2, of_array(x), sign_of_zero=True)
+    return operator(wide(x) ** 2, array_dtype(x), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
 def ceil(x: Array) -> Expected:
     """Smallest integer not below x."""
-    return Expected(np.asarray(store(np.ceil(wide(x)), of_array(x))), sign_of_zero=True)
+    return Expected(np.asarray(store(np.ceil(wide(x)), array_dtype(x))), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
 def floor(x: Array) -> Expected:
     """Largest integer not above x."""
-    return Expected(np.asarray(store(np.floor(wide(x)), of_array(x))), sign_of_zero=True)
+    return Expected(np.asarray(store(np.floor(wide(x)), array_dtype(x))), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
@@ -254,14 +254,14 @@ def round(x: Array) -> Expected:
     w = wide(x)
     towards_zero = np.trunc(w)
     away = np.where(np.abs(w - towards_zero) >= 0.5, np.copysign(1, w), 0)
-    return Expected(np.asarray(store(np.copysign(towards_zero + away, w), of_array(x))), sign_of_zero=True)
+    return Expected(np.asarray(store(np.copysign(towards_zero + away, w), array_dtype(x))), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
 def relu(x: Array) -> Expected:
     """max(x, 0): NaN gives NaN in f16 and bf16, else 0. A zero may have either sign (D7)."""
     zero = x.dtype.type(0)
-    keeps_nan = of_array(x).name in ("f16", "bf16")
+    keeps_nan = array_dtype(x).name in ("f16", "bf16")
     return Expected(np.asarray(np.where(x > 0, x, np.where(np.isnan(x), x, zero) if keeps_nan else zero)))
 
 

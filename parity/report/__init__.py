@@ -1,4 +1,4 @@
-"""The results of a run, for people and for programs: the matrix and the failures."""
+"""Renders the results of a run for people and programs. ``model`` holds the data; other modules render it."""
 
 from parity.report.document import as_json, document
 from parity.report.failures import (

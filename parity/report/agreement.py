@@ -1,4 +1,4 @@
-"""CUDA beside AMD in words: per kernel for the matrix, and for the whole run."""
+"""Describes how CUDA's and AMD's results agree, for each kernel of the matrix and for the whole run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from parity.compare import Conclusion
 from parity.engine import Column
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
 __all__ = [
@@ -23,15 +23,15 @@ __all__ = [
 
 AGREEMENT = "CUDA/AMD"
 FAR = 10_000
-"""ULP from which they say nothing: such results are near 0, where larger numbers cancel."""
+"""ULPs above this number are not meaningful: such results are near 0, where larger numbers cancel."""
 _LEGEND = {
-    r"\d ULP": "n ULP: both right, at most so far apart",
-    "% of budgets": "n % of budgets: both right, at most so far apart, near 0, where ULP say nothing",
-    r"\d differ": "n differ: both right, not the same in n elements",
-    "sign of zero": "sign of zero: nothing else differs",
-    r"\bD\d": "D..: each right by its own rule",
+    r"\d ULP": "n ULP: both right, at most n ULP apart",
+    "% of budgets": "n % of budgets: both right, apart by n % of both error bounds, near 0, where ULPs mean little",
+    r"\d differ": "n differ: both right, but n elements differ",
+    "sign of zero": "sign of zero: both right, only the sign of zero differs",
+    r"\bD\d": "D..: both right, each by its vendor's rule",
 }
-_RAN = f"{AGREEMENT}, of the cases that both ran"
+_RAN = f"{AGREEMENT}, for cases that ran on both"
 AGREEMENT_LEGEND = f"{_RAN}: {'; '.join(_LEGEND.values())}"
 _WRONG = {
     Conclusion.AMD: "AMD wrong",
@@ -43,12 +43,12 @@ _WRONG = {
 
 
 def is_compared(matrix: Matrix) -> bool:
-    """True if any case ran on CUDA and on AMD."""
+    """Return True if a case ran on CUDA and on AMD."""
     return any(cell.agreement for cell in matrix.cells())
 
 
 def describe_agreement(agreement: Agreement) -> str:
-    """An agreement in a few words: who is wrong in how many cases, or how close the right results are."""
+    """Return a few words: who is wrong and in how many cases, or how close the right results are."""
     counts = agreement.conclusions
     words = [f"{text} x{counts[conclusion]}" for conclusion, text in _WRONG.items() if counts.get(conclusion)]
     words += agreement.divergences
@@ -68,16 +68,16 @@ def _apart(agreement: Agreement) -> str:
 
 
 def agreement_legend(matrix: Matrix) -> str:
-    """The meaning of what the comparison of AMD with CUDA has here; empty if that needs none."""
+    """Return the legend of the expressions that occur in this matrix; empty if there is nothing to explain."""
     shown = " ".join(agreement_text(matrix.columns, row.cells, brief=True) for row in matrix.rows)
-    said = "; ".join(text for pattern, text in _LEGEND.items() if re.search(pattern, shown))
-    return f"{_RAN}: {said}" if said else ""
+    legend = "; ".join(text for pattern, text in _LEGEND.items() if re.search(pattern, shown))
+    return f"{_RAN}: {legend}" if legend else ""
 
 
 def agreement_text(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:
-    """The agreement of all AMD columns in one kernel: once if they have the same, else by target.
+    """Return the agreement of all AMD columns for one kernel, by target if the columns differ.
 
-    ``brief``: where no side is wrong the largest differences stand for all targets.
+    With ``brief``, the largest differences represent all targets unless a side is wrong.
     """
     found = {column: cell.agreement for column, cell in zip(columns, cells, strict=True) if cell.agreement}
     texts = {column: describe_agreement(agreement) for column, agreement in found.items()}
@@ -90,12 +90,12 @@ def agreement_text(columns: Sequence[Column], cells: Sequence[Cell], *, brief: b
 
 
 def agreement_summary(matrix: Matrix) -> str:
-    """The agreement of the run in one line; empty if nothing was compared."""
+    """Return the agreement of the run in one line; empty if nothing was compared."""
     found = [cell.agreement for cell in matrix.cells() if cell.agreement]
     if not found:
         return ""
     total = combine_agreements(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
-    compared = f"{count_of(total.cases, 'result')} compared"
+    compared = f"{pluralize(total.cases, 'result')} compared"
     return f"{' '.join(targets)} against {total.witness}: {', '.join([compared, *counts])}"

@@ -1,4 +1,4 @@
-"""Renderings of measurements: each is a function from measurements to text."""
+"""Renders measurements of ``parity bench``: text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ STYLES = {
     BenchVerdict.SLOWER: "bold red",
 }
 LEGEND = (
-    "time: median of cold launches, caches flushed; share: the time that the device's copy rate or FLOP rate allows, "
-    "by the time it took"
+    "time: median of launches with cold caches; share: the time that the device's copy rate or FLOP rate allows, "
+    "divided by the measured time"
 )
-COUNTS = "instructions that wavefronts issued, per element of the largest tensor; no time, and no measure of speed"
+COUNTS = "instructions issued by wavefronts per element of the largest tensor, which do not measure speed"
 
 
 @dataclass(frozen=True)
 class BenchResults:
-    """The results of a run of ``parity bench``, in the order in which it was measured.
+    """The results of ``parity bench``, in the order of measurement.
 
-    ``devices`` and ``ceilings`` are by target, ``changes`` belong to the measurements if there is a baseline.
+    The keys of ``devices`` and ``ceilings`` are targets. With a baseline, ``changes`` has one item per measurement.
     """
 
     measurements: Sequence[Measurement]
@@ -71,7 +71,7 @@ class BenchResults:
 
 
 def si(value: float, unit: str) -> str:
-    """Three digits with a prefix: 4.09 TB/s, 131 us."""
+    """Format a value with three digits and an SI prefix: 4.09 TB/s, 131 us."""
     if value == 0:
         return f"0 {unit}"
     exponent, prefix = next((e, p) for e, p in PREFIXES if value >= 0.9995 * 10.0**e or (e, p) == PREFIXES[-1])
@@ -80,7 +80,7 @@ def si(value: float, unit: str) -> str:
 
 
 def bench_terminal(results: BenchResults) -> Text:
-    """The measurements as aligned text with colours, grouped by module and target."""
+    """Return the measurements as aligned, coloured text, grouped by module and target."""
     text = Text()
     for target, ceilings in results.ceilings.items():
         text.append(f"{_ceilings(target, results.devices.get(target, ''), ceilings)}\n")
@@ -94,14 +94,14 @@ def bench_terminal(results: BenchResults) -> Text:
         text.append(f"\n{title}\n", "bold").append(table).append("\n")
     timed = any(m.timings for m in results.measurements)
     counted = any(m.instructions for m in results.measurements)
-    for legend, told in ((LEGEND, timed), (COUNTS, counted)):
-        if told:
+    for legend, needed in ((LEGEND, timed), (COUNTS, counted)):
+        if needed:
             text.append(f"\n{legend}", "dim")
     return text
 
 
 def bench_markdown(results: BenchResults) -> str:
-    """The measurements as a GitHub table."""
+    """Return the measurements as a GitHub table."""
     head = ["module", "target", *HEADS]
     rows = []
     for m, change in _with_changes(results):
@@ -112,7 +112,7 @@ def bench_markdown(results: BenchResults) -> str:
 
 
 def bench_csv(results: BenchResults) -> str:
-    """One line per measurement; seconds, bytes and operations as they are."""
+    """Return one CSV line per measurement, in seconds, bytes and operations."""
     names = ["module", "op", "dtypes", "kernel", "title", "case", "runner", "target", "evidence", "bytes"]
     names += ["operations", "elements"]
     times = ["median", "low", "high", "error", "repetitions"]
@@ -136,7 +136,7 @@ def bench_csv(results: BenchResults) -> str:
 
 
 def bench_dict(results: BenchResults) -> dict[str, Any]:
-    """The measurements as plain data for JSON, which ``read_baseline`` reads."""
+    """Return the measurements as plain data for JSON; ``read_baseline`` reads it."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -154,30 +154,30 @@ def bench_dict(results: BenchResults) -> dict[str, Any]:
 
 
 def bench_json(results: BenchResults) -> str:
-    """The measurements as JSON text."""
+    """Return the measurements as JSON text."""
     return json_text(bench_dict(results), indent=1).decode() + "\n"
 
 
 def speed_text(m: Measurement | None) -> str:
-    """A measurement in a cell of the matrix."""
+    """Return the text of a measurement in a cell of the matrix."""
     if m is None or m.share is None:
         return "" if m is None or m.per_element is None else f"{m.per_element:.3g} instr."
     return _share(m, m.share)
 
 
 def speed_legend(measurements: Sequence[Measurement]) -> Iterator[str]:
-    """The explanations that the matrix needs for such measurements."""
+    """Yield the legend lines that the matrix needs for these measurements."""
     if any(m.timings for m in measurements):
         yield (
-            "% of copy, of FLOPs: the time that the device's copy rate or FLOP rate allows, by the time it took; "
-            "the least of a line"
+            "% of copy, of FLOPs: the time that the device's copy rate or FLOP rate allows, divided by the measured "
+            "time; the smallest of a line"
         )
     if any(m.instructions for m in measurements):
-        yield f"instr.: {COUNTS}; the most of a line"
+        yield f"instr.: {COUNTS}; the largest of a line"
 
 
 def slowest(measurements: Sequence[Measurement]) -> Measurement | None:
-    """The one with the smallest share, or else with the most instructions per element."""
+    """Return the measurement with the smallest share, or without shares, with the most instructions per element."""
     timed = [m for m in measurements if m.share is not None]
     if timed:
         return min(timed, key=lambda m: m.share or 0.0)
@@ -194,7 +194,7 @@ def _title(m: Measurement) -> str:
 
 
 def _line(m: Measurement, change: BenchChange | None) -> list[str]:
-    """Kernel, case, time, its error, rate, share, hot, instructions, change, notes."""
+    """The cells of a row, in the order of ``HEADS``."""
     title = m.title or (m.case.partition("(")[2].removesuffix(")") if m.timings or m.instructions else "")
     cells = [m.kernel, title, "", "", "", "", "", "", str(change) if change else "", "; ".join(_notes(m))]
     if m.timings:

@@ -1,4 +1,4 @@
-"""Renderings of an answer to why a case fails or differs: a sentence, a table of the knobs, JSON."""
+"""Renders the result of ``parity why``: a sentence, a table of the compiler options, JSON."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _BELOW: dict[str, Any] = {
     "break_long_words": False,
     "break_on_hyphens": False,
 }
-_HEADS = ("knob", "with", "side", "verdict", "error", "instructions", "changed")
+_HEADS = ("option", "with", "side", "verdict", "error", "instructions", "changed")
 
 
 def sentence(answer: BisectResult, sources: Path) -> str:
-    """The answer: the knob, what it does to the case, the line that changed, and what it costs; what that means.
+    """Return the answer: the option, its effect on the case, the changed line, the cost, and the meaning.
 
     ``sources`` is the folder of the kernels.
     """
     found = answer.found
     if found is None:
         return "\n".join(_nothing(answer))
-    assert found.knob is not None
-    knob, gone = found.knob, answer.effect(found) is Effect.GONE
+    assert found.option is not None
+    option, gone = found.option, answer.effect(found) is Effect.GONE
     before = case_state(answer.as_built(found.column).records)
     does = "the case passes" if before is CaseState.FAILS else "both sides give the same bits"
     if not gone:
-        does = f"the case, which passes as it is built, fails ({_failing(found)})"
+        does = f"the case, which passes as built, fails ({_failing(found)})"
     how, _, reads = found.how.partition("\n")[0].partition(", which ")
-    parts = [f"{_capital(knob.name)}: {_with(how)} {does} on {found.column.target}"]
+    parts = [f"{_capital(option.name)}: {_with(how)} {does} on {found.column.target}"]
     change = next(iter(found.changes), None)
     if reads:
         parts.append(f"it {reads}")
@@ -54,19 +54,19 @@ def sentence(answer: BisectResult, sources: Path) -> str:
         file, _, line = change.place.rpartition(":")
         parts.append(f"line {line} of {file}: {change}{_more(found.changes)}")
     else:
-        parts.append("the instructions are the same, in another order or mode")
+        parts.append("the instructions are the same, but in a different order or mode")
     if cost := _cost(answer, found):
         parts.append(cost)
     lines = [f"{'; '.join(parts)}."]
     if change and (text := source_line(sources, change.place)):
         lines.append(f"  {change.place}: {text}")
     lines += [f"  {line}" for line in _detail(found)]
-    lines.append(f"{_capital(knob.says)}.")
+    lines.append(f"{_capital(option.says)}.")
     others = [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]
     if others:
         lines.append(f"{'So it does' if gone else 'It fails'} {', '.join(others)} as well.")
     lines += [
-        f"As it is built it fails on {each.column.target} ({_failing(each)}), which no knob changes."
+        f"As built, it fails on {each.column.target} ({_failing(each)}), and no compiler option changes that."
         for each in answer.before
         if case_state(each.records) is CaseState.FAILS
         and not any(t.column == each.column for t in answer.of(Effect.GONE))
@@ -75,14 +75,14 @@ def sentence(answer: BisectResult, sources: Path) -> str:
 
 
 def terminal(answer: BisectResult, width: int | None = None) -> Text:
-    """The table of the knobs: what becomes of the case with each, and what that costs.
+    """Return a table with the effect and the cost of each option.
 
-    Where it is wider than ``width``, in characters, flags and changed lines stand below the line of their knob.
+    If the table is wider than ``width`` characters, flags and changed lines move below the row of their option.
     """
     rows = []
     for built in answer.before:
         rows.append(_row(answer, built, built))
-        rows += [_row(answer, each, built) for each in answer.turns if each.column == built.column]
+        rows += [_row(answer, each, built) for each in answer.rebuilds if each.column == built.column]
     whole = tables.coloured(_HEADS, rows, right=(4, 5))
     if width is None or max(map(len, whole.plain.splitlines())) <= width:
         return whole
@@ -90,19 +90,19 @@ def terminal(answer: BisectResult, width: int | None = None) -> Text:
     shown = [heads]
     for line, (_, how, *_, changed) in zip(lines, rows, strict=True):
         shown.append(line)
-        if said := ": ".join(filter(None, (str(how), str(changed)))):
-            shown += [Text(each, "dim") for each in textwrap.wrap(said, width, **_BELOW)]
+        if details := ": ".join(filter(None, (str(how), str(changed)))):
+            shown += [Text(each, "dim") for each in textwrap.wrap(details, width, **_BELOW)]
     return Text("\n").join(shown)
 
 
 def _beside(heads: Sequence[str], rows: Iterable[Sequence[tables.Cell]]) -> tuple[list[str], list[list[tables.Cell]]]:
-    """The table without flags and changed lines."""
+    """The table without the columns for flags and changed lines."""
     kept = [i for i, head in enumerate(heads) if head not in ("with", "changed")]
     return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
-    """The answer as data for JSON."""
+    """Return the answer as plain data for JSON."""
     return {
         "format": FORMAT,
         "case": answer.case,
@@ -112,10 +112,10 @@ def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
         "knob": None if answer.found is None else _named(answer.found),
         "turns": [
             {
-                "knob": each.knob.name if each.knob else AS_BUILT,
+                "knob": each.option.name if each.option else AS_BUILT,
                 "with": each.how,
                 "target": each.column.target,
-                "effect": str(answer.effect(each)) if each.knob else None,
+                "effect": str(answer.effect(each)) if each.option else None,
                 "verdict": str(each.record.verdict.status) if each.record else None,
                 "class": each.record.verdict.kind if each.record else None,
                 "against": str(each.record.against.conclusion) if each.record and each.record.against else None,
@@ -127,38 +127,38 @@ def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
                 ],
                 "error": each.error or None,
             }
-            for each in (*answer.before, *answer.turns)
+            for each in (*answer.before, *answer.rebuilds)
         ],
     }
 
 
 def _nothing(answer: BisectResult) -> Iterator[str]:
-    """The meaning of no knob answering."""
-    tried = sum(answer.effect(each) is Effect.NONE for each in answer.turns)
-    same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
+    """Explain that no option has an effect."""
+    tried = sum(answer.effect(each) is Effect.NONE for each in answer.rebuilds)
+    same = sum(answer.effect(each) is Effect.SAME for each in answer.rebuilds)
     built = f"{tried} other {'builds were' if tried != 1 else 'build was'} tried"
     built += f", and {same} more are the same code" if same else ""
     if answer.state is CaseState.SAME:
-        yield f"The case passes as it is built, and with every knob turned: {built}."
+        yield f"The case passes as built, and with every compiler option changed: {built}."
     elif answer.state is CaseState.DIFFERS:
-        yield f"No knob makes the difference go away: {built}."
+        yield f"No compiler option makes the difference disappear: {built}."
         yield (
-            "Both sides are right, and differ by other functions or another order of operations; parity show tells "
-            "what is accepted of either."
+            "Both sides are right, and differ in functions or in the order of operations; parity show prints the "
+            "values that each side may have."
         )
     else:
-        yield f"No knob makes the failure go away: {built}."
+        yield f"No compiler option makes the failure disappear: {built}."
         yield (
-            "How the kernel is compiled does not matter: the source computes something else than is expected. Look at "
-            "the kernel, at the port, and at how the op is declared."
+            "The compilation does not matter: the source does not compute the expected values. Check the kernel, the "
+            "port, and the declaration of the op."
         )
 
 
 def _row(answer: BisectResult, turned: Rebuild, built: Rebuild) -> list[tables.Cell]:
-    effect = answer.effect(turned) if turned.knob else Effect.NONE
+    effect = answer.effect(turned) if turned.option else Effect.NONE
     style = _STYLES.get(effect, "")
     record = turned.record
-    name = turned.knob.name if turned.knob else AS_BUILT
+    name = turned.option.name if turned.option else AS_BUILT
     verdict, error, count = str(effect), "", ""
     if record and effect not in (Effect.SAME, Effect.NOT_BUILT):
         verdict, error, count = _verdict(turned), _error(record.verdict), _count(record, built.record)
@@ -168,7 +168,7 @@ def _row(answer: BisectResult, turned: Rebuild, built: Rebuild) -> list[tables.C
 
 
 def _verdict(turned: Rebuild) -> str:
-    """The outcome of the case on the side that is built again, and on the other one if that is what fails."""
+    """The outcome on the rebuilt side, or on the other side if only that one fails."""
     assert turned.record is not None
     own = turned.record
     other = next((each for each in turned.records if each is not own and each.verdict.failed), None)
@@ -180,7 +180,7 @@ def _verdict(turned: Rebuild) -> str:
 
 
 def _error(verdict: Verdict) -> str:
-    """The largest share of the allowed error that an element used."""
+    """The largest share of the error bound that an element used."""
     if not verdict.budget:
         return "none" if verdict.passed else ""
     if not math.isfinite(verdict.budget):
@@ -212,7 +212,7 @@ def _changed(changes: tuple[LineChange, ...]) -> str:
 
 
 def _more(changes: tuple[LineChange, ...]) -> str:
-    """The lines behind the first."""
+    """The changed lines after the first one."""
     _, *more = changes
     if len(more) == 1:
         return f", and {more[0].place}: {more[0]}"
@@ -225,13 +225,13 @@ def _failing(turned: Rebuild) -> str:
 
 
 def _detail(turned: Rebuild) -> list[str]:
-    """The details of the failures of a kernel with a knob turned."""
+    """The details of the failures with the option changed."""
     return [line for each in turned.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
 
 
 def _named(turned: Rebuild) -> Mapping[str, str]:
-    assert turned.knob is not None
-    return {"knob": turned.knob.name, "with": turned.how, "target": turned.column.target, "says": turned.knob.says}
+    assert turned.option is not None
+    return {"knob": turned.option.name, "with": turned.how, "target": turned.column.target, "says": turned.option.says}
 
 
 def _short(turned: Rebuild) -> str:

@@ -1,4 +1,4 @@
-"""The changes between two runs, kernel by kernel and case by case."""
+"""Compares two runs, kernel by kernel and case by case."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from parity.report.model import FAILED_KEYS
 __all__ = ["KINDS", "Difference", "KernelChange", "RunComparison", "compare_runs", "differences"]
 
 KINDS = ("broken", "changed", "mended", "removed", "added", "unchanged")
-"""The kinds of changes, what matters most first."""
+"""The kinds of changes, most important first. They are values of ``parity compare --json``."""
 
 NOISE = 0.001
-"""A used budget that differs by no more is the same."""
+"""Shares of the error bound that differ by at most this amount count as equal."""
 
 
 class HasRecords(Protocol):
-    """An object with case records: ``Results`` or ``Stored``."""
+    """An object with case records, such as ``Results`` or ``Stored``."""
 
     @property
     def records(self) -> Iterable[CaseRecord]:
@@ -32,23 +32,21 @@ class HasRecords(Protocol):
 
 @dataclass(frozen=True)
 class Difference:
-    """A case with another outcome in each of two runs; None stands for a run that did not have it."""
+    """A case whose outcomes differ between two runs; None means that a run does not have the case."""
 
     before: CaseRecord | None
     after: CaseRecord | None
 
     @property
     def record(self) -> CaseRecord:
-        """The case, as the later run has it if it does."""
+        """The record of the later run, or of the earlier run if only that has the case."""
         found = self.after or self.before
         assert found
         return found
 
     @property
     def kind(self) -> str:
-        """``added`` or ``removed``; ``broken`` or ``mended``, if only one of the two outcomes is a pass; else
-        ``changed``.
-        """
+        """``added`` or ``removed``; ``broken`` or ``mended`` if one of the outcomes is a pass; else ``changed``."""
         if self.before is None or self.after is None:
             return "added" if self.after else "removed"
         if self.before.verdict.passed == self.after.verdict.passed:
@@ -66,10 +64,10 @@ class Difference:
 
 
 def differences(before: HasRecords, after: HasRecords) -> list[Difference]:
-    """The cases whose outcomes differ between two runs, in the order of the later one, then those only the first had.
+    """Return the cases whose outcomes differ between two runs.
 
-    A case is the same in both if kernel, runner, target and text are. Its outcome is its verdict, with the class of a
-    failure; how far values are off, and how many, is not compared.
+    Cases of the later run come first, in its order; then cases that only the earlier run has. A case is identified by
+    its kernel, runner, target and text. Its outcome is the status and the failure class, not the size of errors.
     """
     then, now = _by_case(before), _by_case(after)
     found = [Difference(then.get(key), now.get(key)) for key in dict.fromkeys((*now, *then))]
@@ -88,9 +86,9 @@ def _outcome(record: CaseRecord | None) -> str:
 
 @dataclass(frozen=True)
 class KernelChange:
-    """A kernel in a column, in each of two runs; None stands for a run that did not have it, or did not run it.
+    """A kernel in a column of two runs; None means that a run does not have the kernel or did not run it.
 
-    ``ulps`` are the largest distances from the reference of what passed, before and after.
+    ``ulps`` are the largest distances from the reference in passing cases, before and after.
     """
 
     op: str
@@ -102,8 +100,8 @@ class KernelChange:
 
     @property
     def kind(self) -> str:
-        """One of ``KINDS``: ``broken`` and ``mended`` are about failures, ``changed`` is any other difference in
-        state, cases, used budget or distance.
+        """One of ``KINDS``. ``broken`` and ``mended`` concern failures; ``changed`` is any other difference in state,
+        cases, used error bound or distance.
         """
         before, after = (each is not None and each.state in FAILED_KEYS for each in (self.before, self.after))
         if before != after and (after or self.after):
@@ -115,13 +113,13 @@ class KernelChange:
 
     @property
     def moved(self) -> bool:
-        """True if the used budget is another."""
+        """True if the used share of the error bound changed."""
         then, now = (each.worst_budget if each else None for each in (self.before, self.after))
         return then != now and (then is None or now is None or abs(then - now) > NOISE)
 
     @property
     def worse(self) -> bool:
-        """True if it fails now and did not before, or passed and is not judged, or was not run, now."""
+        """True if the kernel newly fails, or passed before and is now neither a pass nor a known issue."""
         if self.kind == "broken":
             return True
         passed = self.before is not None and self.before.state == "pass"
@@ -130,35 +128,35 @@ class KernelChange:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs: every kernel in every column of either, and the cases whose outcomes differ."""
+    """The comparison of two runs: all kernels in all columns, and the cases whose outcomes differ."""
 
     cells: tuple[KernelChange, ...]
     cases: tuple[Difference, ...]
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of kernels, in columns, by the kind of their change; every kind is there."""
+        """The number of cells for each kind of change, including zeros."""
         found = Counter(each.kind for each in self.cells)
         return {kind: found[kind] for kind in KINDS}
 
     @property
     def worse(self) -> bool:
-        """True if a kernel is worse, or a case fails that passed."""
+        """True if a kernel is worse, or a case that passed fails."""
         return any(each.worse for each in self.cells) or any(each.kind == "broken" for each in self.cases)
 
     @property
     def changed(self) -> list[KernelChange]:
-        """The kernels that are not unchanged, what matters most first."""
+        """All cells that changed, most important first."""
         found = [each for each in self.cells if each.kind != "unchanged"]
         return sorted(found, key=lambda each: (not each.worse, KINDS.index(each.kind)))
 
 
 class ComparedRun(HasRecords, Protocol):
-    """A run with its matrix."""
+    """A run with records and a matrix."""
 
     @property
     def matrix(self) -> MatrixFile:
-        """The matrix, as it is written."""
+        """The matrix as in ``matrix.json``."""
         ...
 
 
@@ -183,7 +181,7 @@ def _cells(run: ComparedRun) -> dict[tuple[str, str, str], CellEntry | None]:
 
 
 def _distances(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str], float]:
-    """The largest distance of a kernel in a column, of what passed."""
+    """The largest distance in passing cases, by op, kernel and column."""
     found: dict[tuple[str, str, str], float] = {}
     for each in records:
         if each.verdict.passed and math.isfinite(each.verdict.ulps):

@@ -1,4 +1,4 @@
-"""Renderings of the changes between two runs: each is a function from a comparison to text or plain data."""
+"""Renders the comparison of two runs as text, Markdown and plain data."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from parity.report.document import CellEntry
 __all__ = ["as_dict", "markdown", "summary", "terminal"]
 
 MOST = 20
-"""Lines of a table, unless all are asked for."""
+"""Rows of a table without ``full``."""
 
 STYLES = {"broken": "bold red", "mended": "green", "changed": "yellow"}
 HEADS = ("change", "kernel", "column", "state", "cases", "budget", "ULP")
 T = TypeVar("T", KernelChange, Difference)
 
 LEGEND = (
-    "broken: fails now and did not before; changed: another state, number of cases, used budget or distance; "
-    "removed, added: run by one of the two only"
+    "broken: fails now but did not before; changed: different state, number of cases, used error bound or distance; "
+    "removed, added: only one of the runs has it"
 )
 
 
 def terminal(found: RunComparison, *, full: bool = False, width: int | None = None) -> Text:
-    """The kernels that changed, and the cases that have another outcome, as aligned text with colours.
+    """Return the changed kernels and cases as aligned, coloured text.
 
-    ``full`` lists all; otherwise those that matter most, and the number of the others, without cases of one run only.
-    With a ``width``, in characters, no line is longer.
+    Without ``full``, list only the most important ones and their remaining number, and omit cases that only one run
+    has. ``width`` limits the length of lines, in characters.
     """
     parts = []
     kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
@@ -54,7 +54,7 @@ def terminal(found: RunComparison, *, full: bool = False, width: int | None = No
 
 
 def markdown(found: RunComparison, *, full: bool = False) -> str:
-    """The same as GitHub tables, for the summary of a job or a comment."""
+    """Return the changes as GitHub tables, for a job summary or a comment."""
     parts = [f"**{summary(found)}**"]
     kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
     if kernels:
@@ -68,7 +68,7 @@ def markdown(found: RunComparison, *, full: bool = False) -> str:
 
 
 def summary(found: RunComparison) -> str:
-    """The comparison in one line."""
+    """Return the comparison in one line."""
     counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items() if count)
     verdict = "worse" if found.worse else "no worse"
     cases = f"; {len(found.cases)} {'case has' if len(found.cases) == 1 else 'cases have'} another outcome"
@@ -76,7 +76,7 @@ def summary(found: RunComparison) -> str:
 
 
 def as_dict(found: RunComparison) -> dict[str, Any]:
-    """Plain data for JSON: everything that is not unchanged."""
+    """Return all changes as plain data for JSON."""
     return {
         "worse": found.worse,
         "counts": dict(found.counts),
@@ -107,7 +107,7 @@ def as_dict(found: RunComparison) -> dict[str, Any]:
 
 
 def _outcomes(found: RunComparison, full: bool) -> list[Difference]:
-    """The cases that both runs have, what matters most first; ``full``: and those of one of them."""
+    """The changed cases, most important first; without ``full``, only cases that both runs have."""
     cases = sorted(found.cases, key=lambda each: KINDS.index(each.kind))
     return cases if full else [each for each in cases if each.before and each.after]
 

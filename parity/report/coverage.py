@@ -1,4 +1,4 @@
-"""The machine code of kernels that cases did not reach, by the lines of their sources; as text and as plain data."""
+"""Lists the source lines whose machine code no case reached, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from parity.engine import Column
 from parity.engine.coverage_search import FoundCase
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line
 from parity.model.code_object import CodeObject
 from parity.report.coverage_totals import ColumnCoverage, coverage_by_column
@@ -21,12 +21,12 @@ __all__ = ["UnreachedLines", "as_dict", "coverage_lines", "find_unreached_lines"
 
 @dataclass(frozen=True)
 class UnreachedLines:
-    """Neighbouring lines that were not reached for one reason, with the kernels and the targets in which they were not.
+    """Neighbouring source lines that were not reached for the same reason, with the affected kernels and targets.
 
-    ``first`` and ``last`` are lines of ``file``, ``text`` is the first of them; ``guard`` is the line of the condition
-    that leads there, and ``condition`` what that says. ``header`` is the place of a library function that is called
-    there; ``reason`` says why no case comes there, where that can be told. ``blocks`` counts basic blocks of all these
-    kernels and targets.
+    The lines are ``first`` to ``last`` of ``file``, and ``text`` is the source of the first. ``guard`` is the location
+    of the condition that leads there, and ``condition`` its source. ``header`` is the location of a library function
+    that the lines call. ``reason`` explains why no case reaches them, if known. ``blocks`` counts the basic blocks in
+    all these kernels and targets.
     """
 
     kind: GapKind
@@ -46,7 +46,7 @@ class UnreachedLines:
 def find_unreached_lines(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[ColumnCoverage], list[UnreachedLines]]:
-    """The coverage of each column, and the gaps: the project's own lines first."""
+    """Return the coverage of each column, and the unreached lines, starting with lines of the project."""
     groups: dict[tuple[GapKind, str, str], list[tuple[Gap, str, str]]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for kernel, column, gaps in _gaps(matrix, suite, code):
@@ -75,7 +75,7 @@ def find_unreached_lines(
 def _gaps(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> Iterator[tuple[str, Column, list[list[Gap]]]]:
-    """Kernel, column and gaps of every cell in which code was noted, and of which not all was reached."""
+    """Yield kernel, column and gaps of each cell whose coverage is recorded and incomplete."""
     for row in matrix.rows:
         symbols = suite.entry(row).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
@@ -85,7 +85,7 @@ def _gaps(
 
 
 def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> UnreachedLines:
-    """One line in several kernels, with the condition and the reason of most of them."""
+    """Summarize one line in several kernels, with the most common condition and reason."""
     gap = where[0][0]
     file, _, line = gap.line.rpartition(":")
     guard = Counter(each.guard for each, _, _ in where).most_common(1)[0][0]
@@ -101,7 +101,7 @@ def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> UnreachedLin
 
 
 def _merged(found: Iterable[UnreachedLines]) -> Iterator[UnreachedLines]:
-    """Neighbouring lines that have all else in common as one."""
+    """Merge neighbouring lines with the same guard and reason."""
     before: UnreachedLines | None = None
     for each in found:
         if before and _is_next(before, each):
@@ -131,12 +131,12 @@ def _is_next(before: UnreachedLines, each: UnreachedLines) -> bool:
 
 
 NAMES = 3
-"""The number of kernels that are named beside a line."""
+"""Kernels to list by name for each line."""
 
 _HEADS = {
-    GapKind.LINE: ("lines of which nothing ran", "bold"),
-    GapKind.COPY: ("lines that ran, but not in every copy that the compiler made of them", "bold"),
-    GapKind.LIBRARY: ("library functions, which have code for arguments that no case has", "bold"),
+    GapKind.LINE: ("lines that never ran", "bold"),
+    GapKind.COPY: ("lines that ran, but not in every copy that the compiler made", "bold"),
+    GapKind.LIBRARY: ("library functions with code for arguments that no case has", "bold"),
     GapKind.BRANCH: ("branches alone, which compute nothing", "bold"),
 }
 
@@ -144,7 +144,10 @@ _HEADS = {
 def coverage_lines(
     reached: Sequence[ColumnCoverage], found: Sequence[UnreachedLines], *, full: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The report as lines, each with its style. ``full``: all kernels by name, and each line of library functions."""
+    """Yield the lines of the report with their styles.
+
+    ``full`` lists all kernels by name, and each line of library functions.
+    """
     for kind, (head, style) in _HEADS.items():
         if chosen := [each for each in found if each.kind is kind]:
             yield head, style
@@ -168,25 +171,25 @@ def _lines_of(each: UnreachedLines, full: bool) -> Iterator[tuple[str, str]]:
         yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
     if each.reason:
         yield f"    why   {each.reason}", "dim"
-    names = some_of(each.kernels, len(each.kernels) if full else NAMES)
+    names = first_names(each.kernels, len(each.kernels) if full else NAMES)
     yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
 def _files(found: Sequence[UnreachedLines]) -> Iterator[str]:
-    """A line for each header, or each file of the project."""
+    """Yield one line for each header or project file."""
     files: dict[str, list[UnreachedLines]] = {}
     for each in found:
         files.setdefault(each.header.rpartition(":")[0] or each.file or "(the compiler's own code)", []).append(each)
     for file, group in files.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {file}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
+        yield f"  {file}: {pluralize(blocks, 'block')} in {pluralize(kernels, 'kernel')}"
 
 
 def as_dict(
     reached: Sequence[ColumnCoverage], missing: Sequence[UnreachedLines], found: Sequence[FoundCase] = ()
 ) -> dict[str, Any]:
-    """Plain data for JSON: of each column what was reached, the lines that were not, and cases that a search found."""
+    """Return plain data for JSON: coverage by column, unreached lines, and cases that a search found."""
     return {
         "columns": [asdict(each) for each in reached],
         "missed": [asdict(each) for each in missing],

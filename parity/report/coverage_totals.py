@@ -12,11 +12,11 @@ __all__ = ["ColumnCoverage", "coverage_by_column"]
 
 @dataclass(frozen=True)
 class ColumnCoverage:
-    """The machine code of a column, of all kernels.
+    """The coverage of all kernels in one column, in basic blocks and in directions of conditional branches.
 
-    Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` others
-    of library functions, ``branches`` others that only lead from one block to another, ``copies`` others of lines that
-    ran in another block; None where that was not asked.
+    The last four fields classify unreached blocks, in this order, and are None if nobody classified them: ``explained``
+    blocks have a reason in the code, ``library`` blocks belong to library functions, ``branches`` only lead from one
+    block to another, and ``copies`` belong to lines that ran in another block.
     """
 
     column: str
@@ -39,7 +39,7 @@ class ColumnCoverage:
 
     @property
     def _rest(self) -> str:
-        """The known facts about blocks that were not reached."""
+        """The classification of the unreached blocks."""
         known = (self.explained, self.library, self.branches)
         if None in known or self.blocks == self.blocks_reached:
             return ""
@@ -51,7 +51,7 @@ class ColumnCoverage:
         )
 
     def _others(self, left: int) -> str:
-        """The blocks that are left, by what else is said of their lines."""
+        """The ``left`` blocks without a classification, by whether their lines ran elsewhere."""
         if not left:
             return ""
         copies = self.copies or 0
@@ -59,7 +59,7 @@ class ColumnCoverage:
 
 
 def coverage_by_column(matrix: Matrix) -> list[ColumnCoverage]:
-    """The code that was reached on each column that notes it."""
+    """Return the coverage of each column that records it."""
     found = []
     for column, cells in matrix.by_column():
         if each := [cell.reached for cell in cells if cell.reached]:
@@ -68,5 +68,5 @@ def coverage_by_column(matrix: Matrix) -> list[ColumnCoverage]:
 
 
 def _percent(part: int, whole: int) -> str:
-    """A share in percent, rounded down to a tenth, in brackets; empty of nothing."""
+    """A share in percent, rounded down to a tenth, in brackets; empty if ``whole`` is 0."""
     return f" ({1000 * part // whole / 10:g} %)" if whole else ""

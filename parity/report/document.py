@@ -1,4 +1,4 @@
-"""The matrix as it is in ``matrix.json``, whose schema is made of these types."""
+"""The contents of ``matrix.json``. Its JSON Schema is generated from these types and their docstrings."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix, c
 __all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "document", "empty_cell", "read_matrix", "with_totals"]
 
 WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
-"""The states of a kernel that has no record."""
+"""The states of a kernel without records."""
 
-_AS_IN_THE_MATRIX = (
+_SHARED_FIELDS = (
     *("run", "passed", "failed", "exact", "vacuous", "beyond_observed", "divergences", "failures", "known"),
     *("unsupported", "unreferenced", "taken", "by", "instructions", "reason"),
 )
-"""The parts of a cell that are in the file as the matrix has them."""
+"""The fields that a cell of the file shares with ``Cell``."""
 
 StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in CellState]})]
 
 
 @dataclass(frozen=True)
 class IssueEntry:
-    """A known issue: its ``location``, how many cases are ``known`` by it; ``complaint`` is what is wrong with it."""
+    """A known issue. ``known`` counts the cases that it covers; ``complaint`` says why it needs attention."""
 
     location: str
     cases: tuple[str, ...]
@@ -59,18 +59,23 @@ class CompileErrorEntry:
 class CellEntry:
     """One kernel in one column.
 
-    ``run`` counts executed cases, ``failures`` and ``known`` failed ones by class; ``worst_budget`` is the largest
-    share of its error budget that a passing case used (null if none passed); ``exact`` says that no error was allowed
-    and none was found; ``beyond_observed`` counts cases with a result between the observed and the documented limit;
-    ``vacuous`` names outputs in which zeros would have passed as well. Of an op without a reference, ``taken`` counts
-    cases by whose results other columns are judged, ``by`` is the column by which this one is, and ``unreferenced``
-    counts those of ``not_judged`` of which only the use of memory was checked. ``divergences`` are known CUDA/AMD
-    divergences that were met, and ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is
-    the time that the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that
-    binds. ``blocks`` are the basic blocks of the kernel's machine code and ``directions`` those of its conditional
-    branches, ``blocks_reached`` and ``directions_reached`` those that the cases reached, where an emulator noted that.
-    The ``state`` "not run" is that of a kernel that is no part of the run in this column, "could not run" of one that
-    should have run; ``reason`` says why, and why the first case that was not judged was not.
+    The ``state`` "not run" means that the run does not include the kernel in this column; "could not run" means that
+    the kernel should have run. ``reason`` explains these states, and why the first unjudged case was not judged.
+
+    ``run`` counts executed cases. ``failures`` and ``known`` count failed cases by class; ``known`` covers known
+    issues. ``worst_budget`` is the largest share of the error bound that a passing case used, or null if no case
+    passed. ``exact`` means that no error was allowed and none was found. ``beyond_observed`` counts cases with a result
+    between the observed and the documented limit. ``vacuous`` names outputs that a kernel writing only zeros would also
+    pass. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD column
+    with CUDA's results.
+
+    For an op without a reference, ``taken`` counts cases whose results judge other columns, ``by`` is the column that
+    judges this one, and ``unreferenced`` is the part of ``not_judged`` in which only memory accesses were checked.
+
+    If the kernel was measured, ``share`` is the time that the device's copy rate or FLOP rate allows, divided by the
+    measured time, and ``bound`` names the limiting rate. ``blocks`` counts the basic blocks of the kernel's machine
+    code, and ``directions`` the directions of its conditional branches. ``blocks_reached`` and ``directions_reached``
+    are the parts that the cases reached, if an emulator recorded them.
     """
 
     target: str
@@ -106,7 +111,7 @@ class CellEntry:
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel entry, with a cell for each column of the matrix, in their order."""
+    """One kernel entry. ``cells`` are in the order of the matrix's columns."""
 
     module: str
     op: str
@@ -117,13 +122,12 @@ class KernelEntry:
 
 @dataclass(frozen=True)
 class MatrixFile:
-    """The aggregate of a run: every kernel and column, and the totals.
+    """The aggregated results of a run: every kernel and column, and the totals.
 
-    ``parity`` is the version that made it; ``complete`` is false if the run was interrupted; ``seconds`` is the time
-    of the execution. ``cases`` counts executed ones, ``failed`` and ``known`` those of them that failed, the latter in
-    a known way. ``compilers`` says for each target how its code was made, ``machines`` are
-    those of a cluster that executed (none if it was no cluster), and ``against`` says for each AMD column how it
-    compares with CUDA's.
+    ``parity`` is the version that wrote the file. ``complete`` is false if the run was interrupted. ``seconds`` is the
+    time of the execution. ``cases`` counts executed cases; ``failed`` and ``known`` count failures, and ``known``
+    covers known issues. ``compilers`` describes for each target how its code was built. ``machines`` are the machines
+    of a cluster that executed cases. ``against`` compares each AMD column with CUDA's results.
     """
 
     parity: str
@@ -146,7 +150,7 @@ class MatrixFile:
 
 
 def document(matrix: Matrix) -> MatrixFile:
-    """The matrix as it is written to its file."""
+    """Return the contents of ``matrix.json`` for a matrix."""
     issues = (
         IssueEntry(
             location=each.issue.location,
@@ -197,7 +201,7 @@ def _kernel(row: KernelRow, columns: tuple[Column, ...]) -> KernelEntry:
 
 
 def _cell(column: Column, cell: Cell) -> CellEntry:
-    measured, same = cell.measured, {name: getattr(cell, name) for name in _AS_IN_THE_MATRIX}
+    measured, same = cell.measured, {name: getattr(cell, name) for name in _SHARED_FIELDS}
     reached: dict[str, Any] = {name: getattr(cell.reached, name, None) for name in COUNTS}
     return CellEntry(
         target=column.target,
@@ -216,12 +220,12 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
 
 
 def empty_cell(column: Column) -> CellEntry:
-    """The cell of a kernel that was no part of the run in this column."""
+    """Return the cell of a kernel that the run does not include in this column."""
     return _cell(column, Cell(CellState.NOT_IN_RUN, reason=EXCLUDED))
 
 
 def with_totals(matrix: MatrixFile) -> MatrixFile:
-    """The matrix with totals that are those of its cells."""
+    """Recompute the totals from the cells."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
     absent = sum(cell.state in (CellState.MISSING.key, CellState.COMPILE_ERROR.key) for cell in cells)
     return replace(
@@ -235,15 +239,15 @@ def with_totals(matrix: MatrixFile) -> MatrixFile:
 
 
 def as_json(matrix: Matrix) -> str:
-    """The matrix as JSON text."""
+    """Return the matrix as JSON text."""
     return json_text(document(matrix), indent=1).decode() + "\n"
 
 
 def read_matrix(text: bytes, source: str) -> MatrixFile:
-    """The matrix that ``as_json`` wrote, also of an older parity: what a cell had not then is as in one without cases.
+    """Read a matrix that ``as_json`` wrote. Fields that an older version lacks get the values of an empty cell.
 
     Raises:
-        UsageError: the text is something else; ``source`` is its name in messages.
+        UsageError: the text is not a matrix; ``source`` is its name in messages.
     """
     usual = {**plain(empty_cell(Column("", ""))), "reason": ""}
     stored = read_json(text, dict[str, Any], source)

@@ -1,4 +1,4 @@
-"""Failures as text, with all that a person needs to start debugging."""
+"""Formats failures as text with the information that is needed to start debugging."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from typing import Any
 
 from parity.compare import Conclusion, Status
 from parity.engine import CaseRecord
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
-from parity.porting.hipify import LITERAL
-from parity.porting.sources import find_ported
-from parity.porting.translators import chosen_hipifier
+from parity.porting import LITERAL, chosen_hipifier, find_ported
 from parity.report.matrix import failure_class
 from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments
@@ -35,22 +33,22 @@ __all__ = [
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
-"""The number of kernels that did not compile whose names are shown."""
+"""Kernels that did not compile to list by name."""
 MISSING, MISFIT = "missing kernel", "error"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The command that runs one case again: how parity is called here, and the options that matter."""
+    """The command that runs one case again: how to call parity here, and the relevant options."""
 
     command: str = "parity run"
     options: tuple[str, ...] = ()
 
     @classmethod
     def with_options(cls, given: Mapping[str, Any], *flags: str) -> Reproduction:
-        """The command with the options that were given, by their names, as far as they differ from the usual ones.
+        """Build the command with the given options that differ from the defaults; the keys are option names.
 
-        ``PARITY_COMMAND`` says how parity was called, where that was not by its name (in a nox session, for one).
+        The environment variable ``PARITY_COMMAND`` replaces "parity run", for example in a nox session.
         """
         runners = given["runner"] if given["runner"] != [DEFAULT_RUNNER] else ()
         hipifier = chosen_hipifier()
@@ -58,32 +56,32 @@ class Reproduction:
         return cls(os.environ.get("PARITY_COMMAND") or cls.command, (*as_arguments({**given, **others}), *flags))
 
     def of(self, record: CaseRecord) -> str:
-        """The command line for the case of a record, quoted for a POSIX shell."""
+        """Return the command line for the case of a record, quoted for a POSIX shell."""
         return f"{self.command} {shlex.join([record.case or record.kernel, *self.options])}"
 
     def alone(self, record: CaseRecord) -> str:
-        """The command that writes the case of a record as a folder that runs without parity; empty if there is none."""
+        """Return the command that writes a stand-alone reproducer of the case; empty if the record has no case."""
         alone = record.case and record.where.side
         return shlex.join(["parity", "reproduce", record.case, *self.options]) if alone else ""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure worth reading: of one case, and the same on the target of each of the ``records``.
+    """A failure to show: one case, with the same failure on the target of each of the ``records``.
 
-    ``more`` failing cases of the kernel are left out after it. A module that does not compile, or is not there, is one
-    of all its kernels.
+    ``more`` counts failing cases of the kernel that are omitted after this one. A module that is missing or does not
+    compile is one failure of all its kernels.
     """
 
     records: tuple[CaseRecord, ...]
     more: int = 0
 
     def __str__(self) -> str:
-        """As ``parity run`` prints it."""
+        """The text that ``parity run`` prints."""
         return failure_text(self, Reproduction())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The text that a notebook shows."""
+        """Print the text in a notebook."""
         printer.text(str(self))
 
     @property
@@ -96,7 +94,7 @@ class Failure:
 
 
 def kernel_file(suite: Suite, record: CaseRecord) -> Path | None:
-    """The file of a record's kernel: of AMD's side that of the port, where there is one."""
+    """Return the file of a record's kernel; for AMD, the file of the HIP port if there is one."""
     path = suite.files.get(record.module)
     if path and suite.sides.ported and record.where.side == "amd":
         return find_ported(path, suite.kernels, suite.sides.ported) or path
@@ -104,13 +102,13 @@ def kernel_file(suite: Suite, record: CaseRecord) -> Path | None:
 
 
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
-    """Of every kernel the failures worth reading, shrunk ones first; those that targets share are one."""
+    """Select the failures to show for each kernel, minimized cases first. Equal failures on several targets are one."""
     kernels: dict[tuple[str, str, str], list[CaseRecord]] = {}
     for record in (record for record in records if record.failed):
         kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
     chosen: list[Failure] = []
     for failures in kernels.values():
-        # One for every class, and those that were made small before others.
+        # One per class; minimized cases come first.
         classes: dict[str, CaseRecord] = {}
         for record in sorted(failures, key=lambda r: r.minimal is None):
             classes.setdefault(failure_class(record), record)
@@ -126,22 +124,23 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 
 
 def not_judged(records: Iterable[CaseRecord]) -> list[str]:
-    """The reasons why cases were not judged, each once, with the numbers of its cases and kernels, and one of them."""
+    """Return each reason why cases were not judged, with the numbers of cases and kernels and an example."""
     reasons: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in records:
         if record.verdict.status is Status.NOT_JUDGED:
             whose = record.op if record.verdict.kind == "reference" else ""
             reasons.setdefault((record.verdict.kind, whose), []).append(record)
     return [
-        f"not judged: {count_of(len(each), 'case')} of {count_of(len({r.kernel for r in each}), 'kernel')}, "
+        f"not judged: {pluralize(len(each), 'case')} of {pluralize(len({r.kernel for r in each}), 'kernel')}, "
         f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
         for each in reasons.values()
     ]
 
 
 def _alike(one: CaseRecord, other: CaseRecord) -> bool:
-    """True for the same failure of a case on another target, where its instructions have other names, or on the other
-    vendor's side, if neither has a value to show.
+    """True for the same failure on another target, or on the other vendor's side if neither has a value to show.
+
+    Reasons are compared without listing lines, because instruction names differ between targets.
     """
     if _without_target(one) == _without_target(other):
         return True
@@ -153,24 +152,24 @@ def _alike(one: CaseRecord, other: CaseRecord) -> bool:
 
 
 def _seen(record: CaseRecord) -> tuple[object, ...]:
-    """All that shows of a failure of one case, but for the reason."""
+    """Everything that the text of a failure shows, except for the reason."""
     small = record.minimal or record
     verdict = small.verdict
     against = small.against or record.against
-    told = (against.conclusion, against.value) if against else ()
+    other = (against.conclusion, against.value) if against else ()
     place = (record.kernel, record.where.kind, record.title)
     seen = (small.case, small.launch, small.inputs, failure_class(record))
-    return *place, *seen, verdict.first, verdict.wrong, verdict.total, verdict.pattern, told
+    return *place, *seen, verdict.first, verdict.wrong, verdict.total, verdict.pattern, other
 
 
 def _reason(record: CaseRecord) -> str:
-    """The reason of a failure without what differs between the listings of targets."""
+    """The reason of a failure without listing lines, which differ between targets."""
     lines = (record.minimal or record).verdict.detail.splitlines()
     return "\n".join(re.sub(r", listing line \d+.*", "", line) for line in lines if not line.startswith("  "))
 
 
 def _both_fail(record: CaseRecord) -> bool:
-    """True if both vendors' sides fail without a value that could be compared."""
+    """True if both vendors' sides fail without comparable values."""
     small = record.minimal or record
     against = small.against or record.against
     return bool(against and against.conclusion is Conclusion.BOTH and not against.value and not small.verdict.first)
@@ -186,7 +185,7 @@ def _without_target(record: CaseRecord) -> CaseRecord:
 def failure_text(
     failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
 ) -> str:
-    """A failure as text: a head, and a line for each label and value of ``failure_lines``."""
+    """Return a failure as text: a head, and a line for each label and value of ``failure_lines``."""
     head, lines = failure_lines(failure, reproduction, source, declared, guesses)
     return "\n".join([f"FAIL  {head}", *(_line(label, value) for label, value in lines)])
 
@@ -194,9 +193,10 @@ def failure_text(
 def failure_lines(
     failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The head of a failure, and labels with values. ``source`` is the file of the kernel, left out where a library
-    computed. ``declared`` is the place of the op, shown where kernel and declaration do not fit together, or where
-    ``guesses`` says which keywords of it nobody has looked at.
+    """Return the head of a failure, and its labels with values.
+
+    ``source`` is the file of the kernel, omitted if a library computed. ``declared`` is the location of the op. It is
+    shown if kernel and declaration do not match, or if keywords of the declaration are ``guesses`` of parity init.
     """
     record = failure.records[0]
     small = record.minimal or record
@@ -208,7 +208,7 @@ def failure_lines(
     lines: list[tuple[str, str]] = [("case", small.case)]
     if record.without_code:
         who = f"{record.module} for {targets}"
-        lines.append(("kernels", some_of(failure.kernels, KERNELS_NAMED)))
+        lines.append(("kernels", first_names(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))
@@ -243,7 +243,7 @@ def failure_lines(
 
 
 def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
-    """The side that is wrong, by the other vendor's result for the case that is shown, else for the original case."""
+    """Describe which side is wrong, by the other vendor's result for the shown case, or else for the original case."""
     against = shown.against or record.against
     if against is None:
         return ""
@@ -272,7 +272,7 @@ def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
 
 
 def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:
-    """All failures: those worth reading in full, then every other failing case as the command that runs it."""
+    """Return the text of failures.txt: shown failures in full, and one command for each further failing case."""
     shown = shown_failures(records)
     ids = {id(record) for failure in shown for record in failure.records}
     rest = [record for record in records if record.failed and id(record) not in ids]

@@ -1,4 +1,4 @@
-"""The output folder of a run."""
+"""Writes the output folder of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.engine import CaseRecord
-from parity.platform.files import writing
+from parity.platform.files import naming_write_errors
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_badge, render_page
@@ -20,18 +20,18 @@ from parity.report.render import as_csv, markdown, plain, summary
 __all__ = ["BADGE", "PAGE", "check_folder", "write_reports", "write_texts"]
 
 PAGE, BADGE = "report.html", "badge.svg"
-"""The report that a browser opens, and its result as a small picture."""
+"""The report for browsers, and a badge with the result."""
 
 ADVICE = "choose another folder with --output"
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder, and see that files can be written there: before a long run, not after it.
+    """Create the folder and check that it is writable. Call this before a long run.
 
     Raises:
-        UsageError, SystemLacks: they cannot.
+        UsageError, ResourceExhausted: the folder is not writable.
     """
-    with writing(folder, ADVICE):
+    with naming_write_errors(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
@@ -44,11 +44,12 @@ def write_reports(
     sources: SourceFolders | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the matrix in every form, and the failures; ``sources`` are those of the kernels, whose lines the page
-    shows, and ``more`` are further parts of the page.
+    """Write the matrix in every format, and the failures.
+
+    The page shows lines of the kernels from ``sources``, and ``more`` are additional parts of the page.
 
     Raises:
-        UsageError, SystemLacks: a file cannot be written.
+        UsageError, ResourceExhausted: a file cannot be written.
     """
     shown = PageInput(
         document(matrix),
@@ -73,11 +74,11 @@ def write_reports(
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write each text into the file of its name.
+    """Write texts to files; the keys are file names.
 
     Raises:
-        UsageError, SystemLacks: a file cannot be written.
+        UsageError, ResourceExhausted: a file cannot be written.
     """
     for name, text in texts.items():
-        with writing(folder / name, ADVICE):
+        with naming_write_errors(folder / name, ADVICE):
             (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Renderings of the footprints of kernels: each is a function from footprints to text."""
+"""Renders footprints, the static properties of kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
-from parity.errors import count_of, some_of
+from parity.errors import first_names, pluralize
 from parity.footprint.measure import Footprint
 from parity.footprint.remarks import Remark
 from parity.report import tables
@@ -18,10 +18,10 @@ from parity.report import tables
 __all__ = ["as_csv", "as_dict", "markdown", "terminal"]
 
 LEGEND = (
-    "regs: vector registers of a lane (CUDA: registers of a thread); occ: share of the wavefronts or warps that can be "
-    "resident which\nworkgroups of the largest size fill; bytes: code, with the functions that it calls"
+    "regs: vector registers of a lane (CUDA: registers of a thread); occ: share of the possible resident wavefronts or "
+    "warps\nthat workgroups of the largest size reach; bytes: size of the code, including called functions"
 )
-LEGEND_FULL = f"{LEGEND}; sregs: scalar registers;\nfrom valu on: instructions of each class as they stand in the code"
+LEGEND_FULL = f"{LEGEND}; sregs: scalar registers;\nvalu and the following columns: static instruction counts by class"
 NAMES = 6
 
 Rows = Mapping[tuple[str, str], Mapping[str, Footprint]]
@@ -39,17 +39,20 @@ def _of_class(name: str) -> Callable[[Footprint], str]:
     return lambda one: _number(None if one.mix is None else one.mix.get(name, 0))
 
 
-#: What is always shown, and what only if one of the kernels has some.
 COLUMNS: Mapping[str, Callable[[Footprint], str]] = {
     "regs": lambda one: str(one.vgprs),
     "occ": lambda one: _percent(one.occupancy),
     "bytes": lambda one: _number(one.code_bytes),
 }
+"""Columns that are always shown."""
+
 IF_ANY: Mapping[str, Callable[[Footprint], str]] = {
     "spills": lambda one: _number(one.spills),
     "scratch B": lambda one: _number(one.scratch_bytes),
     "LDS B": lambda one: _number(one.lds_bytes),
 }
+"""Columns that are shown if a value is not 0."""
+
 FULL: Mapping[str, Callable[[Footprint], str]] = {
     "regs": COLUMNS["regs"],
     "sregs": lambda one: _number(one.sgprs),
@@ -62,9 +65,9 @@ FULL: Mapping[str, Callable[[Footprint], str]] = {
 
 
 def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
-    """Aligned text: a line per kernel with the targets side by side.
+    """Return aligned text with one line per kernel and the targets in columns.
 
-    ``full``: a line per kernel and target, with the instructions by class.
+    With ``full``, return one line per kernel and target, with the instructions by class.
     """
     if full:
         left, below, (heads, lines) = 2, "", _full(found)
@@ -80,15 +83,15 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
 
 
 def remark_lines(found: Sequence[Remark]) -> list[str]:
-    """The remarks as lines, with the first few kernels of each."""
+    """Return one line per remark, with its first few kernels."""
     return [
-        f"{each.what} ({each.where}): {count_of(len(each.kernels), 'kernel')}: {some_of(each.kernels, NAMES)}"
+        f"{each.what} ({each.where}): {pluralize(len(each.kernels), 'kernel')}: {first_names(each.kernels, NAMES)}"
         for each in found
     ]
 
 
 def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> str:
-    """The remarks as a list, and a GitHub table with a line per kernel and the targets side by side."""
+    """Return a list of the remarks, and a GitHub table with one line per kernel and the targets in columns."""
     pairs, lines = _across(found)
     heads = ["module", "kernel", *(" ".join(pair) for pair in pairs)]
     rows = [[module, f"`{name}`", *cells] for module, (name, *cells) in lines]
@@ -100,7 +103,7 @@ def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Seque
 
 
 def as_csv(found: Sequence[Footprint]) -> str:
-    """One line per kernel and target, with the instructions by class; empty is what is not known."""
+    """Return CSV with one line per kernel and target and the instructions by class; unknown values are empty."""
     names = [name for name in Footprint.__dataclass_fields__ if name != "mix"]
     rows = []
     for one in found:
@@ -111,7 +114,7 @@ def as_csv(found: Sequence[Footprint]) -> str:
 
 
 def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Plain data for JSON."""
+    """Return plain data for JSON."""
     return {
         "kernels": [asdict(one) for one in found],
         "findings": [asdict(remark) for remark in remarks],
@@ -120,7 +123,7 @@ def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequen
 
 
 def _rows(found: Sequence[Footprint]) -> Rows:
-    """By module and kernel, then target."""
+    """Group footprints by module and kernel, then by target."""
     rows: dict[tuple[str, str], dict[str, Footprint]] = {}
     for one in found:
         rows.setdefault((one.module, one.kernel), {})[one.target] = one
@@ -128,7 +131,7 @@ def _rows(found: Sequence[Footprint]) -> Rows:
 
 
 def _across(found: Sequence[Footprint]) -> tuple[list[tuple[str, str]], list[tuple[str, list[str]]]]:
-    """Target and name of every column, and a line per kernel with its module: the kernel, and these columns."""
+    """Return (target, name) of each column, and (module, cells) of each line."""
     values: dict[tuple[str, str], Callable[[Footprint], str]] = {}
     for target in dict.fromkeys(one.target for one in found):
         own = [one for one in found if one.target == target]
@@ -142,7 +145,7 @@ def _across(found: Sequence[Footprint]) -> tuple[list[tuple[str, str]], list[tup
 
 
 def _full(found: Sequence[Footprint]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Names of columns, and a line per kernel and target with its module; the kernel stands on the first of its own."""
+    """Return the heads, and (module, cells) for each kernel and target; only the first line names the kernel."""
     lines = []
     for (module, kernel), sides in _rows(found).items():
         for i, one in enumerate(sides.values()):

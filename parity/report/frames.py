@@ -1,7 +1,7 @@
-"""Cases, matrices, measurements and footprints as tables of pandas, which is imported when one is asked for.
+"""Converts cases, matrices, measurements and footprints to pandas tables. Imports pandas on first use.
 
-Pivots and files are pandas' own: ``frame.to_csv``, ``to_parquet`` and ``to_excel``, the latter two where their engines
-are installed. Text has no types, and "nan" is a class of failures; what reads such a file back as it was is
+Use the methods of pandas for pivots and files: ``frame.to_csv``, ``to_parquet`` and ``to_excel``. CSV files have no
+types, and "nan" is a failure class. To read a CSV file back unchanged, use
 ``pandas.read_csv(file, dtype=CASE_TYPES, keep_default_na=False, na_values=[""])``.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
-"""Columns of few values."""
+"""Columns with few different values."""
 
 CASE_TYPES = {
     **dict.fromkeys(CATEGORIES, "category"),
@@ -49,7 +49,7 @@ CASE_TYPES = {
     **dict.fromkeys(COUNTS, "Int64"),
     **dict.fromkeys(("divergences", "known", "title", "case"), "string"),
 }
-"""The columns of the table of cases, and what pandas keeps them as."""
+"""The columns of the table of cases, with their pandas types."""
 
 MATRIX_TYPES = {
     **dict.fromkeys(("module", "op", "dtypes", "kernel", "runner", "target", "evidence", "state"), "category"),
@@ -96,22 +96,23 @@ STATIC_TYPES = {
 
 
 def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
-    """One row per case, in the order in which they were run.
+    """Return one row per case, in the order of execution.
 
     ======================  ==================================================================================
-    op, module, kernel      what was called
-    dtypes                  those of the kernel, separated by commas: ``f32`` or ``u8,f16``
-    runner, target          where it ran, and ``evidence``: emulated, device, recorded or library
-    verdict                 pass, fail, ...; ``failure`` is its class (``value``, ``out-of-bounds read``), else NA
-    budget                  the largest share of the allowed error that an element used; 1.0 is the limit
+    op, module, kernel      the called kernel
+    dtypes                  dtypes of the kernel, separated by commas: ``f32`` or ``u8,f16``
+    runner, target          where the case ran, and ``evidence``: emulated, hardware, recorded or library
+    verdict                 pass, fail, ...; ``failure`` is the class (``value``, ``out-of-bounds read``), else NA
+    budget                  the largest share of the error bound that an element used; 1.0 is the limit
     ulp                     the largest distance from the reference, in units in the last place
-    wrong, elements         how many elements are wrong, of how many
+    wrong, elements         number of wrong elements, and of all elements
     instructions            machine instructions that the emulator executed; NA elsewhere
-    blocks, blocks_reached  basic blocks of the kernel's machine code, and those that the case reached; NA where nothing
-                            notes them; so are ``directions`` of conditional branches and ``directions_reached``
-    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
-    known                   the location of the known issue that a failure is, else NA
-    title, case             the name of a named case, else NA; the text that ``parity run`` takes
+    blocks, blocks_reached  basic blocks of the kernel's machine code, in total and reached by the case; NA where the
+                            runner does not record them; ``directions`` and ``directions_reached`` are the same for
+                            the directions of conditional branches
+    divergences             ids of the known CUDA/AMD divergences that the case met, separated by blanks; else NA
+    known                   the location of the known issue, if the failure is one, else NA
+    title, case             the name of a named case, else NA; the text that selects the case in ``parity run``
     ======================  ==================================================================================
 
     Raises:
@@ -139,19 +140,19 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
 
 
 def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
-    """One row per kernel and column of a matrix, kernel by kernel.
+    """Return one row per kernel and column of a matrix, kernel by kernel.
 
     ======================  ==================================================================================
-    module, op, dtypes,     the kernel, as in ``case_frame``; so are ``runner``, ``target`` and ``evidence``
+    module, op, dtypes,     the kernel, as in ``case_frame``, like ``runner``, ``target`` and ``evidence``
     kernel
     state                   pass, FAIL, known, MISSING KERNEL, ...
-    run, passed, failed     cases; ``known`` are those that failed in a known way
-    budget                  the largest share of the allowed error that a passing case used; 1.0 is the limit
-    failures                the classes of failures with their numbers: ``value x3``, separated by commas; else NA
+    run, passed, failed     numbers of cases; ``known`` counts failures that are known issues
+    budget                  the largest share of the error bound that a passing case used; 1.0 is the limit
+    failures                failure classes with their counts: ``value x3``, separated by commas; else NA
     instructions            machine instructions of all cases that the emulator executed
-    blocks, blocks_reached  basic blocks of the kernel's machine code, and those that its cases reached; NA where
-                            nothing notes them; so are ``directions`` of branches and ``directions_reached``
-    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
+    blocks, blocks_reached  coverage by all cases, as in ``case_frame``, like ``directions`` and
+                            ``directions_reached``
+    divergences             ids of the known CUDA/AMD divergences that cases met, separated by blanks; else NA
     ======================  ==================================================================================
 
     Raises:
@@ -178,35 +179,36 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
 
 
 def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChange] = ()) -> pandas.DataFrame:
-    """One row per measurement, in the order in which they were made; ``changes`` belong to them, where there are any.
+    """Return one row per measurement, in their order. ``changes`` is empty or has one item per measurement.
 
-    What was stored with ``parity bench --save FILE.json`` is ``read_baseline(FILE).measurements.values()``.
+    To get the measurements of ``parity bench --save FILE.json``, use ``read_baseline(FILE).measurements.values()``.
 
     ========================  ================================================================================
-    module, op, dtypes,       the kernel, as in ``case_frame``; so are ``runner``, ``target`` and ``evidence``
+    module, op, dtypes,       the kernel, as in ``case_frame``, like ``runner``, ``target`` and ``evidence``
     kernel
-    title, case               the name of the case, else NA; the text that ``parity run`` takes
-    bytes, operations         what the case moves and computes at least
-    elements                  of its largest tensor
-    cold_median, _low, _high  seconds of a launch with nothing in the caches; 5th and 95th percentile
-    cold_error                relative standard error of the median; ``cold_repetitions``: how many there were
-    hot_median, ...           the same with warm caches; NA if that was not measured
-    host                      seconds that the host takes to launch it
-    copy_rate                 bytes per second (read and written) of the copies before and after it, ``drift``: their
-                              relative difference
-    operation_rate            operations per second that the device can do in this type
-    share                     the time that these rates allow, by the cold median
-    bound                     which of the two is longer: copy or FLOPs
-    instructions              that wavefronts issued in one launch, where they were counted; they have no class_counts
-    valu, salu, ...           of these, those of each class, as in ``static_frame``
-    change                    FASTER, SAME, SLOWER, ...: since the baseline, NA without one; ``change_ratio`` is of the
-                              shares, or numbers, now by then, ``change_uncertainty`` its relative uncertainty (95 %)
-    notes, problem            what was odd, separated by semicolons; why nothing was measured; else NA
+    title, case               the name of the case, else NA; the text that selects the case in ``parity run``
+    bytes, operations         the least that the case must move and compute
+    elements                  number of elements of the largest tensor
+    cold_median, _low, _high  seconds of a launch with cold caches: median, 5th and 95th percentile
+    cold_error                relative standard error of the median; ``cold_repetitions`` is the number of launches
+    hot_median, ...           the same with warm caches; NA if not measured
+    host                      seconds that the host needs for a launch
+    copy_rate                 bytes per second (read and written) of copies before and after the launches; ``drift`` is
+                              their relative difference
+    operation_rate            operations per second that the device can perform in this type
+    share                     the time that these rates allow, divided by the cold median
+    bound                     the limiting rate: copy or FLOPs
+    instructions              instructions that wavefronts issued in one launch, if counted; such rows have no times
+    valu, salu, ...           instructions of each class, as in ``static_frame``
+    change                    FASTER, SAME, SLOWER, ... since the baseline, else NA; ``change_ratio`` is the new share
+                              (or instruction count) divided by the old one, and ``change_uncertainty`` its relative
+                              uncertainty (95 %)
+    notes, problem            remarks, separated by semicolons; the reason why nothing was measured; else NA
     ========================  ================================================================================
 
     Raises:
         MissingTool: pandas is not installed.
-        ValueError: there are changes, and not one for each measurement.
+        ValueError: the number of changes differs from the number of measurements.
     """
     found = list(measurements)
     paired: Sequence[BenchChange | None] = changes or [None] * len(found)
@@ -240,21 +242,21 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChan
 
 
 def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
-    """One row per kernel and target.
+    """Return one row per kernel and target.
 
     ======================  ==================================================================================
-    module, kernel, target  what was compiled, and for what
-    vgprs                   vector registers of a lane; of a CUDA target all registers of a thread
+    module, kernel, target  the compiled kernel and its target
+    vgprs                   vector registers of a lane; for CUDA targets, all registers of a thread
     sgprs                   scalar registers of a wavefront; NA for CUDA targets
-    spills                  registers that did not fit
-    scratch_bytes           scratch memory of a lane; ``lds_bytes``: static LDS of a workgroup
-    threads                 the most that a workgroup may have
-    occupancy               share of the wavefronts or warps that can be resident which workgroups of so many
-                            threads fill; NA if it is not known
-    code_bytes              with the functions that the kernel calls; NA if they are not known
-    valu, salu, smem,       instructions as they stand in the code, by class: vector and scalar arithmetic, scalar
-    vmem_load, vmem_store,  memory, vector memory, LDS, scratch memory, branches, barriers, others, and waits and
-    vmem_atomic, lds,       hints; NA where there is nothing to disassemble with
+    spills                  spilled registers
+    scratch_bytes           scratch memory of a lane; ``lds_bytes`` is the static LDS of a workgroup
+    threads                 the largest number of threads of a workgroup
+    occupancy               share of the resident wavefronts or warps that workgroups of this size reach; NA if
+                            unknown
+    code_bytes              size of the code, including functions that the kernel calls; NA if unknown
+    valu, salu, smem,       static instruction counts by class: vector and scalar arithmetic, scalar memory, vector
+    vmem_load, vmem_store,  memory, LDS, scratch memory, branches, barriers, others, and waits and hints; NA without
+    vmem_atomic, lds,       a disassembler
     scratch, branch,
     barrier, other, wait
     ======================  ==================================================================================
@@ -270,7 +272,7 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
 def _named(
     kernel: CaseRecord | KernelRow | Measurement, column: Column | Measurement, dtypes: Iterable[str]
 ) -> dict[str, str]:
-    """The kernel, and where it ran."""
+    """The columns for the kernel and for where it ran."""
     names = {"module": kernel.module, "op": kernel.op, "dtypes": ",".join(dtypes), "kernel": kernel.kernel}
     return {**names, "runner": column.runner, "target": column.target, "evidence": str(column.evidence)}
 
@@ -284,7 +286,7 @@ def _times(kind: str, timing: Timing | None) -> dict[str, float | None]:
 
 
 def _classes(instructions: Mapping[str, int] | None) -> dict[str, int | None]:
-    """The instructions of each class; None where they are not known."""
+    """The instruction counts by class; None if unknown."""
     return {
         column: instructions.get(name, 0) if instructions is not None else None for name, column in INSTRUCTIONS.items()
     }

@@ -1,4 +1,4 @@
-"""Failures as annotations of GitHub Actions, which stand beside the source lines of a change (workflow commands)."""
+"""Formats failures as GitHub Actions annotations (workflow commands), which appear next to source lines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["github_annotations"]
 FileOf = Callable[[CaseRecord], Path | None]
 
 MOST = 10
-"""Annotations of a step that GitHub shows."""
+"""GitHub shows at most this many annotations per step."""
 
 
 def github_annotations(
     records: Sequence[CaseRecord], reproduction: Reproduction, sources: SourceFolders, file_of: FileOf, root: Path
 ) -> Iterator[str]:
-    """A line for each failure worth reading: at the source line that its message names, else at the kernel's file.
+    """Yield one annotation per shown failure, at the source line that its message names, or else at the kernel's file.
 
-    ``file_of`` tells the file of a record's kernel; places are relative to ``root``, the checkout, and a file outside
-    of it is left out of its annotation.
+    ``file_of`` returns the file of a record's kernel. Locations are relative to the checkout ``root``; annotations for
+    files outside it have no location.
     """
     failures = shown_failures(records)
     for failure in failures[:MOST]:

@@ -1,7 +1,6 @@
-"""The history of a suite: a folder with a summary of every run, a JSON file each, that CI keeps from commit to commit.
+"""The history of a suite: a folder with one JSON summary per run, which CI keeps from commit to commit.
 
-A kernel is flaky if it had different states in runs of the same code, the same cases and the same parity: then nothing
-but chance can have changed them.
+A kernel is flaky if its state differs between runs with the same code, the same cases and the same version of parity.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from parity.errors import UsageError
 from parity.platform.cache import digest
-from parity.platform.files import content_of, writing
+from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import json_text, read_json
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState
@@ -35,14 +34,14 @@ __all__ = [
 FORMAT, VERSION = "parity history", 1
 
 SOON = datetime.timedelta(days=30)
-"""A known issue that expires within this time is shown."""
+"""The page lists known issues that expire within this time."""
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column of a run: the state of every kernel, the largest used budget of what passed, and the number of cases.
+    """A column of a run: kernel states, the largest share of an error bound in passing cases, and the case count.
 
-    ``made_of`` is by module a digest of all that decides an outcome: code, cases, seed, parity.
+    ``made_of`` maps each module to a digest of everything that decides outcomes: code, cases, seed, parity's version.
     """
 
     states: tuple[str, ...]
@@ -53,9 +52,9 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run in its history. ``kernels`` are module, op and kernel of each, ``columns`` by their name.
+    """A run in the history. ``kernels`` has (module, op, kernel) tuples; the keys of ``columns`` are column names.
 
-    ``recall`` is the share of planted faults that were found, where something has measured it.
+    ``recall`` is the share of planted faults that the cases catch, if measured.
     """
 
     commit: str
@@ -73,7 +72,7 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class FlakyKernel:
-    """A kernel with several states in a column, in the order of the runs of the same code and cases."""
+    """A kernel with different states in a column; ``states`` are in the order of the runs with the same code."""
 
     op: str
     kernel: str
@@ -84,7 +83,7 @@ class FlakyKernel:
 def summarize_run(
     matrix: MatrixFile, environment: Environment, commit: str, date: str, recall: float | None = None
 ) -> RunSummary:
-    """The summary of a run; ``date`` is ISO 8601."""
+    """Summarize a run; ``date`` is ISO 8601."""
     columns = {}
     code, sources = environment.get("code objects", {}), environment.get("sources", {})
     for index, column in enumerate(matrix.columns):
@@ -113,14 +112,14 @@ def summarize_run(
 
 
 def add_summary(folder: Path, summary: RunSummary) -> Path:
-    """Write a summary into the folder, under a name of its date and commit; if it is there already, it stays as it is.
+    """Write a summary to a file named after its date and commit, unless the file exists. Return the path.
 
     Raises:
-        UsageError, SystemLacks: the file cannot be written.
+        UsageError, ResourceExhausted: the file cannot be written.
     """
     name = re.sub(r"[^\w.-]+", "-", f"{summary.date}-{summary.commit[:12] or 'run'}")
     path = folder / f"{name}.json"
-    with writing(path, "choose another folder with --history"):
+    with naming_write_errors(path, "choose another folder with --history"):
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(json_text(summary) + b"\n")
@@ -128,24 +127,24 @@ def add_summary(folder: Path, summary: RunSummary) -> Path:
 
 
 def read_history(folder: Path) -> list[RunSummary]:
-    """The summaries in a folder, the oldest first.
+    """Read the summaries in a folder, oldest first.
 
     Raises:
-        UsageError: there is no such folder, or a file in it is something else.
+        UsageError: the folder does not exist, or a file in it is not a summary.
     """
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}; parity run --history {folder} makes it")
+        raise UsageError(f"there is no folder {folder}; parity run --history {folder} creates it")
     found = []
     for path in sorted(folder.glob("*.json")):
-        kind = read_json(content_of(path), dict[str, Any], str(path))
+        kind = read_json(read_content(path), dict[str, Any], str(path))
         if (kind.get("format"), kind.get("version")) != (FORMAT, VERSION):
-            raise UsageError(f"{path} is no summary of version {VERSION} that parity run --history wrote; remove it")
-        found.append(read_json(content_of(path), RunSummary, str(path)))
+            raise UsageError(f"{path} is not a summary of version {VERSION} written by parity run --history; remove it")
+        found.append(read_json(read_content(path), RunSummary, str(path)))
     return sorted(found, key=lambda each: datetime.datetime.fromisoformat(each.date).astimezone())
 
 
 def flaky_kernels(runs: Sequence[RunSummary]) -> list[FlakyKernel]:
-    """The kernels whose state has changed while nothing did that decides it."""
+    """Return the kernels whose state changed although nothing changed that decides it."""
     met: dict[tuple[str, str, str, str], list[str]] = {}
     for run in runs:
         for name, column in run.columns.items():
@@ -157,12 +156,12 @@ def flaky_kernels(runs: Sequence[RunSummary]) -> list[FlakyKernel]:
 
 
 def _outcome(state: str) -> str:
-    """The state, as far as the code decides it: an issue that becomes known changes nothing."""
+    """The state without the difference between failed and known, which does not depend on the code."""
     return "failed" if state in FAILED_KEYS or state == CellState.KNOWN.key else state
 
 
 def history_content(runs: Sequence[RunSummary]) -> dict[str, Any]:
-    """The part ``history`` of the page."""
+    """Return the part ``history`` of the page."""
     last = runs[-1] if runs else None
     return {
         "states": [state.key for state in CellState],
@@ -196,6 +195,6 @@ def history_content(runs: Sequence[RunSummary]) -> dict[str, Any]:
 
 
 def _expiring(run: RunSummary) -> Iterable[IssueEntry]:
-    """The known issues that expire soon after this run."""
+    """The known issues that expire soon after this run, earliest first."""
     day = datetime.datetime.fromisoformat(run.date).date()
     return sorted((each for each in run.issues if each.expires <= day + SOON), key=lambda each: each.expires)

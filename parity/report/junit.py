@@ -1,7 +1,8 @@
-"""The matrix as JUnit XML, which CI systems show: a suite per column, a test per kernel.
+"""Writes the matrix as JUnit XML for CI systems: one suite per column, one test per kernel.
 
-A failed kernel has its failures as text; one that was not executed, or that fails in a known way, is skipped and says
-why. Elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plug-in), the narrowest in use.
+A failed kernel contains its failures as text. A kernel that was not executed, or whose failures are known issues, is
+skipped with a reason. Elements and attributes follow the schema of Jenkins (junit-10.xsd of its xUnit plug-in), the
+strictest schema in use.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
-    """The matrix, its failures and the known issues to look at as one document."""
+    """Return the matrix, its failures and its known issues as one XML document."""
     found = by_cell((*matrix.uncompiled, *records))
     root = Element("testsuites", name="parity")
     for index, column in enumerate(matrix.columns):
@@ -86,11 +87,11 @@ def _issue(reviewed: ReviewedIssue) -> Element:
 def _test(group: str, name: str, result: str, message: str, text: str = "") -> Element:
     test = Element("testcase", classname=group, name=name)
     if result:
-        told = SubElement(test, result, message=_clean(message.rstrip(": ")))
-        told.text = _clean(text) or None
+        element = SubElement(test, result, message=_clean(message.rstrip(": ")))
+        element.text = _clean(text) or None
     return test
 
 
 def _clean(text: str) -> str:
-    """The text without characters that XML cannot hold, which the message of a fault may have."""
+    """Replace characters that XML cannot represent; messages of faults may contain them."""
     return _NOT_XML.sub("?", text)

@@ -20,13 +20,13 @@ from parity.engine import (
 )
 from parity.engine.judging import NO_REFERENCE
 from parity.model.case import split
-from parity.model.divergences import in_order
+from parity.model.divergences import sort_ids
 from parity.op import Entry
 from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix
 
 __all__ = ["by_cell", "class_counts", "failure_class", "make_matrix", "matrix_from_records"]
 
-NO_KERNEL = "an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
+NO_KERNEL = "an op without a kernel, which libraries compute (for example: parity run gemm --runner hipblas)"
 EXCLUDED = "not part of the run"
 ENDED = "the run was ended before it"
 NO_CASE = "no case of it could be executed"
@@ -139,7 +139,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         passed=len(passing),
         worst=max((verdict.budget for verdict in passing), default=0.0),
         beyond_observed=sum(verdict.beyond_observed for verdict in passing),
-        divergences=in_order(d for verdict in passing for d in verdict.divergences),
+        divergences=sort_ids(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),
         unsupported=len(records) - len(executed) - unjudged - taken,
@@ -176,7 +176,7 @@ def _agreement(against: Sequence[CrossVendorComparison]) -> Agreement:
         elements=max((each.elements - each.zeros for each in both_right), default=0),
         zeros=max((each.zeros for each in both_right), default=0),
         share=max((each.share for each in both_right), default=0.0),
-        divergences=in_order(d for each in against for d in each.divergences),
+        divergences=sort_ids(d for each in against for d in each.divergences),
     )
 
 

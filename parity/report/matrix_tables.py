@@ -1,17 +1,17 @@
-"""The layout of the matrix: its lines, its columns, and the parts that are left out where there is little room.
+"""Lays out the matrix as one table per module, and fits each table to the width of the terminal.
 
-A module whose table is wider than the terminal is made narrower by these steps, in this order, as many as it takes:
+A table that is too wide is narrowed by these steps, in this order and only as needed:
 
-1. Targets that show the same in every line of the module stand in one column, and heads take several lines.
-2. Classes of failures, divergences and the comparison with CUDA go on below the line that they belong to.
-3. The coverage is left out: the share of the machine code that the cases reached.
-4. dtypes are counted and not named: ``7 dtypes``, or ``q4_0,{2}``.
-5. The speed is left out: the share of the copy rate or FLOP rate, or instructions per element.
-6. The numbers of cases are left out.
-7. The budgets are left out.
-8. Cells that are still too wide go on in further lines.
+1. Targets with equal cells in every line of the module share a column, and heads take several lines.
+2. Failure classes, divergences and the comparison with CUDA continue below their line.
+3. Omit the coverage: the share of the machine code that the cases reached.
+4. Count the dtypes instead of naming them: ``7 dtypes``, or ``q4_0,{2}``.
+5. Omit the speed: the share of the copy rate or FLOP rate, or instructions per element.
+6. Omit the numbers of cases.
+7. Omit the shares of the error bounds.
+8. Wrap cells that are still too wide.
 
-CellState, classes of failures, divergences and the comparison with CUDA are always there.
+States, failure classes, divergences and the comparison with CUDA are always shown.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rich.text import Text
 
 from parity.engine import Column
 from parity.model.coverage import Reached
-from parity.model.coverage import joined as joined_coverage
-from parity.model.divergences import in_order
+from parity.model.coverage import concatenate_coverage as joined_coverage
+from parity.model.divergences import sort_ids
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_text, is_compared
 from parity.report.bench import slowest, speed_text
@@ -49,32 +49,30 @@ STYLES = {
     CellState.TAKEN: "cyan",
     CellState.UNSUPPORTED: "yellow",
 }
-FAILED = "bold red"
+FAILURE_STYLE = "bold red"
 
 STEPS = ("coverage", "names of dtypes", "speed", "cases", "budgets")
-"""The parts that a module that is too wide omits, in this order."""
+"""The parts that a module with too wide a table omits, in this order."""
 COVERAGE, DTYPES, SPEED, CASES, BUDGETS = STEPS
 
 AGAINST = "against CUDA"
-"""The note on a kernel that is judged by what CUDA computes."""
+"""The note on a kernel that is judged by CUDA's results."""
 
 NOTES = 12
 WIDER = (48, 36, 30, 24, 18)
-"""Characters that a line of notes, or of a comparison with CUDA, takes at least before it goes on below, and the widths
-that are tried where there is room.
-"""
+"""The minimum width of a line of notes or of a comparison with CUDA, and larger widths to try if there is room."""
 
 Words = tuple[str, str, str, str, str, str]
 
 LEAST = 40
-"""Characters of the narrowest terminal that a matrix is fitted to; a narrower one breaks its lines."""
+"""The narrowest width, in characters, that a matrix is fitted to; narrower terminals wrap its lines."""
 
 NUMBERS = (1, 2, 3, 4)
 """The indices of cases, budget, coverage and speed among the words of a cell."""
 
 
 class Fold(IntEnum):
-    """The parts of a table that continue in further lines: nothing; heads, with targets together; notes as well."""
+    """The parts of a table that continue in further lines: nothing; heads of merged targets; also notes."""
 
     NOTHING = 0
     HEADS = 1
@@ -83,9 +81,9 @@ class Fold(IntEnum):
 
 @dataclass(frozen=True)
 class MatrixLine:
-    """A line of the matrix: one kernel, or those of an op that have the same state, by the dtypes that they differ in.
+    """A line of the matrix: one kernel, or kernels of an op in the same state that differ in their last dtype.
 
-    ``common`` is what their dtypes begin with.
+    ``dtypes`` are the last dtypes; ``common`` are the dtypes before them.
     """
 
     module: str
@@ -95,7 +93,7 @@ class MatrixLine:
     cells: tuple[Cell, ...]
 
     def types(self, *, counted: bool = False) -> str:
-        """The dtypes in words."""
+        """Return the dtypes as text, or their number."""
         several = len(self.dtypes) > 1
         names = str(len(self.dtypes)) if counted and several else " ".join(self.dtypes)
         if not self.common:
@@ -105,7 +103,7 @@ class MatrixLine:
 
 @dataclass(frozen=True)
 class ModuleTable:
-    """The table of a module. ``without`` is what was left out of it to make it narrower."""
+    """The table of a module. ``without`` lists the parts that were omitted to make it narrower."""
 
     module: str
     heads: tuple[str, ...]
@@ -114,13 +112,13 @@ class ModuleTable:
 
     @property
     def width(self) -> int:
-        """Characters of its longest line."""
+        """The length of the longest line, in characters."""
         columns = zip(self.heads, *self.rows, strict=True)
         return sum(max(map(_widest, column)) + tables.GAP for column in columns) - tables.GAP
 
 
 def module_tables(matrix: Matrix, *, full: bool = False, width: int | None = None) -> list[ModuleTable]:
-    """The tables of all modules, none wider than this where that is possible; None: with all there is."""
+    """Return the tables of all modules, fitted to ``width`` if possible. Without a width, they are complete."""
     room = math.inf if width is None else max(width, LEAST)
     grouped = itertools.groupby(matrix_lines(matrix.rows, full), key=lambda line: line.module)
     return [_fitted(matrix, tuple(lines), room) for _, lines in grouped]
@@ -139,7 +137,7 @@ def _fitted(matrix: Matrix, lines: Sequence[MatrixLine], room: float) -> ModuleT
         before, section = section, _section(matrix, lines, Fold.NOTES, (*without, step))
         if section.rows != before.rows:
             without.append(step)
-    # What fits has no more lines than it takes.
+    # Use wider notes if there is room, which saves lines.
     wider = (_section(matrix, lines, Fold.NOTES, without, notes) for notes in WIDER)
     best = next((each for each in wider if each.width <= room), section)
     return replace(best, without=tuple(without))
@@ -148,7 +146,7 @@ def _fitted(matrix: Matrix, lines: Sequence[MatrixLine], room: float) -> ModuleT
 def _section(
     matrix: Matrix, lines: Sequence[MatrixLine], fold: Fold, without: Container[str] = (), notes: int = NOTES
 ) -> ModuleTable:
-    """The table of a module without some things; ``notes`` are the characters of a line of them at least."""
+    """Build the table of a module without some parts; ``notes`` is the minimum width of notes."""
     columns = zip(*([cell_words(cell, without) for cell in line.cells] for line in lines), strict=True)
     alike: dict[Hashable, list[Column]] = {}
     words: dict[Hashable, tuple[Words, ...]] = {}
@@ -172,7 +170,7 @@ def _section(
 
 
 def _head(columns: Sequence[Column]) -> str:
-    """The head of columns that differ in nothing but the target."""
+    """The head of columns that differ only in the target."""
     return columns[0].head(" ".join(column.target for column in columns))
 
 
@@ -185,7 +183,7 @@ def _widest(cell: tables.Cell) -> int:
 
 
 def _folded_list(text: str, width: int) -> str:
-    """A list with commas in lines, which begin with a new item unless that is too long for a line."""
+    """Wrap a comma-separated list between its items; only items longer than a line are broken."""
     lines = [""]
     for item in text.split(", "):
         if lines[-1] and len(f"{lines[-1]}, {item}") <= width:
@@ -197,8 +195,8 @@ def _folded_list(text: str, width: int) -> str:
 
 
 def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
-    """The words of a column as aligned text, those that no line has left out; the notes in further lines of ``below``
-    characters at least.
+    """Align the words of a column, without words that no line has. With ``below``, the notes continue below their line
+    in lines of at least that width.
     """
     kept = [i for i in range(len(column[0])) if any(words[i] for words in column)]
     beside = [i for i in kept if below is None or i != len(column[0]) - 1]
@@ -207,17 +205,17 @@ def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
     width = max(below or NOTES, *map(len, aligned))
     texts = []
     for line, (state, *_, notes) in zip(aligned, column, strict=True):
-        style = STYLES.get(CellState(state), FAILED)
+        style = STYLES.get(CellState(state), FAILURE_STYLE)
         text = Text(f"{line}\n{_folded_list(notes, width)}" if below is not None and notes else line)
         text.stylize(style, 0, len(state))
-        if style == FAILED and notes:
+        if style == FAILURE_STYLE and notes:
             text.stylize(style, len(text) - len(notes))
         texts.append(text)
     return texts
 
 
 def cell_words(cell: Cell, without: Container[str] = ()) -> Words:
-    """State, cases, budget, coverage, speed and notes of a cell."""
+    """Return state, cases, share of the error bound, coverage, speed and notes of a cell."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
     counts = "" if CASES in without else counts
     notes = class_counts(cell.failures) if cell.run else []
@@ -246,16 +244,16 @@ def cell_words(cell: Cell, without: Container[str] = ()) -> Words:
 
 
 def coverage_share(reached: Reached) -> str:
-    """The share of the basic blocks that were reached, rounded down."""
+    """Return the share of reached basic blocks, rounded down."""
     return f"{100 * reached.blocks_reached // max(reached.blocks, 1)} %"
 
 
 def matrix_lines(rows: Sequence[KernelRow], full: bool) -> Iterator[MatrixLine]:
-    """The lines: one per op, dtypes together, for what passes, one per kernel for the rest, and for all if ``full``."""
+    """Yield one line per op for kernels that pass, and one per kernel for others; with ``full``, one per kernel."""
     groups: dict[tuple[str, ...], list[KernelRow]] = {}
     for row in rows:
         together = not full and not any(map(_alone, row.cells))
-        # Kernels of two dtypes make one line per first dtype, or the line would be too long.
+        # Kernels with two dtypes get one line per first dtype to keep lines short.
         states = ",".join(cell.state for cell in row.cells)
         key = (row.module, row.op, *row.dtypes[:-1], states) if together else (row.module, row.op, "", row.kernel)
         groups.setdefault(key, []).append(row)
@@ -269,12 +267,12 @@ def matrix_lines(rows: Sequence[KernelRow], full: bool) -> Iterator[MatrixLine]:
 
 
 def _alone(cell: Cell) -> bool:
-    """True if the kernel has to be named in a line of its own."""
+    """True if the kernel needs a separate line."""
     return cell.state.failed or bool(cell.vacuous)
 
 
 def _sum(cells: Iterable[Cell]) -> Cell:
-    """Cells of one state as one."""
+    """Merge cells with the same state."""
     each = list(cells)
     agreements = [cell.agreement for cell in each if cell.agreement]
     return Cell(
@@ -288,7 +286,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         taken=sum(cell.taken for cell in each),
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=in_order(d for cell in each for d in cell.divergences),
+        divergences=sort_ids(d for cell in each for d in cell.divergences),
         agreement=combine_agreements(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),

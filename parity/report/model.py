@@ -15,7 +15,7 @@ from parity.compare import Conclusion
 from parity.engine import CaseRecord, Column, Provenance, ReviewedIssue
 from parity.engine.bench import Measurement
 from parity.model.coverage import Reached
-from parity.model.divergences import in_order
+from parity.model.divergences import sort_ids
 from parity.mutation.recall import Recall
 
 __all__ = ["FAILED_KEYS", "Agreement", "Cell", "CellState", "KernelRow", "Matrix", "combine_agreements"]
@@ -94,7 +94,7 @@ def combine_agreements(agreements: Iterable[Agreement]) -> Agreement:
         elements=max(one.elements for one in each),
         zeros=max(one.zeros for one in each),
         share=max(one.share for one in each),
-        divergences=in_order(d for one in each for d in one.divergences),
+        divergences=sort_ids(d for one in each for d in one.divergences),
     )
 
 

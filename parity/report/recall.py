@@ -1,4 +1,4 @@
-"""Renderings of recall: how many planted faults are caught, and what survived."""
+"""Renders recall: the share of planted faults that the cases catch, and the survivors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from parity.errors import count_of
+from parity.errors import pluralize
 from parity.mutation import MutantOutcome, MutantResult, Recall
 from parity.mutation.mutant import Reason
 from parity.mutation.recall import ClassRecall, KernelRecall, Survivor
@@ -15,31 +15,30 @@ from parity.report import tables
 __all__ = ["markdown", "recall_line", "recall_summary", "survivor_text", "terminal"]
 
 LEGEND = (
-    "recall: what was caught, of all but these: beyond: code that only tensors of 2^31 elements or a trap come to; "
-    "equivalent: executed, and every result is the same, bit for "
-    "bit, those of a longer search as well, so it has no effect as far as known; equal: the compiler makes the same "
-    "code of it; none: it does not compile, or the emulator has no such instruction; budget: the largest share of an "
-    "error budget that the kernel uses as it is"
+    "recall: caught faults, divided by all faults except for these: beyond: only tensors of 2^31 elements or a trap "
+    "reach the code; equivalent: executed, and all results are the same bits, even in a longer search, so no effect is "
+    "known; equal: the compiler generates the same code; none: it does not compile, or the emulator lacks the "
+    "instruction; budget: the largest share of an error bound that the unmutated kernel uses"
 )
 PROSE = 160
 _WITHOUT = (Reason.EQUIVALENT, Reason.OUT_OF_REACH)
-"""Reasons for which no case can be written, as far as is known."""
+"""Reasons for which probably no case can be written."""
 _REASONS = {
-    Reason.MISSED: "missed: more cases find it",
-    Reason.NEVER_EXECUTED: "never executed: no case comes there",
-    Reason.OUT_OF_REACH: "never executed: no case that fits an emulator comes there",
-    Reason.EQUIVALENT: "executed, and every result is the same, bit for bit: equivalent as far as known",
+    Reason.MISSED: "missed: additional cases find it",
+    Reason.NEVER_EXECUTED: "never executed: no case reaches it",
+    Reason.OUT_OF_REACH: "never executed: no case that an emulator can run reaches it",
+    Reason.EQUIVALENT: "executed, and all results are the same bits: no effect is known",
 }
 
 
 def percent(caught: int, planted: int) -> str:
-    """A share; what is not all is never shown as 100 %."""
+    """Format a share; only a complete one is shown as 100 %."""
     share = 100 * caught / planted if planted else 0.0
     return "100 %" if caught == planted else f"{min(share, 99.9):.1f} %"
 
 
 def _budget(each: KernelRecall) -> str:
-    """The share of its budgets that a kernel uses as it is; the tighter they are, the less they hide."""
+    """The share of the error bound that the unmutated kernel uses; tight bounds hide fewer faults."""
     return "" if each.budget is None else f"{100 * each.budget:.0f} %" if each.budget else "exact"
 
 
@@ -59,9 +58,9 @@ _HEADS = ("caught", "recall", "survived", "beyond", "equivalent", "equal", "none
 
 
 def terminal(recall: Recall, *, full: bool = False, width: int | None = None) -> Text:
-    """Tables by kernel (those with survivors, or all if ``full``) and by class, and the survivors.
+    """Return tables by kernel, module and class, and the survivors.
 
-    Those for which no case can be written, as far as is known, are shown if ``full``.
+    Without ``full``, omit kernels without survivors, and survivors for which probably no case can be written.
     """
     several = len(recall.targets) > 1
     parts = []
@@ -89,7 +88,7 @@ def terminal(recall: Recall, *, full: bool = False, width: int | None = None) ->
 
 
 def survivor_text(each: Survivor) -> str:
-    """A survivor: where it is, its edit, why it survived, and the case that would catch it."""
+    """Describe a survivor: location, edit, reason, and a case that would catch it."""
     lines = [
         f"{each.kernel} on {each.target}: {each.kind}, at {each.place}",
         f"  - {each.before}",
@@ -103,17 +102,17 @@ def survivor_text(each: Survivor) -> str:
 
 def _reason(each: Survivor) -> str:
     if each.reason is Reason.WITHIN:
-        own = f"the kernel as it is: {100 * each.usual:.3g} %"
-        return f"within the budget: results change, and use {100 * each.budget:.3g} % of it ({own})"
+        own = f"the unmutated kernel: {100 * each.usual:.3g} %"
+        return f"within the error bound: results change, and use {100 * each.budget:.3g} % of it ({own})"
     return ", ".join(filter(None, (_REASONS[each.reason], each.detail)))
 
 
 def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float, resumed: int = 0) -> str:
-    """The run in one line."""
+    """Return the run in one line."""
     counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in MutantOutcome}
     planted = recall.planted
     kernels = len(recall.kernels)
-    parts = [f"{count_of(len(tried), 'fault')} in {count_of(kernels, 'kernel')} on {' '.join(recall.targets)}"]
+    parts = [f"{pluralize(len(tried), 'fault')} in {pluralize(kernels, 'kernel')} on {' '.join(recall.targets)}"]
     for outcome, count in counts.items():
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]
@@ -126,19 +125,19 @@ def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float
 
 
 def recall_line(recall: Recall) -> str:
-    """Recall as the matrix shows it."""
+    """Return recall as the legend of the matrix shows it."""
     planted = recall.planted
     modules = ", ".join(f"{name} {percent(*counts)}" for name, counts in recall.by_module().items())
     several = f": {modules}" if len(recall.by_module()) > 1 else ""
     return (
         f"recall: {percent(recall.caught, planted)} of {planted} faults that were planted in these kernels on "
-        f"{' '.join(recall.targets)} were caught{several}; {recall.equivalent} more have no effect as far as known, "
-        f"and {recall.beyond} are out of reach (parity mutate)"
+        f"{' '.join(recall.targets)} were caught{several}; {recall.equivalent} more have no known effect, and "
+        f"{recall.beyond} are out of reach (parity mutate)"
     )
 
 
 def markdown(recall: Recall) -> str:
-    """Recall as GitHub tables, with every survivor."""
+    """Return recall as GitHub tables, with all survivors."""
     return "\n\n".join(_markdown(recall)) + "\n"
 
 

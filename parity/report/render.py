@@ -1,4 +1,4 @@
-"""Renderings of the matrix: each is a function from a matrix to text."""
+"""Renders the matrix. Each function returns text."""
 
 from __future__ import annotations
 
@@ -8,75 +8,82 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from parity.compare import Conclusion
-from parity.errors import count_of, some_of
-from parity.model.divergences import divergences, in_order
+from parity.errors import first_names, pluralize
+from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage_totals import coverage_by_column
 from parity.report.matrix import NO_KERNEL
-from parity.report.matrix_tables import FAILED, LEAST, STEPS, ModuleTable, cell_words, matrix_lines, module_tables
+from parity.report.matrix_tables import (
+    FAILURE_STYLE,
+    LEAST,
+    STEPS,
+    ModuleTable,
+    cell_words,
+    matrix_lines,
+    module_tables,
+)
 from parity.report.model import Agreement, Cell, CellState, Matrix
 from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
 
 PROSE = 160
-"""Characters of a line of the legend at most."""
+"""The largest width of the legend, in characters."""
 
 LEGEND = (
-    "n/n: cases that passed, of those that ran; n %: the largest share of the allowed error that an element used "
-    "(exact: none was allowed or used)"
+    "n/n: passed and executed cases; n %: the largest share of the allowed error that an element used (exact: no "
+    "error was allowed or found)"
 )
-MET = "; D..: known CUDA/AMD divergences that were met"
+MET = "; D..: known CUDA/AMD divergences that cases met"
 COVERAGE = (
-    "code n %: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
+    "code n %: the share of the basic blocks of machine code that the cases reached (parity coverage lists the rest)"
 )
-VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
+VACUOUS = "vacuous: a kernel that writes only zeros would also pass every case, so nothing was tested"
 AGAINST_CUDA = (
-    "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
-    f"one, has to be the same; any other number may be {furthest('f32'):g} times as far away as it moves when "
-    "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 10).\nA mistake that both sides "
-    "share is not seen: only a reference shows it"
+    "against CUDA: the op has no reference, so CUDA's values are taken as right. Values that no rounding changes, such "
+    f"as integers, must be equal. Other numbers may differ by {furthest('f32'):g} times the change that occurs when "
+    "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 10).\n"
+    "Only a reference can reveal a mistake that both sides share"
 )
 ONLY_MEMORY = (
-    "only memory checked: the op has no reference, and the other vendor's side has no result; that the kernel stays "
-    "inside of its memory, without races, is known, and nothing of its values"
+    "only memory checked: the op has no reference, and the other vendor's side has no result; memory accesses and "
+    "races were checked, but not the values"
 )
-
 
 CODE = ("blocks_reached", "blocks", "directions_reached", "directions")
 
 
 def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
-    """The matrix as aligned text with colours, grouped by module.
+    """Return the matrix as aligned, coloured text, grouped by module.
 
-    One line per op, dtypes together, for what passes; a line per kernel for what does not. ``full``: a line per kernel.
+    Kernels of an op that pass share a line; other kernels have separate lines. With ``full``, each kernel has a line.
 
-    With a ``width``, in characters, no line is longer. Modules that are too wide are made narrower by the steps of
-    ``parity.report.matrix_tables``; a line below says what was left out of which, and how many columns show everything.
+    ``width`` limits the length of lines, in characters. ``parity.report.matrix_tables`` narrows modules that are too
+    wide. A line below the matrix lists what was left out, and the width that shows everything.
     """
     room = None if width is None else max(width, LEAST)
     found = module_tables(matrix, full=full, width=room)
     prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
         whole = max(each.width for each in module_tables(matrix, full=full))
-        said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
-        prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
-    # rich is several times as fast where nothing has to be broken.
+        note = f"left out to fit {room} characters ({whole} show everything): {left_out}"
+        prose = Text.assemble((f"{note}\n\n", "yellow"), prose)
+    # Without a width, rich is several times as fast.
     parts = [tables.coloured(s.heads, s.rows, width=room if room and s.width > room else None) for s in found]
     return Text("\n\n").join([*parts, tables.folded(prose, room)])
 
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
-    """The matrix as aligned text without colours, and with all there is."""
+    """Return the complete matrix as aligned text without colours."""
     parts = [tables.plain(each.heads, each.rows) for each in module_tables(matrix, full=full)]
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
 def _prose(matrix: Matrix, width: int = PROSE) -> Text:
-    """The text below the tables: the meaning of their words, the comparison of AMD with CUDA, and known issues."""
+    """The text below the tables: legend, coverage, comparison of AMD with CUDA, and known issues."""
     text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), width)
     if coverage := coverage_summary(matrix):
         text.append(f"\n{coverage}\n")
@@ -85,17 +92,17 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
     if matrix.issues:
         text.append("\nknown issues\n", "bold")
         for each in matrix.issues:
-            text.append(f"  {each}\n", FAILED if each.complaint else "")
+            text.append(f"  {each}\n", FAILURE_STYLE if each.complaint else "")
     return text
 
 
 def coverage_summary(matrix: Matrix) -> str:
-    """The machine code that was reached on each target, a line for each; empty if none was noted."""
+    """Return one line per column with its coverage; empty if no column recorded any."""
     return "\n".join(map(str, coverage_by_column(matrix)))
 
 
 def _left_out(found: Sequence[ModuleTable]) -> str:
-    """The parts that were left out, and their modules; empty if nothing was."""
+    """The omitted parts and their modules; empty if nothing was omitted."""
     steps: dict[tuple[str, ...], list[str]] = {}
     for step in STEPS:
         if modules := tuple(each.module for each in found if step in each.without):
@@ -108,16 +115,16 @@ def _left_out(found: Sequence[ModuleTable]) -> str:
 
 
 MACHINES = 8
-"""The number of machines of a cluster whose names are shown."""
+"""Machines of a cluster to list by name."""
 
 
 def summary(matrix: Matrix) -> str:
-    """The run in one line."""
+    """Return the run in one line."""
     cells = matrix.cells()
     kernels = len(
         {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
     )
-    parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
@@ -132,18 +139,18 @@ def summary(matrix: Matrix) -> str:
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
-        parts.append(f"executed by {some_of(machines, MACHINES)}")
+        parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
 def _counts(cells: Sequence[Cell], states: Iterable[CellState]) -> list[str]:
-    """The number of cells in each of these states, as text, without those that no cell has."""
+    """The number of cells in each of these states as text, without zeros."""
     counts = ((sum(cell.state is state for cell in cells), str(state).lower()) for state in states)
     return [f"{count} {name}" for count, name in counts if count]
 
 
 def markdown(matrix: Matrix, *, full: bool = False) -> str:
-    """The matrix as a GitHub table."""
+    """Return the matrix as a GitHub table."""
     last = [AGREEMENT] if is_compared(matrix) else []
     heads = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
     rows = []
@@ -185,23 +192,24 @@ def _legend(matrix: Matrix) -> str:
 
 
 def _met(matrix: Matrix) -> tuple[str, ...]:
-    """The ids of the divergences that the matrix shows."""
+    """The ids of all divergences in the matrix."""
     found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
-    return in_order(itertools.chain.from_iterable(found))
+    return sort_ids(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
-    """The origin of code (sources and compiler), and the targets that it holds for."""
+    """Yield each origin of code (sources and compiler) with its targets."""
     for text in dict.fromkeys(matrix.provenance.made_by.values()):
         yield text, [target for target, made in matrix.provenance.made_by.items() if made == text]
 
 
 def as_csv(matrix: Matrix) -> str:
-    """One line per kernel; the fields of a column begin with its target and evidence.
+    """Return CSV with one line per kernel. The field names of a column begin with its target and evidence.
 
-    An AMD column that was compared with CUDA's has four more: cases by conclusion, and where both are right the largest
-    distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else. One whose
-    coverage was noted has the basic blocks that were reached and all, and the same of the directions of branches.
+    An AMD column that was compared with CUDA's results has four additional fields: cases by conclusion and, where both
+    are right, the largest distance in ULPs, the largest number of elements that differ, and the largest number that
+    differ only in the sign of zero. A column with coverage has the numbers of reached and all basic blocks, and of
+    reached and all branch directions.
     """
     fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")

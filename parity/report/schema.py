@@ -1,4 +1,4 @@
-"""The JSON Schemas of the files that programs read: ``python -m parity.report.schema FOLDER`` writes them."""
+"""Generates the JSON Schemas of ``matrix.json`` and ``record.jsonl``: ``python -m parity.report.schema FOLDER``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["schemas"]
 
 
 def schemas() -> dict[str, str]:
-    """The text of each schema, by the name of its file. They are made of the types that are written and read."""
+    """Return the text of each schema by file name, generated from the types that parity reads and writes."""
     found = {
-        "matrix": json_schema([MatrixFile], "matrix.json of parity run", "What a run found, kernel by kernel."),
+        "matrix": json_schema([MatrixFile], "matrix.json of parity run", "The results of a run, kernel by kernel."),
         "record": json_schema(
             [RecordHead, CaseRecord, RecordEnd],
             "A line of record.jsonl of parity run",
-            "The first line has the environment, the others have a case each; the last says that the run ended.",
+            "The first line has the environment, each following line a case; the last line marks the end of the run.",
         ),
     }
     return {f"{name}.schema.json": json_text(schema, indent=2).decode() + "\n" for name, schema in found.items()}

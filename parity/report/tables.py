@@ -1,7 +1,7 @@
-"""Tables of text: plain and Markdown ones are written by tabulate, coloured ones by rich; and how wide a terminal is.
+"""Formats tables: plain text and Markdown with tabulate, coloured text with rich.
 
-A table is its heads, one for each column or none, and its rows. A cell is a string, or a ``Text`` of rich, which has
-colours; ``right`` are the indices of the columns that are aligned right, 0 is the first.
+``heads`` has one item per column, or is empty. A cell is a string, or a coloured ``Text`` of rich. ``right`` contains
+the indices of right-aligned columns.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ GAP = 2
 """Blanks between two columns."""
 
 UNLIMITED = 100_000
-"""A width that no table has; rich wants to be told one."""
+"""A width larger than any table, because rich requires one."""
 
 
 def plain(heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, right: Container[int] = ()) -> str:
-    """Aligned text without rules or colours; no line ends in blanks, and the last has no line end."""
-    # As a line like the others, because tabulate makes columns wider than their heads.
+    """Return aligned text without rules, colours, trailing blanks or a final line end."""
+    # The heads are an ordinary row, because tabulate makes columns wider than their heads.
     lines = [[*map(str, heads)]] if heads else []
     return _tabulated("plain", (), [*lines, *([*map(str, row)] for row in rows)], right)
 
 
 def markdown(heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, right: Container[int] = ()) -> str:
-    """A table in GitHub's Markdown, without a final line end."""
+    """Return a table in GitHub Markdown, without a final line end."""
 
     def one_line(cell: Cell) -> str:
         return " ".join(str(cell).replace("|", r"\|").split("\n"))
@@ -42,7 +42,7 @@ def markdown(heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, right: Co
 
 
 def _tabulated(form: str, heads: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int]) -> str:
-    from tabulate import tabulate  # it takes a tenth of a second, and most commands print no table
+    from tabulate import tabulate  # the import takes 0.1 s, and most commands print no table
 
     align = ["right" if i in right else "left" for i in range(len(rows[0]) if rows else len(heads))]
     return tabulate(
@@ -51,7 +51,7 @@ def _tabulated(form: str, heads: Sequence[str], rows: Sequence[Sequence[str]], r
 
 
 def comma_separated(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV."""
+    """Return a table as CSV."""
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows([heads, *rows])
     return out.getvalue()
@@ -66,10 +66,9 @@ def coloured(
     indent: int = 0,
     width: int | None = None,
 ) -> Text:
-    """Aligned text with colours, as ``plain`` aligns it; ``style`` is that of the heads, ``indent`` a number of blanks.
+    """Return coloured text, aligned like ``plain``. ``style`` applies to the heads; ``indent`` is a number of blanks.
 
-    With a ``width``, in characters, no line is longer: cells that do not fit go on in further lines, between words
-    where that is possible.
+    ``width`` limits the length of lines, in characters. Long cells continue in further lines.
     """
     from rich.table import Table
 
@@ -86,14 +85,14 @@ def coloured(
 
 
 def folded(text: Cell, width: int | None) -> Text:
-    """Text with its lines broken between words so that none is longer than this; None: as it is."""
+    """Wrap text between words so that no line exceeds ``width`` characters; None leaves it unchanged."""
     return _text(text) if width is None else _joined(_text(text).wrap(Console(file=StringIO()), width, overflow="fold"))
 
 
 def terminal_width() -> int | None:
-    """The width of the terminal that output goes to, in characters; None where it goes to a file or a pipe.
+    """Return the width of the output terminal in characters; None for a file or a pipe.
 
-    Where the environment has ``COLUMNS``, that is the width everywhere.
+    The environment variable ``COLUMNS`` overrides it everywhere.
     """
     return shutil.get_terminal_size(fallback=(0, 0)).columns or None
 

@@ -15,13 +15,13 @@ from parity.emulator import (
     ApproximateResults,
     Device,
     KernelFault,
-    Refused,
     UnknownInstruction,
-    place,
+    UnsupportedFeature,
+    source_location,
 )
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.errors import ParityError, ResourceExhausted
-from parity.model.code_object import CodeObject, name_of
+from parity.model.code_object import CodeObject, source_name
 from parity.model.coverage import Point
 from parity.model.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
@@ -59,11 +59,11 @@ class DeviceSession:
         """Translate and compile kernels. ``execute`` reports a kernel that cannot be translated."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except (UnknownInstruction, Refused):
+        except (UnknownInstruction, UnsupportedFeature):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except (UnknownInstruction, Refused):
+                except (UnknownInstruction, UnsupportedFeature):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
@@ -117,7 +117,7 @@ class DeviceSession:
         message = (
             f"the result in {', '.join(differ)} depends on an undefined value: a thread reads from a thread that takes "
             "no part in the exchange, or that the block does not have, in "
-            f"{instruction.text} ({place(instruction)})"
+            f"{instruction.text} ({source_location(instruction)})"
         )
         return Fault("undefined value", message) if differ else None
 
@@ -127,7 +127,7 @@ class DeviceSession:
         The earlier launch gets different floating-point inputs, so that it leaves different values. If the kernel
         cannot take them, it gets the same inputs.
         """
-        names = ", ".join(name_of(name) for name in self._executor.changed_variables)
+        names = ", ".join(source_name(name) for name in self._executor.changed_variables)
         prefix = f"a launch changes {names}, and after another launch this one "
         other = {name: _other_input(buffer) for name, buffer in request.buffers.items()}
         try:
@@ -179,7 +179,8 @@ class DeviceSession:
             for step, each in enumerate(request.launch.sequence):
                 for number, (name, first) in enumerate(self._device.registers(request.code, each.kernel).items()):
                     if differs(replace(request, inverted=(step, number))):
-                        yield f"never-written read: register {name}, first met in {first.text} ({place(first)})"
+                        where = f"{first.text} ({source_location(first)})"
+                        yield f"never-written read: register {name}, first met in {where}"
         if any(differs(replace(request, seed=seed)) for seed in range(ORDERS)):
             yield "depends on the order in which wavefronts run"
         if crossing:

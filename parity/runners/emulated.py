@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
-from parity.emulator import MORE, MOVED, NARROWED, UNFLUSHED, ApproximateResults, Device, shadow_seed
+from parity.emulator import (
+    BF16_SHADOW_RUNS,
+    EXTRA_SHADOW_RUNS,
+    SHADOW_RUNS,
+    UNFLUSHED_SHADOW_RUNS,
+    AmdgpuDevice,
+    ApproximateResults,
+    shadow_seed,
+)
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
 from parity.platform.cache import Cache, default_root
@@ -55,9 +63,11 @@ class EmulatedRunner:
 class EmulatedSession(DeviceSession):
     """An emulated AMD GPU. It also counts instructions and runs launches with other roundings."""
 
+    _device: AmdgpuDevice
+
     def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
         super().__init__(
-            Device(
+            AmdgpuDevice(
                 checked=checked,
                 traced=checked,
                 counted=counted,
@@ -103,12 +113,14 @@ class EmulatedSession(DeviceSession):
         def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
             return tuple(self._shadow_run(request, number) for number in numbers)
 
-        nearest, moved = self._execute(request), runs(MOVED)
+        nearest, moved = self._execute(request), runs(SHADOW_RUNS)
         if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
-            moved += runs(MORE)
+            moved += runs(EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
-        has_flush = any(self._device.flushes(code, each.kernel) for each in launch.sequence)
-        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else (), runs(UNFLUSHED) if has_flush else ())
+        has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
+        return Shadows(
+            nearest, moved, runs(BF16_SHADOW_RUNS) if has_bf16 else (), runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ()
+        )
 
     def _shadow_run(self, request: EmulatedLaunch, number: int) -> Outcome:
         if self._shadow is None:

@@ -18,12 +18,12 @@ from parity.emulator import (
     LaunchOptions,
     LaunchStats,
     MemoryFault,
+    merge_stats,
     pack,
-    together,
 )
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
-from parity.model.coverage import Reached, joined
+from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
@@ -120,7 +120,7 @@ class LaunchExecutor:
         ]
         after = device.variables(code)
         self.changed_variables = tuple(name for name, content in after.items() if content != before[name])
-        return stats[0] if len(stats) == 1 else together(stats)
+        return stats[0] if len(stats) == 1 else merge_stats(stats)
 
     def _write_buffers(self, buffers: Mapping[str, Buffer], protect_inputs: bool) -> None:
         for name, buffer in buffers.items():
@@ -155,7 +155,7 @@ class LaunchExecutor:
     def take_reached(self, request: EmulatedLaunch) -> Reached | None:
         """The code that the kernels of a launch reached since the last call; None if nothing was noted."""
         kernels = dict.fromkeys(each.kernel for each in request.launch.sequence)
-        found = joined(self.device.take_reached(request.code, kernel) for kernel in kernels)
+        found = concatenate_coverage(self.device.take_reached(request.code, kernel) for kernel in kernels)
         return found if found and found.blocks else None
 
     def discard(self, request: EmulatedLaunch) -> None:

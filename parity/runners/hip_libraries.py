@@ -47,6 +47,7 @@ class _Library:
     """A library that multiplies matrices of the given dtypes; sums of f16 and bf16 products are in f32."""
 
     name: str
+    device_class: str
     dtypes: tuple[str, ...]
     evidence = Evidence.LIBRARY
     vendor: Vendor = "amd"
@@ -115,13 +116,13 @@ class _Library:
     @property
     def _executor(self) -> str:
         """The import path of the class that runs in the separate process."""
-        return f"{__name__}:{type(self).__name__}Device"
+        return f"{__name__}:{self.device_class}"
 
 
 class HipBlasRunner(_Library):
     """Computes with ``hipblasGemmEx`` and its default algorithm."""
 
-    name = "hipblas"
+    name, device_class = "hipblas", "HipBlasDevice"
     dtypes = ("f16", "bf16", "f32", "f64")
 
     def _load(self, binding: Any) -> None:
@@ -131,7 +132,7 @@ class HipBlasRunner(_Library):
 class HipBlasLtRunner(_Library):
     """Computes with ``hipblasLtMatmul`` and the algorithm that its heuristic ranks first."""
 
-    name = "hipblaslt"
+    name, device_class = "hipblaslt", "HipBlasLtDevice"
     dtypes = ("f16", "bf16", "f32")
 
     def _load(self, binding: Any) -> None:

@@ -33,22 +33,13 @@ from parity.errors import UsageError
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 from parity.platform.cache import digest
-from parity.platform.files import regular, writing
+from parity.platform.files import naming_write_errors, require_file
 from parity.platform.serialization import json_text, read_json
 
 __all__ = [
-    "MEASUREMENTS",
-    "VERSION",
-    "Environment",
-    "Head",
-    "Origin",
-    "Part",
-    "RecordedCase",
-    "Recording",
-    "launch_digest",
-    "read_recording",
-    "write_recording",
-]
+    "MEASUREMENTS", "VERSION", "Environment", "Head", "Origin", "Part", "RecordedCase", "Recording", "launch_digest",
+    "read_recording", "write_recording",
+]  # fmt: skip
 
 FORMAT = "parity recording"
 VERSION = 1
@@ -251,7 +242,7 @@ def write_recording(
     text = json_text({"format": FORMAT, "version": VERSION, **head}, indent=1)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with writing(path, "choose another file with -o"):
+        with naming_write_errors(path, "choose another file with -o"):
             path.parent.mkdir(parents=True, exist_ok=True)
             with zipfile.ZipFile(scratch, "w") as file:
                 for name, data in {HEAD: text, **members}.items():
@@ -272,7 +263,7 @@ def read_recording(path: Path) -> Recording:
             incomplete.
     """
     try:
-        with zipfile.ZipFile(regular(path)) as file:
+        with zipfile.ZipFile(require_file(path)) as file:
             return _read(path, file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error

@@ -12,9 +12,9 @@ from pathlib import Path
 from parity.errors import UsageError
 from parity.model.case import split
 from parity.op import Op
-from parity.platform.files import text_of, writing
+from parity.platform.files import naming_write_errors, read_text
 
-__all__ = ["SUFFIX", "add_found", "read_found"]
+__all__ = ["SUFFIX", "add_to_corpus", "read_corpus"]
 
 SUFFIX = ".found"
 
@@ -23,7 +23,7 @@ _HEAD = """\
 """
 
 
-def read_found(
+def read_corpus(
     ops: Mapping[str, Op], declared: Mapping[str, Path]
 ) -> tuple[dict[str, tuple[tuple[str, str], ...]], list[str]]:
     """Title and text of the cases in the files, by the name of their entry; and what is wrong with others."""
@@ -33,7 +33,7 @@ def read_found(
         if not path.exists():
             continue
         try:
-            lines = text_of(path).splitlines()
+            lines = read_text(path).splitlines()
         except UsageError as error:
             problems.append(str(error))
             continue
@@ -54,17 +54,17 @@ def read_found(
     return found, problems
 
 
-def add_found(path: Path, cases: Iterable[tuple[str, str]]) -> int:
+def add_to_corpus(path: Path, cases: Iterable[tuple[str, str]]) -> int:
     """Add cases, title and text, to the file beside a case file; how many it did not have.
 
     Raises:
         UsageError: it cannot be read or written.
     """
     file = path.with_suffix(SUFFIX)
-    before = text_of(file) if file.exists() else _HEAD
+    before = read_text(file) if file.exists() else _HEAD
     there = {line.partition("#")[0].strip() for line in before.splitlines()}
     new = [f"{text}  # {title}\n" for title, text in cases if text not in there]
     if new:
-        with writing(file, "change its permissions"):
+        with naming_write_errors(file, "change its permissions"):
             file.write_text(before + "".join(new), encoding="utf-8")
     return len(new)

@@ -15,13 +15,13 @@ from types import ModuleType
 
 from parity.cases.builtin import has_custom_launch
 from parity.compilers.compile_options import Sides
-from parity.errors import UsageError, nearest, some_of
+from parity.errors import UsageError, first_names, nearest
 from parity.model.case import Case, split
 from parity.model.code_object import prebuilt
 from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
-from parity.platform.files import CUDA_SUFFIXES, below, regular
-from parity.suite.corpus import read_found
+from parity.platform.files import CUDA_SUFFIXES, find_below, require_file
+from parity.suite.corpus import read_corpus
 from parity.suite.selection import EntryName, Selection, select
 from parity.suite.settings import find_project
 
@@ -174,10 +174,10 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), case_files=case_files)
     problems += _missing_sources(suite)
     if not only and suite.files and len(suite.missing) == len(suite.files):
-        if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
+        if not any(find_below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
-    found, complaints = read_found(suite.ops, suite.case_files)
+    found, complaints = read_corpus(suite.ops, suite.case_files)
     return replace(suite, problems=(*problems, *complaints), found=found)
 
 
@@ -224,7 +224,7 @@ def _import_case_file(path: Path) -> ModuleType:
     Raises:
         UsageError: the file cannot be imported, with file and line.
     """
-    regular(path)
+    require_file(path)
     name, content = f"parity_cases_{path.stem}", digest(path.read_bytes())
     module = sys.modules.get(name)
     if module and getattr(module, "__parity_source__", None) == (path.resolve(), content):
@@ -263,7 +263,7 @@ def _missing_sources(suite: Suite) -> list[str]:
         known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in suite.kernels.glob(f"*{suffix}")]
         ops = [op for op in suite.ops.values() if op.module == module]
         names, near = [op.name for op in ops], nearest(ops[0].file, known)
-        problems.append(f"{ops[0].declared}: op {some_of(names, 1)}: there is no {suite.files[module]}{near}")
+        problems.append(f"{ops[0].declared}: op {first_names(names, 1)}: there is no {suite.files[module]}{near}")
     return problems
 
 

@@ -55,46 +55,49 @@ _LIST = MappingProxyType({"action": "extend", "type": names, "default": []})
 OPTIONS: Mapping[str, Option] = {
     "runner": Option(
         "NAME",
-        f"what executes (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference; {CUDA_SIDE} alone if "
-        "all targets are CUDA's); recorded=FILE replays the cases that parity record stored there. May be repeated: "
-        "then the runners stand side by side, and CUDA is compared with AMD",
+        "runner to execute on; recorded=FILE replays a recording of parity record; may be repeated to compare runners "
+        f"and vendors (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference; only {CUDA_SIDE} if all "
+        "targets are CUDA targets)",
         settings={"action": "append", "default": []},
     ),
     "target": Option(
         "T,..",
-        "targets (default: the usual ones of each runner); a runner that can run none of them keeps its own",
+        "targets to run, separated by commas; a runner that supports none of them uses its own targets (default: the "
+        "default targets of each runner)",
         settings=_LIST,
     ),
-    "dtype": Option("D,..", "only kernels with one of these dtypes", settings=_LIST),
+    "dtype": Option("D,..", "select only kernels with one of these dtypes, separated by commas", settings=_LIST),
     "examples": Option(
         "N",
-        f"cases to draw per kernel, beside the named ones (default: {EXAMPLES})",
+        f"cases to draw for each kernel, in addition to the named cases (default: {EXAMPLES})",
         settings={"type": positive},
     ),
-    "seed": Option("N", "the same seed draws the same cases everywhere (default: 0)", settings={"type": int}),
+    "seed": Option(
+        "N", "seed for drawing cases; equal seeds draw equal cases everywhere (default: 0)", settings={"type": int}
+    ),
     "launches": Option(
         "WHICH",
-        "any: launches other than the host's own, too (the default); host: the op's own launch rule only. Set for good "
-        "by launches of [tool.parity]",
+        "launches to try: any (default) includes launches that the host code does not use, host keeps to the launch "
+        "rule of the op; [tool.parity] can set this permanently",
     ),
     "kernels": Option("DIR", "folder of the .cu files", ("--kernels-dir",)),
-    "hip": Option("DIR", "folder of AMD's sources, if they are not to be hipified"),
+    "hip": Option("DIR", "folder of the HIP sources, if they are not translated with hipify"),
     "cases": Option("DIR", "folder of the case files", ("--cases-dir",)),
     "toolchain": Option(
         "NAME",
-        "what compiles for AMD targets; rocm: an installed ROCm, wheels: clang and AMD's headers from Python wheels "
-        "(and for CUDA targets nvcc from those, whatever is installed), auto (the default, or $PARITY_TOOLCHAIN): a "
-        "ROCm of version 6 or newer if there is one, else the wheels",
+        "compiler for AMD targets: rocm (an installed ROCm), wheels (clang and AMD's headers from Python wheels; also "
+        "selects nvcc from wheels for CUDA targets), or auto (a ROCm of version 6 or newer if installed, else wheels) "
+        "(default: $PARITY_TOOLCHAIN, or auto)",
     ),
     "hipify": Option(
         "NAME",
-        "what makes HIP of CUDA sources; literal (the default, or $PARITY_HIPIFY): parity, name by name, helpful: and "
-        "with 32 lanes spelled out where CUDA means them, the others: that tool of an installed ROCm",
+        "translator from CUDA to HIP: literal (parity, name by name), helpful (also spells out 32 lanes where CUDA "
+        "implies them), or a hipify tool of an installed ROCm (default: $PARITY_HIPIFY, or literal)",
     ),
     "known-issues": Option(
-        "FILE", "failures to expect (default: known-issues.toml beside pyproject.toml, where there is one)"
+        "FILE", "file of expected failures (default: known-issues.toml next to pyproject.toml, if present)"
     ),
-    "output": Option("DIR", "write the record, the matrix and the failures there"),
+    "output": Option("DIR", "folder for the record, the matrix and the failures"),
 }
 
 

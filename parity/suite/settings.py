@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError
-from parity.platform.files import text_of
+from parity.platform.files import read_text
 from parity.platform.serialization import checked
 
-__all__ = ["LAUNCHES", "SHIPPED", "Project", "Settings", "find_project", "read_settings"]
+__all__ = ["LAUNCHES", "SHIPPED", "Project", "ProjectSettings", "find_project", "read_settings"]
 
 Launches = Literal["any", "host"]
 LAUNCHES = get_args(Launches)
@@ -28,7 +28,7 @@ SHIPPED_ARCH = 890
 """``__CUDA_ARCH__`` for kernels that run the cases of the shipped suite. Kernels for bfloat16 and f8 require it."""
 
 
-class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class ProjectSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The keys of ``[tool.parity]``; names may use ``_`` in place of ``-``. ``docs/formats.md`` explains them."""
 
     kernels: str | None = None
@@ -93,7 +93,7 @@ def find_project(
     )
 
 
-def _project(folder: Path, settings: Settings) -> Project:
+def _project(folder: Path, settings: ProjectSettings) -> Project:
     """The project in a folder with these settings."""
     issues = folder / (settings.known_issues or "known-issues.toml")
     ported = folder / settings.hip if settings.hip is not None else None
@@ -112,7 +112,7 @@ def _project(folder: Path, settings: Settings) -> Project:
     )
 
 
-def _compile_options(folder: Path, settings: Settings, prefix: str) -> CompileOptions:
+def _compile_options(folder: Path, settings: ProjectSettings, prefix: str) -> CompileOptions:
     """The compile options of one side: the common settings, then the settings with the prefix."""
     include, flags, forced = (
         [*getattr(settings, what), *getattr(settings, prefix + what)] for what in ("include", "flags", "force_include")
@@ -134,7 +134,7 @@ def read_settings(config: Path) -> dict[str, Any] | None:
     try:
         if not config.is_file():
             return None
-        document = tomllib.loads(text_of(config))
+        document = tomllib.loads(read_text(config))
     except OSError:
         return None
     except (ValueError, RecursionError) as error:
@@ -148,9 +148,9 @@ def read_settings(config: Path) -> dict[str, Any] | None:
     return table
 
 
-def _checked(config: Path, table: Mapping[str, object]) -> Settings:
+def _checked(config: Path, table: Mapping[str, object]) -> ProjectSettings:
     place = f"{config}: [tool.parity]"
     for name, value in table.items():
         if any("\0" in each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)):
             raise UsageError(f"{place}: {name} is {value!r}, which contains a NUL; no path or option can contain one")
-    return checked({name.replace("_", "-"): value for name, value in table.items()}, Settings, place)
+    return checked({name.replace("_", "-"): value for name, value in table.items()}, ProjectSettings, place)

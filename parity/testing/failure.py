@@ -1,11 +1,11 @@
-"""The text of a failing test: that of the command line for the same cases."""
+"""Formats failing tests like the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from parity.engine import CaseRecord
-from parity.errors import shown
+from parity.errors import display_path
 from parity.report import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite.loading import Suite
 
@@ -13,17 +13,17 @@ __all__ = ["ParityFailure", "failure_from_records"]
 
 
 class ParityFailure(AssertionError):
-    """A case failed; the message is what the command line shows."""
+    """Raised if a case failed. The message is the text of the command line."""
 
 
 def failure_from_records(
     records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite
 ) -> ParityFailure | None:
-    """The failures worth reading, or None if there is none. ``suite`` tells where kernels and ops are."""
+    """Return the shown failures as an exception, or None. ``suite`` locates kernels and ops."""
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
         locations = (kernel_file(suite, record) or "", suite.op(record.op).declared)
-        text = failure_text(failure, reproduction, *map(shown, locations))
+        text = failure_text(failure, reproduction, *map(display_path, locations))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

@@ -8,7 +8,7 @@ import pytest
 
 from parity.build import variant_search
 from parity.build.modules import build
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import ResourceExhausted, UsageError
 from parity.platform.cache import Cache
@@ -56,7 +56,7 @@ def hits(results):
     return {(b.module, b.target): b.cached for b in results}
 
 
-def test_every_module_for_every_target_in_order(kernels, cache):
+def test_build_orders_results_by_module_and_target(kernels, cache):
     results = build(kernels, targets=["gfx1100", "gfx90a"], cache=cache, jobs=2)
     assert [(b.module, b.target) for b in results] == [
         (m, t) for m in ("reverse", "scale") for t in ("gfx1100", "gfx90a")
@@ -64,10 +64,10 @@ def test_every_module_for_every_target_in_order(kernels, cache):
     assert all(b.error is None and not b.cached and b.seconds > 0 for b in results)
     reverse, _, scale, _ = results
     assert reverse.entries == ("reverse", "nothing")
-    assert reverse.lds_bytes == 1024
-    assert reverse.scratch_bytes == reverse.spills == 0
-    assert reverse.vgprs > 0
-    assert reverse.sgprs > 0
+    assert reverse.most("lds_bytes") == 1024
+    assert reverse.most("scratch_bytes") == reverse.most("spills") == 0
+    assert reverse.most("vgprs") > 0
+    assert reverse.most("sgprs") > 0
     assert [(a.name, a.offset, a.size) for a in scale.code_object.kernels["scale_f16"].args] == [
         ("n", 0, 8),
         ("factor", 8, 2),
@@ -77,7 +77,7 @@ def test_every_module_for_every_target_in_order(kernels, cache):
     assert scale.code_object.binary.read_bytes()[:4] == b"\x7fELF"
 
 
-def test_the_second_build_compiles_nothing_and_gives_the_same(kernels, cache, monkeypatch):
+def test_build_again_starts_no_process(kernels, cache, monkeypatch):
     first = build(kernels, targets=["gfx1100"], cache=cache)
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a process was started"))
     second = build(kernels, targets=["gfx1100"], cache=cache)
@@ -87,7 +87,7 @@ def test_the_second_build_compiles_nothing_and_gives_the_same(kernels, cache, mo
         assert (one.replaced, one.unmapped, one.hazards) == (two.replaced, two.unmapped, two.hazards)
 
 
-def test_a_changed_header_rebuilds_only_its_users(kernels, cache):
+def test_build_after_header_change_rebuilds_only_its_users(kernels, cache):
     build(kernels, targets=["gfx1100"], cache=cache)
     (kernels / "shape.cuh").write_text(SHAPE.replace("size_t(blockDim.x)", "blockDim.x"))
     assert hits(build(kernels, targets=["gfx1100"], cache=cache)) == {
@@ -96,7 +96,7 @@ def test_a_changed_header_rebuilds_only_its_users(kernels, cache):
     }
 
 
-def test_moving_the_folder_keeps_the_cache(kernels, cache, tmp_path):
+def test_build_in_moved_folder_uses_cache(kernels, cache, tmp_path):
     build(kernels, targets=["gfx1100"], cache=cache)
     moved = tmp_path / "deep" / "elsewhere"
     shutil.copytree(kernels, moved)
@@ -105,7 +105,7 @@ def test_moving_the_folder_keeps_the_cache(kernels, cache, tmp_path):
     assert moved / "scale.cu" in results[1].code_object.sources
 
 
-def test_lines_of_the_listing_are_those_of_the_cuda_source(kernels, cache):
+def test_listing_has_lines_of_cuda_source(kernels, cache):
     (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
     assert "scale.cu:6:" in built.code_object.listing
     assert "shape.cuh:2:" in built.code_object.listing
@@ -113,39 +113,39 @@ def test_lines_of_the_listing_are_those_of_the_cuda_source(kernels, cache):
     assert all(path.is_file() for path in built.code_object.sources)
 
 
-def test_the_hipified_text_lies_beside_the_code_object(kernels, cache):
+def test_built_has_hipified_text(kernels, cache):
     (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
     assert "#include <hip/hip_fp16.h>" in built.hip.read_text()
     assert built.hip.with_name("shape.cuh").is_file()
     assert built.replaced["cuda_fp16.h"] == 1
 
 
-def test_a_module_that_does_not_compile_is_a_result_and_the_others_go_on(kernels, cache):
+def test_build_with_broken_module_continues(kernels, cache):
     (kernels / "broken.cu").write_text('#include "shape.cuh"\n\n__global__ void k(int* x) { *x = oops; }\n')
     broken, reverse, scale = build(kernels, targets=["gfx1100"], cache=cache)
     assert f"{kernels / 'broken.cu'}:3:34: error: use of undeclared identifier 'oops'" in str(broken.error)
     assert broken.code_object is None
     assert broken.entries == ()
-    assert broken.vgprs == 0
+    assert broken.most("vgprs") == 0
     assert reverse.error is None
     assert scale.error is None
     assert not build(kernels, ["broken"], ["gfx1100"], cache=cache)[0].cached
 
 
-def test_an_error_in_a_header_names_the_header_and_who_included_it(kernels, cache):
+def test_error_in_header_names_header_and_includer(kernels, cache):
     (kernels / "shape.cuh").write_text(SHAPE.replace("blockIdx.x", "blockIndex.x"))
     (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
     assert f"In file included from {kernels / 'scale.cu'}:2:" in str(built.error)
     assert f"{kernels / 'shape.cuh'}:2:43: error:" in str(built.error)
 
 
-def test_a_missing_header_is_the_compilers_error(kernels, cache):
+def test_missing_header_is_reported_by_compiler(kernels, cache):
     (kernels / "shape.cuh").unlink()
     (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
     assert "'shape.cuh' file not found" in str(built.error)
 
 
-def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_path):
+def test_build_finds_headers_above_and_in_include_folders(kernels, cache, tmp_path):
     (kernels / "shape.cuh").rename(tmp_path / "shape.cuh")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "type.cuh").write_text("#pragma once\n#include <cuda_bf16.h>\nusing T = __nv_bfloat16;\n")
@@ -164,7 +164,7 @@ def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_pat
     assert built.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
 
 
-def test_what_hipify_could_not_do_is_in_the_result_also_from_the_cache(kernels, cache):
+def test_built_from_cache_has_hipify_findings(kernels, cache):
     (kernels / "scale.cu").write_text(
         "#ifdef __CUDA_ARCH__\n#endif\n#if N\ncudaFrobnicate(warpSize);\n#endif\n"
         + SCALE.replace("index()", "threadIdx.x")
@@ -177,7 +177,7 @@ def test_what_hipify_could_not_do_is_in_the_result_also_from_the_cache(kernels, 
         assert [(f.name, f.line) for f in built.branches] == [("#ifdef __CUDA_ARCH__", 1)]
 
 
-def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, caplog):
+def test_build_with_damaged_cache_entry_warns_and_rebuilds(kernels, cache, caplog):
     (built,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
     listing = built.hip.parents[1] / "reverse.s"
     listing.write_text(listing.read_text().replace("ds_load", "ds_laod").replace("ds_read", "ds_raed"))
@@ -187,26 +187,26 @@ def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, cap
     assert "damaged" in caplog.text
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_not_a_result(kernels, tmp_path):
+def test_build_with_unwritable_cache_raises(kernels, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResourceExhausted, match="cannot write the cache folder"):
         build(kernels, ["scale"], ["gfx1100"], cache=Cache(tmp_path / "file"))
 
 
-def test_results_are_told_as_they_arrive(kernels, cache):
+def test_build_reports_results_as_they_arrive(kernels, cache):
     told = []
-    results = build(kernels, targets=["gfx1100"], cache=cache, progress=BuildProgress(told.append))
+    results = build(kernels, targets=["gfx1100"], cache=cache, progress=BuildCallbacks(told.append))
     assert sorted(b.module for b in told) == [b.module for b in results]
 
 
-def test_a_comment_in_another_encoding_goes_through(kernels, cache):
+def test_build_keeps_comment_in_other_encoding(kernels, cache):
     (kernels / "reverse.cu").write_bytes(b"// gr\xf6\xdfe\n" + REVERSE.encode())
     (built,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
     assert built.error is None
     assert b"gr\xf6\xdfe" in built.hip.read_bytes()
 
 
-def test_wrong_folders_modules_and_targets(kernels, cache, tmp_path):
+def test_build_with_unknown_folder_module_or_target_raises(kernels, cache, tmp_path):
     with pytest.raises(UsageError, match=r"no kernels folder .*absent"):
         build(tmp_path / "absent", cache=cache)
     (tmp_path / "empty").mkdir()
@@ -218,12 +218,12 @@ def test_wrong_folders_modules_and_targets(kernels, cache, tmp_path):
         build(kernels, targets=["gfx110"], cache=cache)
 
 
-def test_modules_are_found_by_name_and_kept_in_the_order_asked(kernels):
+def test_find_modules_keeps_requested_order(kernels):
     assert list(find_modules(kernels)) == ["reverse", "scale"]
     assert list(find_modules(kernels, ["scale", "reverse"])) == ["scale", "reverse"]
 
 
-def test_a_relative_folder_is_the_same_folder(kernels, cache, monkeypatch):
+def test_build_of_relative_folder_uses_cache(kernels, cache, monkeypatch):
     build(kernels, ["reverse"], ["gfx1100"], cache=cache)
     monkeypatch.chdir(kernels.parent)
     (built,) = build(kernels.relative_to(os.getcwd()), ["reverse"], ["gfx1100"], cache=cache)  # noqa: PTH109
@@ -238,7 +238,7 @@ extern "C" __global__ void fill(int* x) { x[threadIdx.x] = half_of(TILE); }
 """
 
 
-def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+def test_build_takes_required_switch_from_build_files(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(SWITCHED)
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64', '-DUNUSED']\n")
 
@@ -263,7 +263,7 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     assert not switches
 
 
-def test_a_switch_of_cudas_by_its_name_is_on_where_a_source_does_not_compile_without(tmp_path, cache):
+def test_build_defines_cuda_switch_that_source_needs(tmp_path, cache):
     """Whatever the error is: a specialisation that is behind it is named in none."""
     (tmp_path / "cast.h").write_text(
         "template <class T> struct Cast {};\n#if defined(MINE_WITH_CUDA) && !defined(NO_CUDA)\n"
@@ -277,7 +277,7 @@ def test_a_switch_of_cudas_by_its_name_is_on_where_a_source_does_not_compile_wit
     assert [(each.flag, each.file.name, each.line) for each in one.switches] == [("-DMINE_WITH_CUDA", "cast.h", 2)]
 
 
-def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files_or_is_cudas(tmp_path, cache):
+def test_build_takes_switch_that_enables_kernels(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(
         '#include "config.h"\n#ifdef HAS_CUDA\nextern "C" __global__ void fill(int* x) { *x = WIDTH; }\n#endif\n'
     )
@@ -322,7 +322,8 @@ extern "C" __global__ void products(const half* x, float* y) {
 """
 
 
-def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_builds_it(tmp_path, cache):
+@pytest.mark.thorough
+def test_build_disables_half_conversions_like_torch(tmp_path, cache):
     (tmp_path / "products.cu").write_text(HALVES)
     (one,) = build(tmp_path, ["products"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries) == (None, ("products",))
@@ -332,7 +333,7 @@ def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_bui
     assert one.switches[0].says == 'hip-flags = ["-D__HIP_NO_HALF_CONVERSIONS__=1"] in [tool.parity]'
 
 
-def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
+def test_build_of_included_file_builds_includer(tmp_path, cache):
     (tmp_path / "generic").mkdir()
     (tmp_path / "README.md").touch()
     (tmp_path / "generic" / "fill.cu").write_text("#ifdef REAL\n__global__ void fill(REAL* x) { *x = 1; }\n#endif\n")
@@ -352,7 +353,7 @@ def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
     assert "REAL" in str(bare.error)
 
 
-def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows_has_them(tmp_path, cache):
+def test_build_finds_headers_by_macro_and_windows_path(tmp_path, cache):
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "three.h").write_text("#define THREE 3\n#define NAMED <tr1/functional>\n")
     (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
@@ -367,7 +368,8 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("thrust/pair.h", "tr1/functional"))
 
 
-def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_path, cache):
+@pytest.mark.thorough
+def test_build_sets_cuda_version_that_source_needs(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(
         "#if CUDART_VERSION >= 11000 && __CUDA_ARCH__ >= 750\n__device__ int of_new() { return 1; }\n#endif\n"
         'extern "C" __global__ void fill(int* x) { *x = of_new(); }\n'
@@ -377,7 +379,7 @@ def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_pat
     assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
 
 
-def test_a_switch_of_cudas_without_which_a_header_makes_nothing_of_a_kernel_is_on(tmp_path, cache):
+def test_build_defines_cuda_switch_that_header_needs(tmp_path, cache):
     (tmp_path / "words.h").write_text(
         "#ifdef OUR_WITH_CUDA\n#include <cuda.h>\n#else\n#undef __global__\n#define __global__\n#endif\n"
     )
@@ -386,7 +388,7 @@ def test_a_switch_of_cudas_without_which_a_header_makes_nothing_of_a_kernel_is_o
     assert (one.error, len(one.entries), [each.flag for each in one.switches]) == (None, 1, ["-DOUR_WITH_CUDA"])
 
 
-def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
+def test_build_avoids_kernels_with_excluded_body(tmp_path, cache):
     of_cuda = 'extern "C" __global__ void fill(int* x) {\n#if {}\n  *x = 1;\n#endif\n}\n__global__ void none() {}\n'
     (tmp_path / "version.cu").write_text(of_cuda.replace("{}", "CUDA_VERSION >= 11000", 1))
     ptx = '#if __CUDA_ARCH__ >= 700\n  asm("nosuch.instruction;");\n  *x = 1;\n#endif'
@@ -398,7 +400,7 @@ def test_a_kernel_whose_body_a_condition_leaves_out_is_none(tmp_path, cache):
     assert "nosuch.instruction" in str(ptx_one.error)
 
 
-def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
+def test_build_sets_cuda_version_that_enables_kernels(tmp_path, cache):
     source = "#if CUDA_VERSION >= 10010\n#include <NvInfer.h>\n__global__ void fill(int* x) { *x = VALUE; }\n#endif\n"
     (tmp_path / "fill.cu").write_text(source.replace("VALUE", "1"))
     (tmp_path / "none.cu").write_text(source)
@@ -408,7 +410,8 @@ def test_kernels_for_a_version_of_cuda_are_there(tmp_path, cache):
     assert "VALUE" in str(none.error)
 
 
-def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):
+@pytest.mark.thorough
+def test_build_omits_cutlass_that_only_host_code_needs(tmp_path, cache):
     (tmp_path / "cutlass").mkdir()
     (tmp_path / "cutlass" / "gemm.h").write_text(
         "namespace cutlass { __device__ inline void wait() { nothing_of_amd(); } struct Gemm { int run(); }; }\n"
@@ -421,14 +424,15 @@ def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):
     assert "nothing_of_amd" in str(device.error)
 
 
-def test_files_that_include_each_other_and_have_no_kernel_are_an_end(tmp_path, cache):
+def test_build_of_files_that_include_each_other_ends(tmp_path, cache):
     for name, other in (("one", "two"), ("two", "one")):
         (tmp_path / f"{name}.cu").write_text(f'#pragma once\n#include "{other}.cu"\n__device__ int {name} = 1;\n')
     for built in build(tmp_path, ["one", "two"], ["gfx1100"], cache=cache):
         assert (built.error, built.entries, built.part_of) == (None, (), None)
 
 
-def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+@pytest.mark.thorough
+def test_build_takes_required_cpp_standard_from_build_files(tmp_path, cache):
     source = "template <class T> concept number = sizeof(T) == 4;\n"
     source += "template <number T> __global__ void fill(T* x) { x[threadIdx.x] = 1; }\n"
     (tmp_path / "fill.cu").write_text(source + "template __global__ void fill<float>(float*);\n")
@@ -438,7 +442,7 @@ def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_buil
     assert "hipified, fill with -std=c++20 as CMakeLists.txt has it, " in one.code_object.made_by
 
 
-def test_a_header_beside_a_source_may_be_included_by_way_of_the_folder_above(tmp_path, cache):
+def test_build_finds_header_through_parent_folder(tmp_path, cache):
     folder = tmp_path / "nn"
     folder.mkdir()
     (folder / "twice.h").write_text("__device__ inline int twice(int x) { return 2 * x; }\n")
@@ -457,7 +461,7 @@ LINKED = {
 }
 
 
-def test_what_nvcc_links_of_several_files_is_compiled_behind_the_one_that_needs_it(tmp_path, cache):
+def test_build_appends_linked_files(tmp_path, cache):
     for name, text in LINKED.items():
         (tmp_path / name).write_text(text)
     (built,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
@@ -475,7 +479,7 @@ def test_what_nvcc_links_of_several_files_is_compiled_behind_the_one_that_needs_
 RULES = "#pragma once\n__device__ int score(int);\nenum {{ FACTOR = {} }};\n"
 
 
-def test_of_folders_of_which_a_build_takes_each_in_turn_one_is_taken_and_said(tmp_path, cache):
+def test_build_reports_chosen_folder_of_alternatives(tmp_path, cache):
     game = '#include "rules.h"\n__device__ int score(int x) { return x * FACTOR; }\n'
     files = {
         "src/play.cu": '#include "rules.h"\n__global__ void play(int* x) { x[0] = score(x[1]) + FACTOR; }\n',
@@ -499,7 +503,7 @@ def test_of_folders_of_which_a_build_takes_each_in_turn_one_is_taken_and_said(tm
     assert one.switches[0].flag.endswith("include/on_gpu")
 
 
-def test_a_source_that_needs_the_architecture_of_cuda_gets_one_and_others_do_not(tmp_path, cache):
+def test_build_defines_cuda_arch_only_if_used(tmp_path, cache):
     needs = "#ifdef __CUDA_ARCH__\n#define D __device__\n#else\n#define D\n#endif\nD float f(float x) { return x; }\n"
     (tmp_path / "needs.cu").write_text(f"{needs}__global__ void k(float* x) {{ x[0] = f(x[1]); }}\n")
     (tmp_path / "not.cu").write_text(
@@ -512,7 +516,7 @@ def test_a_source_that_needs_the_architecture_of_cuda_gets_one_and_others_do_not
     ]
 
 
-def test_what_is_for_a_gpu_of_nvidias_alone_is_left_out_where_amds_compiler_refuses_it(tmp_path, cache):
+def test_build_omits_code_for_nvidia_only(tmp_path, cache):
     (tmp_path / "copy.cu").write_text(
         "__global__ void copy(float* x) {\n#if __CUDA_ARCH__ >= 800\n"
         '  asm("cp.async.bulk.commit_group;" : : "l"(x));\n#else\n  x[0] = x[1];\n#endif\n}\n'
@@ -522,7 +526,7 @@ def test_what_is_for_a_gpu_of_nvidias_alone_is_left_out_where_amds_compiler_refu
     assert [(each.flag, each.line, each.why) for each in one.switches] == [("-U__CUDA_ARCH__", 2, "as hipcc does it")]
 
 
-def test_a_switch_of_the_build_brings_those_that_are_beside_it_and_not_the_one_of_hip(tmp_path, cache):
+def test_build_switch_includes_its_neighbours_except_hip(tmp_path, cache):
     (tmp_path / "CMakeLists.txt").write_text(
         "target_compile_definitions(x PRIVATE FOR_HIP PLACE=hip)\n"
         "target_compile_definitions(y PRIVATE FOR_CUDA PLACE=cuda)\n"
@@ -537,7 +541,7 @@ def test_a_switch_of_the_build_brings_those_that_are_beside_it_and_not_the_one_o
     assert [each.flag for each in one.switches] == ["-DFOR_CUDA", "-DPLACE=cuda"]
 
 
-def test_a_switch_against_cuda_is_never_on(tmp_path, cache):
+def test_build_never_defines_switch_against_cuda(tmp_path, cache):
     (tmp_path / "setup.py").write_text("flags = ['-DDISABLE_CUDA']\n")
     (tmp_path / "fill.cu").write_text(
         "#ifdef DISABLE_CUDA\nconst int value = 1;\n#endif\n__global__ void fill(int* x) { x[0] = value; }\n"
@@ -546,7 +550,7 @@ def test_a_switch_against_cuda_is_never_on(tmp_path, cache):
     assert one.error and not one.switches
 
 
-def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, cache, monkeypatch):
+def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64']\n")
     (tmp_path / "fill.cu").write_text(
         f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
@@ -560,7 +564,7 @@ def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, ca
 
 
 @pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])
-def test_no_switch_is_tried_for_what_only_a_header_has_that_is_not_here(tmp_path, cache, monkeypatch, condition, tried):
+def test_no_switch_is_tried_for_name_of_missing_header(tmp_path, cache, monkeypatch, condition, tried):
     kernel = "__global__ void fill(elsewhere::Tile* x) { }"
     inside, behind = (kernel, "") if tried else ("", kernel)
     (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')
@@ -571,7 +575,7 @@ def test_no_switch_is_tried_for_what_only_a_header_has_that_is_not_here(tmp_path
     assert ("switches" in {variant.kind for variant in after_errors(*seen[0])}) == tried
 
 
-def test_what_is_defined_nowhere_is_named_in_the_header_that_needs_it_though_another_has_its_name(tmp_path, cache):
+def test_undefined_function_is_reported_in_header_of_same_name(tmp_path, cache):
     (tmp_path / "inner").mkdir()
     (tmp_path / "area.h").write_text('#include "inner/area.h"\n')
     (tmp_path / "inner" / "area.h").write_text(

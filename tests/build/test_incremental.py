@@ -9,7 +9,7 @@ import pytest
 from parity.build.incremental import recompiled, stage
 from parity.build.modules import build_suite, source_as_built
 from parity.compilers.errors import CompileError
-from parity.emulator.parse import kernel_code
+from parity.emulator.amdgpu.listing import kernel_code
 from parity.op import Op
 from parity.suite.loading import Suite
 
@@ -42,14 +42,14 @@ def instructions(listing, kernel):
     return [item.text for item in kernel_code(listing, kernel).instructions]
 
 
-def test_a_kernel_alone_has_the_code_that_it_has_in_its_module(suite, staged):
+def test_recompiled_kernel_has_the_same_code_as_in_module(suite, staged):
     (built,) = build_suite(suite, ["mine"], ["gfx1100"])
     alone = recompiled(staged, ["first"])
     assert instructions(alone, "first") == instructions(built.code_object.listing, "first")
     assert len(built.entries) == 2 and ".amdhsa_kernel first" in alone and alone.count(".amdhsa_kernel ") == 1
 
 
-def test_an_edit_of_a_header_is_compiled_and_leaves_the_files_as_they_are(staged):
+def test_recompiled_with_edited_header_keeps_files(staged):
     text = staged.text("twice.cuh")
     assert text == HEADER and staged.text("mine.cu").startswith('#include "twice.cuh"\n')
     edited = recompiled(staged, ["first"], ("twice.cuh", text.replace("x + x", "x * x")))
@@ -57,13 +57,13 @@ def test_an_edit_of_a_header_is_compiled_and_leaves_the_files_as_they_are(staged
     assert instructions(edited, "first") != instructions(recompiled(staged, ["first"]), "first")
 
 
-def test_an_edit_that_does_not_compile_is_told_in_terms_of_the_source(suite, staged):
+def test_recompiled_with_broken_edit_names_source(suite, staged):
     with pytest.raises(CompileError, match=r"twice\.cuh:1") as error:
         recompiled(staged, ["first"], ("twice.cuh", HEADER.replace("x + x", "x + nothing")))
     assert [each.name for each in error.value.findings] == ["nothing"]
 
 
-def test_a_code_object_in_place_of_a_source_cannot_be_edited(suite, tmp_path):
+def test_stage_of_code_object_is_none(suite, tmp_path):
     (suite.kernels / "given.hsaco").touch()
     other = replace(suite.op("mine.first"), name="given.first")
     given = Suite(suite.kernels, suite.cases, {other.name: other})

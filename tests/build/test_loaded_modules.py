@@ -30,7 +30,7 @@ def recording_store():
 UNARY = code("unary", "d1", "uexp_f32", "ulog_f32")
 
 
-def test_the_second_lookup_loads_nothing():
+def test_loaded_modules_second_lookup_loads_nothing():
     store, loaded, found = recording_store()
     assert store.function(UNARY, "uexp_f32") == "unary.uexp_f32"
     assert store.function(UNARY, "ulog_f32") == "unary.ulog_f32"
@@ -40,14 +40,14 @@ def test_the_second_lookup_loads_nothing():
     assert (store.loads, store.lookups, len(store)) == (1, 3, 1)
 
 
-def test_a_rebuilt_module_is_another_code_object():
+def test_loaded_modules_rebuilt_module_is_loaded():
     store, loaded, _ = recording_store()
     store.function(UNARY, "uexp_f32")
     store.function(code("unary", "d2", "uexp_f32"), "uexp_f32")
     assert loaded == ["unary", "unary"]
 
 
-def test_a_missing_kernel_names_module_and_nearest_and_loads_nothing():
+def test_loaded_modules_missing_kernel_suggests_nearest():
     store, loaded, _ = recording_store()
     with pytest.raises(MissingKernel, match="unary has no uexp_f16; did you mean uexp_f32"):
         store.function(UNARY, "uexp_f16")
@@ -57,7 +57,7 @@ def test_a_missing_kernel_names_module_and_nearest_and_loads_nothing():
     assert store.loads == 0
 
 
-def test_a_load_that_fails_is_tried_again():
+def test_loaded_modules_failed_load_is_retried():
     outcomes = iter([RuntimeError("out of memory"), "handle"])
 
     def load(_):
@@ -73,7 +73,7 @@ def test_a_load_that_fails_is_tried_again():
     assert store.loads == 1
 
 
-def test_threads_share_one_load():
+def test_loaded_modules_threads_share_one_load():
     store, loaded, _ = recording_store()
     threads = [threading.Thread(target=store.function, args=(UNARY, "uexp_f32")) for _ in range(8)]
     for thread in threads:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from parity.cli import init
 
 KERNELS = """
@@ -135,7 +137,7 @@ SAID = {
 }
 
 
-def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_infers_shapes_and_grid_and_asks_for_the_rest(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
@@ -228,7 +230,8 @@ BY_DATA = {
 }
 
 
-def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(parity, tmp_path, monkeypatch, with_nvcc):
+@pytest.mark.thorough
+def test_init_infers_sizes_in_memory_structures_and_graph_rows(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "told.cu").write_text(TOLD_BY_DATA)
     (tmp_path / "src" / "graph.h").write_text(GRAPH)
@@ -289,7 +292,7 @@ BY_HOST = {
 }
 
 
-def test_the_host_tells_the_grid_and_what_numbers_are_made_of(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_takes_grid_and_computed_numbers_from_host_code(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "by_host.cu").write_text(BY_THE_HOST)
     monkeypatch.chdir(tmp_path)
@@ -303,7 +306,8 @@ def test_the_host_tells_the_grid_and_what_numbers_are_made_of(parity, tmp_path, 
     assert result.code == 0 and result.out.count("pass  6/6") == len(BY_HOST), result.out + result.err
 
 
-def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tmp_path, monkeypatch, with_nvcc):
+@pytest.mark.thorough
+def test_init_without_declared_ops_asks_to_complete_one(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "hidden.cu").write_text(
         "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
@@ -323,7 +327,7 @@ def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tm
     assert "# To be completed: launches do not tell its shapes" in text and "nnz" not in text, text
 
 
-def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch, with_nvcc):
+def test_run_failure_lists_guessed_parts_of_declaration(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
         "__global__ void adds(const float* x, float* y, int rows, int cols) {\n"
@@ -397,7 +401,8 @@ __global__ void product(const int* a, const int* x, int* y, int rows, int cols) 
 }
 
 
-def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, monkeypatch, with_nvcc):
+@pytest.mark.thorough
+def test_run_finds_port_bugs_with_inferred_declarations(parity, tmp_path, monkeypatch, with_nvcc):
     """Prefix sums over 64 lanes for those of 32 (HeCBench #180), rows launched for warps of 32 (bitsandbytes #93).
 
     The host's launches stand in another file, their threads in a header.
@@ -416,7 +421,8 @@ def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, 
     assert result.out.count("correct only at width 32") == 2 and "on gfx1100 (emulated)" not in result.out, result.out
 
 
-def test_an_interruption_leaves_what_is_written_and_the_same_command_goes_on(parity, tmp_path, monkeypatch, with_nvcc):
+@pytest.mark.thorough
+def test_init_interrupted_continues_with_same_command(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     for name in "abc":
         (tmp_path / "src" / f"{name}.cu").write_text(
@@ -424,7 +430,7 @@ def test_an_interruption_leaves_what_is_written_and_the_same_command_goes_on(par
             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2 * x[i];\n}\n"
         )
     monkeypatch.chdir(tmp_path)
-    of_a_module, begun = init._skeletons_of, list[str]()
+    of_a_module, begun = init._skeletons, list[str]()
 
     def interrupted(source, *rest):
         begun.append(source.name)
@@ -432,10 +438,10 @@ def test_an_interruption_leaves_what_is_written_and_the_same_command_goes_on(par
             raise KeyboardInterrupt
         return of_a_module(source, *rest)
 
-    monkeypatch.setattr(init, "_skeletons_of", interrupted)
-    monkeypatch.setattr(init, "_SOON", 0)
+    monkeypatch.setattr(init, "_skeletons", interrupted)
+    monkeypatch.setattr(init, "_TRY_AFTER", 0)
     first = parity("init", "--kernels", "src")
-    assert first.code == 130 and "1 case files are written; the same command goes on" in first.err, first.err
+    assert first.code == 130 and "1 case files are written; the same command continues" in first.err, first.err
     again = parity("init", "--kernels", "src")
     assert (again.code, begun) == (0, ["a.cu", "b.cu", "b.cu", "c.cu"]), again.err
     assert sorted(path.name for path in (tmp_path / "cases").glob("*.py")) == ["a.py", "b.py", "c.py"]

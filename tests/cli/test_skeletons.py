@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import shutil
 
+import pytest
+
 from parity.suite.loading import load_suite
 
 KERNELS = """
@@ -20,7 +22,7 @@ extern "C" __global__ void add_f64(const double* a, const double* b, double* out
 """
 
 
-def test_a_kernel_runs_and_is_judged_once_its_reference_is_there(parity, tmp_path, monkeypatch):
+def test_init_kernel_is_judged_once_reference_is_added(parity, tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "plain.cu").write_text(
         'extern "C" __global__ void twice_f32(const float* x, float* out, int n) {\n'
@@ -52,7 +54,8 @@ extern "C" __global__ void pick_{0}_{1}(const {2}* which, const {3}* a, const {3
 """
 
 
-def test_a_variable_is_what_changes_with_it_in_all_kernels(parity, tmp_path):
+@pytest.mark.thorough
+def test_init_type_variables_follow_all_kernels(parity, tmp_path):
     kinds = {"u8": "unsigned char", "u32": "unsigned", "f64": "double"}
     (tmp_path / "kernels").mkdir()
     both = (PICKED.format(s, t, kinds[s], kinds[t]) for s in ("u8", "u32") for t in ("u8", "f64"))
@@ -62,7 +65,8 @@ def test_a_variable_is_what_changes_with_it_in_all_kernels(parity, tmp_path):
     assert 'inputs={"which": "S", "a": "T", "b": "T"},\n    outputs={"out": "T"}' in text, text
 
 
-def test_kernels_that_differ_in_their_dtypes_are_one_op(parity, tmp_path):
+@pytest.mark.thorough
+def test_init_kernels_that_differ_in_dtypes_are_one_op(parity, tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "more.cu").write_text(KERNELS)
     assert parity("init", tmp_path).code == 0
@@ -73,7 +77,7 @@ def test_kernels_that_differ_in_their_dtypes_are_one_op(parity, tmp_path):
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_a_kernel_without_inputs_has_a_shape_and_one_without_outputs_is_left_out(parity, tmp_path, monkeypatch):
+def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "fills.cu").write_text(
         "__global__ void noop() {}\n"
@@ -89,7 +93,8 @@ def test_a_kernel_without_inputs_has_a_shape_and_one_without_outputs_is_left_out
     assert "only memory checked x3" in result.out and "FAIL" not in result.out, result.out + result.err
 
 
-def test_types_of_c_linkage_are_guessed_and_those_of_cpp_known(parity, library):
+@pytest.mark.thorough
+def test_init_types_of_cpp_linkage_are_known(parity, library):
     folder = library("activations")
     shutil.rmtree(folder / "parity")
     assert "wrote" in parity("init").out  # the settings are there already; what is missing is written
@@ -100,7 +105,7 @@ def test_types_of_c_linkage_are_guessed_and_those_of_cpp_known(parity, library):
     assert "has a [tool.parity] already" in parity("init").err
 
 
-def test_every_kernel_of_a_module_of_the_suite_has_a_skeleton_that_is_a_declaration(parity, kernels, tmp_path):
+def test_init_declares_every_kernel_of_suite_module(parity, kernels, tmp_path):
     for path in kernels.glob("*.cu"):
         if path.stem != "affine":
             path.unlink()
@@ -122,7 +127,7 @@ extern "C" __global__ void picture(const double* from, double* to, int height, i
 """
 
 
-def test_what_ptx_shows_is_no_guess(parity, tmp_path, with_nvcc):
+def test_init_with_nvcc_uses_ptx(parity, tmp_path, with_nvcc):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0
@@ -189,7 +194,7 @@ __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most &
 """
 
 
-def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "judged.cu").write_text(JUDGED + SEEN)
     monkeypatch.chdir(tmp_path)
@@ -210,7 +215,7 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
     assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
 
 
-def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
+def test_init_without_nvcc_guesses_roles(parity, monkeypatch, tmp_path):
     monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
@@ -218,7 +223,8 @@ def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
     assert "# a guess: written; updates= are read as well" in (tmp_path / "cases" / "seen.py").read_text()
 
 
-def test_a_kernel_of_one_type_is_listed_by_that_of_its_output(parity, tmp_path):
+@pytest.mark.thorough
+def test_init_kernel_of_one_type_is_listed_by_output(parity, tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "signs.cu").write_text(
         "__global__ void sign(const float* x, int* out, int n) {\n"

@@ -45,6 +45,10 @@ FOUND = {
 }
 FINE = ("aligned_vector", "neighbours", "bytes", "copied", "one_of_a_vector", "loose")
 
+WIDE = pytest.param("gfx90a", marks=pytest.mark.thorough)
+KERNELS_ON = ["gfx1100", WIDE]
+PRIVATE_ON = [pytest.param("gfx1030", marks=pytest.mark.thorough), WIDE, "gfx1100"]
+
 
 @pytest.fixture(scope="module", params=["gfx1100", "gfx90a"])
 def kernels(request, tmp_path_factory, cache):
@@ -52,7 +56,7 @@ def kernels(request, tmp_path_factory, cache):
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
-        device, code = emulator.Device(cache=cache), made.built.code_object
+        device, code = emulator.AmdgpuDevice(cache=cache), made.built.code_object
         buffers = [device.allocate(4096, each) for each in ("x", "out")]
         device.write(buffers[0], np.ones(1024, np.float32))
         args = emulator.pack(code.kernels[name], buffers)
@@ -61,8 +65,9 @@ def kernels(request, tmp_path_factory, cache):
     return call
 
 
+@pytest.mark.parametrize("kernels", KERNELS_ON, indirect=True, scope="module")
 @pytest.mark.parametrize("name", FOUND)
-def test_an_address_that_breaks_the_promise_of_a_type_is_found(kernels, name):
+def test_misaligned_address_is_reported(kernels, name):
     alignment, memory = FOUND[name]
     with pytest.raises(emulator.MisalignedAccess) as found:
         kernels(name)
@@ -74,7 +79,7 @@ def test_an_address_that_breaks_the_promise_of_a_type_is_found(kernels, name):
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_the_compiler_made_one_access_of_is_not(kernels, name):
+def test_accesses_that_the_compiler_merged_are_not_reported(kernels, name):
     kernels(name)
 
 
@@ -117,9 +122,10 @@ def private(request, tmp_path_factory, cache):
     return program(tmp_path_factory.mktemp("private"), PRIVATE, request.param, cache)
 
 
+@pytest.mark.parametrize("private", PRIVATE_ON, indirect=True, scope="module")
 @pytest.mark.parametrize("name", NAMED)
-def test_an_access_outside_of_a_private_array_names_it_among_others(private, name):
-    device, code = emulator.Device(traced=True), private.built.code_object
+def test_access_outside_of_private_array_names_the_array(private, name):
+    device, code = emulator.AmdgpuDevice(traced=True), private.built.code_object
     at, out = device.allocate(12, "at"), device.allocate(8, "out")
     device.write(at, np.array([0, 2000, 1], np.int32))
     with pytest.raises(emulator.MemoryFault) as found:
@@ -176,7 +182,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("pointer", NAMES)
-def test_a_listing_has_the_private_array_of_every_access(pointer):
+def test_annotated_adds_private_array_of_every_access(pointer):
     dump = INTERMEDIATE + ARRAYS + MACHINE.replace("%ir.7, align 2, addrspace 3", pointer)
     lines = annotated(LISTING, dump).splitlines()
     assert lines[2:6] == [
@@ -185,10 +191,10 @@ def test_a_listing_has_the_private_array_of_every_access(pointer):
     assert lines[9] == f"\tds_load_b32 v1, v0 {NAMES[pointer]}".rstrip()
 
 
-def test_a_listing_has_the_alignment_of_every_access():
+def test_annotated_adds_alignment_of_every_access():
     lines = annotated(LISTING, INTERMEDIATE + MACHINE).splitlines()
     assert lines[3].endswith("s[0:1] ; align 8") and lines[5].endswith("v0 ; align 2")
 
 
-def test_a_function_that_is_not_understood_stays_as_it_is():
+def test_annotated_with_different_accesses_keeps_function_unchanged():
     assert annotated(LISTING, INTERMEDIATE + MACHINE.replace("DS_READ", "DX_READ")) == LISTING

@@ -18,16 +18,16 @@ from parity.compilers.compile_options import CompileOptions
         ["-iquote", "more"],
     ],
 )
-def test_a_folder_named_by_a_flag_is_a_folder_of_the_side(flags, tmp_path):
+def test_options_from_flags_contain_header_folder(flags, tmp_path):
     side = CompileOptions.of(tmp_path, ["include"], ["-DX=1", *flags, "-O1"])
     assert side == CompileOptions((tmp_path / "include", tmp_path / "more"), ("-DX=1", "-O1"))
 
 
-def test_forced_headers_are_paths_if_they_are_there_and_names_otherwise(tmp_path):
+def test_options_forced_headers_are_paths_only_if_they_exist(tmp_path):
     (tmp_path / "compat.h").write_text("")
     side = CompileOptions.of(tmp_path, flags=["-include", "compat.h"], forced=["hip/hip_fp16.h"])
     assert side.forced == ("hip/hip_fp16.h", str(tmp_path / "compat.h"))
 
 
-def test_an_absolute_folder_stays_as_it_is():
+def test_options_absolute_folder_is_unchanged():
     assert CompileOptions.of(Path("/project"), ["/usr/include/x"]).include == (Path("/usr/include/x"),)

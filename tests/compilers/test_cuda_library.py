@@ -94,7 +94,7 @@ def built(tmp_path_factory, cache):
     return program(tmp_path_factory.mktemp("atomics"), SOURCE, "gfx1100", cache)
 
 
-def test_atomics_of_a_block_and_of_a_device(built):
+def test_atomics_of_block_and_device_count_every_thread(built):
     given = np.random.default_rng(1).integers(0, 1000, THREADS, np.uint32)
     found = built.run("counted", np.zeros((2, THREADS), np.uint64), given)
     bits = np.bitwise_or.reduce(np.uint64(1) << (given % 64).astype(np.uint64))
@@ -102,7 +102,7 @@ def test_atomics_of_a_block_and_of_a_device(built):
     assert sorted(found[1]) == list(range(THREADS))
 
 
-def test_references_are_atomic_by_the_size_of_their_type(built):
+def test_atomic_ref_uses_size_of_its_type(built):
     given = np.random.default_rng(2).integers(-1000, 1000, THREADS, np.int32)
     found = built.run("referred", np.zeros(8, np.int32), given)
     assert found[:3].tolist() == [min(0, given.min()), max(0, given.max()), 3 * THREADS]
@@ -111,13 +111,13 @@ def test_references_are_atomic_by_the_size_of_their_type(built):
     assert found[6:].tolist() == [THREADS, given.sum()]
 
 
-def test_a_semaphore_lets_one_in_at_a_time(built):
+def test_semaphore_admits_one_thread_at_a_time(built):
     given = np.random.default_rng(3).integers(0, 1000, 2 * THREADS, np.int32)
     found = built.run("excluded", np.zeros(2, np.int32), given)
     assert found.tolist() == [given[::32].sum(), 2 * THREADS // 32]
 
 
-def test_functions_of_integers_and_function_objects(built):
+def test_integer_functions_and_function_objects_match_cuda(built):
     given = np.arange(1, THREADS + 1, dtype=np.int32)
     found = built.run("functions", np.zeros((THREADS, 8), np.int32), given)
     logs = [int(x).bit_length() - 1 for x in given]
@@ -140,7 +140,7 @@ extern "C" __global__ void compared(const unsigned char* in, int* out) {
 """
 
 
-def test_arrays_are_compared_in_device_code(tmp_path, cache):
+def test_arrays_compare_in_device_code(tmp_path, cache):
     rows = [tuple(map(int, np.base_repr(i, 3).zfill(3))) for i in range(27)]
     x = np.array(rows + rows[:5], np.uint8)
     got = program(tmp_path, COMPARED, "gfx1100", cache).run("compared", np.zeros(32, np.int32), x, block=32)

@@ -27,7 +27,7 @@ def built(request, cache):
 @pytest.fixture
 def run(built, cache):
     """Runs a kernel (x, out) and returns what out became."""
-    device, code = emulator.Device(cache=cache), built.code_object
+    device, code = emulator.AmdgpuDevice(cache=cache), built.code_object
 
     def execute(kernel, x, out, grid=1):
         buffers = [device.allocate(array.nbytes, name) for name, array in (("x", x), ("out", out))]
@@ -40,7 +40,7 @@ def run(built, cache):
     return execute
 
 
-def test_only_votes_and_the_wavefront_size_are_left_to_a_person(built):
+def test_headers_only_votes_and_wavefront_size_are_hazards(built):
     assert not built.unmapped
     assert {hazard.name for hazard in built.hazards} == {"__ballot", "warpSize"}
 
@@ -87,7 +87,7 @@ def test_lanes_exchange_within_groups_of_a_warp_of_32(run, name, kind):
         assert row.tolist() == exchanged(x.tolist(), *exchange), exchange
 
 
-def test_votes_are_those_of_the_active_lanes_of_a_wavefront(run, built):
+def test_votes_count_active_lanes_of_wavefront(run, built):
     lanes = TARGETS[built.target].wavefront
     x = np.tile([3, 0, 5, 7], THREADS // 4).astype(np.int32)
     x[lanes + 2] = -5
@@ -127,7 +127,7 @@ def test_bitwise_atomics_and_compare_and_swap(run, name, kind):
     assert got[3] == x.sum(dtype=kind) + kind(4)
 
 
-def test_bit_counts(run):
+def test_bit_counts_match_numpy(run):
     x = np.array([0, 1, 0x80, 1 << 31, 1 << 32, 1 << 63, 0xF0F0F0F0F0, 2**64 - 1] * 8, np.uint64)
     got = run("bits", x, np.zeros(8 * len(x), np.uint64)).reshape(8, -1)
     for value, counts in zip(x.tolist(), got.T.tolist(), strict=True):

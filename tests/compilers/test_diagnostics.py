@@ -3,7 +3,7 @@
 from parity.compilers.diagnostics import diagnostics
 
 
-def test_a_note_belongs_to_the_message_before_it_and_to_no_error_before_that():
+def test_diagnostics_note_belongs_to_preceding_message():
     log = (
         "k.cu:3:7: error: no member named 'x' in 'A'\n"
         "k.cu:9:1: note: in instantiation of function template specialization 'f<A>' requested here\n"

@@ -9,6 +9,7 @@ from parity import emulator
 from parity.build.modules import build
 from parity.compilers import disassembler
 from parity.compilers.targets import DEFAULT_TARGETS
+from parity.emulator.amdgpu.listing import kernel_code
 from parity.errors import MissingTool, UsageError
 from parity.hip.images import code_object_from_image
 from parity.platform.cache import Cache
@@ -84,7 +85,7 @@ def binaries(compiled):
 
 
 def values(code, cache):
-    device = emulator.Device(cache=cache, traced=True)
+    device = emulator.AmdgpuDevice(cache=cache, traced=True)
     x, y = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
     args = emulator.pack(code.kernels["mixed"], [100, x, y])
@@ -101,7 +102,7 @@ def expected():
     return reverse * np.array([0.5, -3, 7.25])[i % 3] + np.array([0, 0, 1.5])[i % 3]
 
 
-def test_a_code_object_computes_what_its_source_says(given, binaries, compiled, cache):
+def test_disassembled_code_object_computes_like_its_source(given, binaries, compiled, cache):
     names = {"gfx1030": "module-gfx1030.hsaco", "gfx1100": "module.gfx1100.co", "gfx90a": "module.hsaco"}
     results = given({names[target]: content for target, content in binaries.items()})
     # An old LLVM is refused for a target that it does not know.
@@ -115,21 +116,19 @@ def test_a_code_object_computes_what_its_source_says(given, binaries, compiled, 
         np.testing.assert_allclose(values(built.code_object, cache), expected(), rtol=1e-5)
 
 
-def test_a_kernel_is_placed_in_its_source(given, binaries):
+def test_disassembled_kernel_has_source_lines(given, binaries):
     (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
-    (look,) = [
-        i for i in emulator.parse.kernel_code(built.code_object.listing, "other").instructions if "store" in i.text
-    ]
+    (look,) = [i for i in kernel_code(built.code_object.listing, "other").instructions if "store" in i.text]
     assert look.source == f"module.cu:{1 + SOURCE[: SOURCE.index('other')].count(chr(10))}"
 
 
-def test_what_cannot_be_used_is_said(given, binaries):
+def test_unusable_code_object_is_an_error(given, binaries):
     good = binaries["gfx1030"]
     cases = {
         "module.hsaco is for gfx1030, not for gfx90a": good,
         "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
         "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
-        "module.hsaco is no code object: it does not begin like an ELF file": b"BC" + good,
+        "module.hsaco is not a code object: it does not begin like an ELF file": b"BC" + good,
         "has no metadata that names its target": good.replace(b"amdhsa.target", b"amdhsa.tarjet"),
     }
     for message, content in cases.items():
@@ -137,19 +136,19 @@ def test_what_cannot_be_used_is_said(given, binaries):
         assert message in str(built.error), built
 
 
-def test_a_target_without_a_code_object(given, binaries):
+def test_target_without_code_object_is_an_error(given, binaries):
     (built,) = given({"module-gfx1030.co": binaries["gfx1030"]}, ["sm_90"])
     assert "module.cu is not there, in its place module-gfx1030.co" in str(built.error)
 
 
-def test_a_program_of_the_hip_emulator_may_bring_its_own_code_object(binaries, compiled, tools, monkeypatch, tmp_path):
+def test_hip_program_loads_its_own_code_object(binaries, compiled, tools, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
     assert code_object_from_image(binaries["gfx90a"]).kernels == compiled["gfx90a"].kernels
     with pytest.raises(UsageError, match="parity did not build it, and the code object of 999 bytes is cut off"):
         code_object_from_image(binaries["gfx90a"][:999])
 
 
-def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_from(tools, monkeypatch, tmp_path):
+def test_compiled_code_object_is_executed_by_its_listing(tools, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     for name in ("sources", "given"):
         (tmp_path / name).mkdir()
@@ -162,7 +161,7 @@ def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_f
     assert code_object_from_image(binary).listing == compiled.code_object.listing
 
 
-def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, monkeypatch):
+def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
     real = disassembler.Disassembler.run
 
     def forgetful(self, name, *arguments, text=None):
@@ -204,7 +203,7 @@ def path(monkeypatch, tmp_path):
     return set_to
 
 
-def test_of_an_older_llvm_beside_a_newer_one_the_newer_is_used_wherever_it_is(path, tmp_path):
+def test_find_disassembler_prefers_newest_llvm(path, tmp_path):
     older, newer = llvm(tmp_path / "a", 14), llvm(tmp_path / "b", 19, suffix="-19")
     llvm(older, 15, suffix="-15")
     for folders in ((older, newer), (newer, older)):
@@ -215,7 +214,7 @@ def test_of_an_older_llvm_beside_a_newer_one_the_newer_is_used_wherever_it_is(pa
     assert disassembler.find_disassembler().version == 15
 
 
-def test_an_llvm_that_is_of_no_use_is_passed_over_however_new(path, tmp_path):
+def test_find_disassembler_skips_unusable_llvm(path, tmp_path):
     good = llvm(tmp_path / "good", 14)
     llvm(good, 20, suffix="-20", targets="x86-64")
     llvm(good, 21, suffix="-21", tools=("llvm-objdump", "llvm-readobj"))
@@ -225,14 +224,14 @@ def test_an_llvm_that_is_of_no_use_is_passed_over_however_new(path, tmp_path):
     assert disassembler.find_disassembler().version == 14
 
 
-def test_an_older_llvm_alone_is_said_not_to_know_a_newer_target(path, tmp_path, binaries):
+def test_old_llvm_for_new_target_is_an_error(path, tmp_path, binaries):
     path(llvm(tmp_path / "old", 14))
     (tmp_path / "module.hsaco").write_bytes(binaries["gfx1100"])
     with pytest.raises(UsageError, match=r"is for gfx1100, which .*LLVM 14.* cannot disassemble; install a newer LLVM"):
         disassembler.listing_of(tmp_path / "module.hsaco")
 
 
-def test_a_place_is_the_same_however_the_llvm_writes_it(given, binaries, monkeypatch):
+def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
     real = disassembler.Disassembler.run
     listings = []
     for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer ones
@@ -250,7 +249,7 @@ def test_a_place_is_the_same_however_the_llvm_writes_it(given, binaries, monkeyp
     assert "./module.cu:" not in listings[0]
 
 
-def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):
+def test_find_disassembler_without_llvm_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
     if not disassembler.Path("/opt/rocm").exists():

@@ -49,7 +49,7 @@ def index(tmp_path, monkeypatch):
     return file
 
 
-def test_the_headers_are_taken_and_the_rest_is_dropped(index, tmp_path, caplog):
+def test_hip_headers_extracts_only_headers(index, tmp_path, caplog):
     caplog.set_level(logging.INFO, "parity")
     assert headers.cached_headers() is None
     found = headers.hip_headers()
@@ -60,23 +60,23 @@ def test_the_headers_are_taken_and_the_rest_is_dropped(index, tmp_path, caplog):
     assert "big 1.0 (1 MiB, once)" in caplog.text
 
 
-def test_they_are_taken_once(index):
+def test_hip_headers_are_downloaded_once(index):
     headers.hip_headers()
     index.unlink()
     headers._found.cache_clear()
     assert headers.hip_headers() is not None
 
 
-def test_another_file_of_that_name_is_refused(index):
+def test_hip_headers_with_wrong_digest_are_refused(index):
     with zipfile.ZipFile(index, "a") as archive:
         archive.writestr("big/more", "changed")
     assert headers.hip_headers() is None
-    assert "pip could not get big 1.0" in headers.without_hip_headers()
-    assert "HASH" in headers.without_hip_headers().upper()
+    assert "pip could not get big 1.0" in headers.missing_reason()
+    assert "HASH" in headers.missing_reason().upper()
     assert headers.cached_headers() is None
 
 
-def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_path, caplog):
+def test_available_headers_without_network_warns_of_fallback(index, tmp_path, caplog):
     index.unlink()
     source = tmp_path / "k.hip"
     # A mask of 32 bits is CUDA's: as with AMD's headers it is dropped.
@@ -86,16 +86,16 @@ def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_
         clang.compile_listing(Unit(source), tmp_path / "k.s", target("gfx1100"))
     assert "k.kd" in (tmp_path / "k.s").read_text()
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert "AMD's HIP headers are not here: pip could not get big 1.0" in warning
-    assert "headers of parity's own are used instead" in warning
+    assert "AMD's HIP headers are not available: pip could not get big 1.0" in warning
+    assert "parity's own headers are used instead" in warning
     assert clang_version.described().endswith("headers of parity")
 
 
-def test_the_wheels_are_pinned():
+def test_wheels_are_pinned():
     assert all(len(wheel.sha256) == 64 and wheel.version in str(wheel) for wheel in headers.WHEELS)
 
 
-def test_the_headers_of_curand_are_taken_for_kernels_of_cuda_that_use_it(index, tmp_path, monkeypatch):
+def test_curand_headers_are_extracted_once(index, tmp_path, monkeypatch):
     holds = {"big/include/hip/sub/": ""}
     monkeypatch.setattr(
         headers, "CURAND", dataclasses.replace(headers.WHEELS[0], places=holds, holds="cuRAND's headers")

@@ -53,15 +53,15 @@ def real():
     return found
 
 
-def test_a_rocm_is_found_and_asked(stand_in):
+def test_installed_rocm_reports_version_clang_and_targets(stand_in):
     root = stand_in("6.4.1")
     found = rocm.find()
     assert (found.root, found.version, found.compiler) == (root, (6, 4, 1), root / "bin" / "hipcc")
     assert str(found.clang) == "/there/llvm/bin/clang" and str(found.library) == "/there/amdgcn/bitcode"
-    assert [name for name, target in TARGETS.items() if found.knows(target)] == ["gfx1030", "gfx90a"]
+    assert [name for name, target in TARGETS.items() if found.supports(target)] == ["gfx1030", "gfx90a"]
 
 
-def test_one_without_hipcc_compiles_with_its_clang(stand_in):
+def test_installed_rocm_without_hipcc_uses_clang(stand_in):
     root = stand_in("7.0.0", "amdclang++")
     assert rocm.find().compiler == root / "bin" / "amdclang++"
 
@@ -76,16 +76,18 @@ def test_one_without_hipcc_compiles_with_its_clang(stand_in):
         ("5.2.3", "rocm", "gfx1030", True),
     ],
 )
-def test_what_compiles(stand_in, monkeypatch, version, asked, target, used):
+def test_chosen_toolchain_depends_on_version_and_target(stand_in, monkeypatch, version, asked, target, used):
     stand_in(version)
     if asked:
         monkeypatch.setenv(rocm.VARIABLE, asked)
     assert (rocm.chosen(TARGETS[target]) is not None) == used
 
 
-def test_a_wrong_choice_and_a_missing_rocm_are_explained(monkeypatch):
+def test_chosen_invalid_or_missing_toolchain_is_an_error(monkeypatch):
     monkeypatch.setenv(rocm.VARIABLE, "rokm")
-    with pytest.raises(UsageError, match="PARITY_TOOLCHAIN=rokm is no toolchain: auto wheels rocm; did you mean rocm"):
+    with pytest.raises(
+        UsageError, match="PARITY_TOOLCHAIN=rokm is not a toolchain: auto wheels rocm; did you mean rocm"
+    ):
         rocm.chosen(TARGETS["gfx1030"])
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     monkeypatch.setattr(rocm, "_is_rocm", lambda root: False)
@@ -93,15 +95,15 @@ def test_a_wrong_choice_and_a_missing_rocm_are_explained(monkeypatch):
         rocm.chosen(TARGETS["gfx1030"])
 
 
-def test_a_target_that_it_does_not_know_is_said(stand_in, monkeypatch, tmp_path):
+def test_installed_rocm_unsupported_target_is_an_error(stand_in, monkeypatch, tmp_path):
     stand_in("6.4.1")
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     (built,) = build(KERNELS, ["affine"], ["gfx1201"], cache=Cache(tmp_path / "cache"))
-    assert built.error and "does not know gfx1201; use --toolchain wheels" in str(built.error)
+    assert built.error and "does not support gfx1201; use --toolchain wheels" in str(built.error)
 
 
-def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, capfd, tmp_path):
-    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+def test_installed_rocm_code_runs_on_emulator(real, monkeypatch, capfd, tmp_path):
+    target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
     monkeypatch.setenv(rocm.VARIABLE, "auto")  # which the option replaces, and the end of the test brings back
     monkeypatch.chdir(KERNELS.parent)
     code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
@@ -111,10 +113,10 @@ def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, c
     assert os.environ[rocm.VARIABLE] == "rocm"
 
 
-def test_what_the_installed_rocm_refuses_is_told_in_terms_of_the_source(real, monkeypatch, tmp_path):
+def test_installed_rocm_error_names_original_source(real, monkeypatch, tmp_path):
     monkeypatch.setenv(rocm.VARIABLE, "rocm")
     (tmp_path / "bad.cu").write_text('extern "C" __global__ void bad(int* x) {\n    x[0] = nosuch;\n}\n')
-    target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
+    target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
     (built,) = build(tmp_path, ["bad"], [target], cache=Cache(tmp_path / "cache"))
     assert built.error
     (finding,) = built.error.findings

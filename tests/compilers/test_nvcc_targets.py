@@ -52,18 +52,18 @@ ptxas info    : Used 4 registers, used 0 barriers
 
 
 @pytest.mark.parametrize(("name", "isa"), [("sm_75", 7500), ("sm_90", 9000), ("sm_90a", 9000), ("sm_103", 10300)])
-def test_targets_are_named_by_their_compute_capability(name, isa):
+def test_target_name_gives_compute_capability(name, isa):
     found = target(name)
     assert (found.name, found.vendor, found.wavefront, found.isa) == (name, "cuda", 32, isa)
 
 
 @pytest.mark.parametrize("name", ["sm_9", "sm_09", "sm_90x", "SM_90", "compute_90"])
-def test_other_names_are_refused(name):
+def test_target_with_invalid_name_is_refused(name):
     with pytest.raises(UsageError, match=r"unknown target .*known: gfx1030 .*sm_NN"):
         target(name)
 
 
-def test_ptx_says_what_arguments_a_kernel_takes():
+def test_parse_ptx_reads_arguments_and_resources():
     code = parse_ptx(PTX, "module", target("sm_90"), USAGE)
     assert list(code.kernels) == ["mix", "nothing"]
     mix, nothing = code.kernels.values()
@@ -79,7 +79,7 @@ def test_ptx_says_what_arguments_a_kernel_takes():
     assert (nothing.args, nothing.vgprs, nothing.lds_bytes, nothing.max_threads) == ((), 4, 0, 1024)
 
 
-def test_kernels_of_cuda_s_own_headers_are_none_of_the_source():
+def test_parse_ptx_omits_kernels_of_cuda_headers():
     text = PTX.replace("{\n}", "{\n.loc\t1 3 0\n}", 1).replace("{\n}", "{\n.loc\t2 73 0\n}", 1)
     files = '\t.file\t1 "k.cu"\n\t.file\t2 "{}"\n'
     found = parse_ptx(text + files.format("cuda-include/cccl/cub/util_device.cuh"), "module", target("sm_90"))
@@ -87,7 +87,7 @@ def test_kernels_of_cuda_s_own_headers_are_none_of_the_source():
     assert list(parse_ptx(text + files.format("own.cuh"), "module", target("sm_90")).kernels) == ["mix", "nothing"]
 
 
-def test_cub_is_there(compiler, tmp_path):
+def test_nvcc_compiles_cub(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <cub/block/block_reduce.cuh>\n"
         'extern "C" __global__ void total(const float* x, float* out) {\n'
@@ -100,7 +100,7 @@ def test_cub_is_there(compiler, tmp_path):
     assert built.code_object.kernels["total"].lds_bytes > 0
 
 
-def test_eight_bytes_may_be_a_pointer_or_a_number():
+def test_parse_ptx_eight_bytes_may_be_pointer_or_number():
     mix = parse_ptx(PTX, "module", target("sm_90")).kernels["mix"]
     rest = [(2, False), (4, False), (1, False), (8, True)]
     assert first_difference(mix, [(8, True), *rest]) == first_difference(mix, [(8, False), *rest]) == ""
@@ -108,7 +108,7 @@ def test_eight_bytes_may_be_a_pointer_or_a_number():
     assert "a pointer, not passed by value" in first_difference(mix, [(8, False), *rest[:-1], (8, False)])
 
 
-def test_without_nvcc_the_message_says_what_to_install(monkeypatch, tmp_path):
+def test_nvcc_missing_says_what_to_install(monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
     with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install .*\[nvcc\]"):
@@ -136,7 +136,7 @@ def compilers(monkeypatch, tmp_path):
     return make
 
 
-def test_an_installed_nvcc_goes_before_that_of_the_wheel(compilers, monkeypatch, tmp_path):
+def test_nvcc_prefers_installed_toolkit_to_wheel(compilers, monkeypatch, tmp_path):
     assert cuda_toolkit.located().startswith("13.5.1, ")
     assert cuda_toolkit.located().endswith("(of the Python package nvidia-cuda-nvcc)")
     compilers("default", "12.9.3")
@@ -150,12 +150,15 @@ def test_an_installed_nvcc_goes_before_that_of_the_wheel(compilers, monkeypatch,
     assert cuda_toolkit.located().startswith("13.5.1, ")
 
 
-def test_where_wheels_are_asked_for_an_installed_nvcc_is_not_taken(compilers, monkeypatch, tmp_path):
+def test_nvcc_with_toolchain_wheels_ignores_installed_toolkit(compilers, monkeypatch, tmp_path):
     compilers("usr", "13.1.4")
     (tmp_path / "site/nvidia/cu13/bin/nvcc").unlink()
     assert cuda_toolkit.located().startswith("13.1.4, ")
     monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
-    with pytest.raises(MissingTool, match=r"alone, because PARITY_TOOLCHAIN is wheels\); install it with: .*\[nvcc\]"):
+    with pytest.raises(
+        MissingTool,
+        match=r"only the Python package .*, because PARITY_TOOLCHAIN is wheels\); install it with: .*\[nvcc\]",
+    ):
         nvcc()
 
 
@@ -167,7 +170,7 @@ def compiler():
         pytest.skip(str(error))
 
 
-def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
+def test_nvcc_build_is_cached(compiler, tmp_path):
     (tmp_path / "size.cuh").write_text("constexpr int SIZE = 64;\n")
     (tmp_path / "k.cu").write_text(
         '#include "size.cuh"\n'
@@ -193,7 +196,7 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
     assert changed.code_object.kernels["k"].lds_bytes == 128
 
 
-def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
+def test_nvcc_fingerprint_covers_settings_and_headers(compilers, monkeypatch, tmp_path):
     def now():
         cuda_toolkit._version.cache_clear()
         return nvcc_module.fingerprint(target("sm_90"))
@@ -220,7 +223,7 @@ extern "C" __global__ void k(__half* x, __half* y, int n) {
 """
 
 
-def test_ptx_names_the_lines_of_the_source_wherever_that_is(compiler, tmp_path):
+def test_ptx_in_other_folder_has_the_same_lines(compiler, tmp_path):
     found = []
     for folder in (tmp_path / "here", tmp_path / "elsewhere" / "deep"):
         folder.mkdir(parents=True)
@@ -257,7 +260,7 @@ def without_gcc(monkeypatch, tmp_path):
     return hide
 
 
-def test_where_there_is_no_gcc_the_compiler_of_ziglang_reads_the_sources(from_wheels, without_gcc, tmp_path):
+def test_nvcc_without_gcc_uses_ziglang(from_wheels, without_gcc, tmp_path):
     (tmp_path / "k.cu").write_text("#include <cmath>\n#include <vector>\n" + LINED.replace('"twice.cuh"', "<limits>"))
     (tmp_path / "k.cu").write_text((tmp_path / "k.cu").read_text().replace("twice(x[i])", "x[i]"))
     (with_gcc,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "one"))
@@ -267,17 +270,17 @@ def test_where_there_is_no_gcc_the_compiler_of_ziglang_reads_the_sources(from_wh
     assert without.code_object.listing == with_gcc.code_object.listing
 
 
-def test_an_old_nvcc_wants_a_gcc(compilers, without_gcc, tmp_path):
+def test_old_nvcc_without_gcc_is_an_error(compilers, without_gcc, tmp_path):
     compilers("default", "13.3.9")
     without_gcc()
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     with pytest.raises(
-        MissingTool, match=r"C\+\+ compiler.* not found .*nvcc 13\.3 does not know.*apt-get install g\+\+"
+        MissingTool, match=r"C\+\+ compiler.* not found .*nvcc 13\.3 does not support.*apt-get install g\+\+"
     ):
         build(tmp_path, ["k"], targets=["sm_90"], cache=Cache(tmp_path / "cache"))
 
 
-def test_without_any_host_compiler_the_message_says_what_to_install(compilers, monkeypatch, tmp_path):
+def test_nvcc_without_host_compiler_says_what_to_install(compilers, monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     monkeypatch.setattr(cuda_toolkit, "_gcc", lambda: None)
 
@@ -289,7 +292,7 @@ def test_without_any_host_compiler_the_message_says_what_to_install(compilers, m
         build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
 
 
-def test_a_source_that_is_no_cuda_is_an_error_with_the_compiler_s_words(compiler, tmp_path):
+def test_nvcc_compile_error_has_compiler_message(compiler, tmp_path):
     (tmp_path / "bad.cu").write_text('extern "C" __global__ void k() { undeclared = 1; }\n')
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.code_object is None
@@ -297,7 +300,7 @@ def test_a_source_that_is_no_cuda_is_an_error_with_the_compiler_s_words(compiler
     assert '"undeclared" is undefined' in built.error.log
 
 
-def test_it_takes_nothing_of_what_compiles_for_amd(compiler, monkeypatch, tmp_path):
+def test_nvcc_build_needs_no_amd_tools(compiler, monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     monkeypatch.setattr(zig, "zig", lambda: pytest.fail("ziglang is not installed with parity's CUDA extra"))
     cache = Cache(tmp_path / "cache")
@@ -325,7 +328,7 @@ nosuch::Image show(const nosuch::Image& from) { return from.shown(); }
 """
 
 
-def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_path):
+def test_nvcc_build_omits_host_code_with_missing_names(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(EXTENSION)
     (tmp_path / "common.h").write_text("#define FACTOR 2\n")
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
@@ -339,7 +342,7 @@ def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_pat
     assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
 
 
-def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
+def test_nvcc_build_has_torch_types_in_device_code(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <torch/extension.h>\n"
         "__global__ void k(const c10::Half* x, at::BFloat16* out) { *out = float(*x) + 1; }\n"
@@ -354,7 +357,7 @@ __global__ void most(const at::Half* x, at::Half* out) { const at::Half a = __ld
 """
 
 
-def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_builds_it(compiler, tmp_path):
+def test_nvcc_build_disables_half_conversions_like_torch(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(HALVES)
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert (built.error, len(built.entries)) == (None, 1)
@@ -379,13 +382,14 @@ int main() { checkCudaErrors(cudaDeviceSynchronize()); }
 """
 
 
-def test_vectors_of_glm_and_of_cudas_samples_compute_the_same_on_both_sides(compiler, tmp_path):
+@pytest.mark.thorough
+def test_glm_and_sample_vectors_match_on_both_sides(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(VECTORS)
     x = np.arange(1, 7, dtype=np.float32)
     values = []
     for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=Cache(tmp_path / "cache")):
         assert built.error is None, built.error
-        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.Device()
+        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.AmdgpuDevice()
         buffers = [device.allocate(x.nbytes, "x"), device.allocate(12, "y")]
         device.write(buffers[0], x)
         args = emulator.pack(built.code_object.kernels["k"], buffers)
@@ -404,7 +408,7 @@ __global__ void n(int* x) { *x = STEPS; }
 """
 
 
-def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the_build_files(compiler, tmp_path):
+def test_nvcc_build_takes_required_switch_from_build_files(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(SWITCHED)
     (tmp_path / "k.h").write_text(
         "#ifdef WITH_IT\ntypedef long wide_t;\n__device__ long twice(long x) { return 2 * x; }\n#endif\n"
@@ -414,7 +418,7 @@ def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the
     assert (built.error, sorted(each.flag for each in built.switches)) == (None, ["-DSTEPS=4", "-DWITH_IT"])
 
 
-def test_what_other_compilers_headers_bring_of_the_standard_library_is_there(compiler, tmp_path):
+def test_nvcc_build_has_standard_headers_of_other_compilers(compiler, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k(float* x) { x[0] = FLT_MAX; }\n')
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert not built.error, built.error
@@ -423,7 +427,7 @@ def test_what_other_compilers_headers_bring_of_the_standard_library_is_there(com
     ]
 
 
-def test_constexpr_functions_and_lambdas_of_the_device_need_no_flag(compiler, tmp_path):
+def test_nvcc_build_accepts_constexpr_functions_and_device_lambdas(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <limits>\n__global__ void least(float* x) { x[0] = std::numeric_limits<float>::lowest(); }\n"
         "template <typename F> __global__ void each(float* x, F f) { x[threadIdx.x] = f(x[0]); }\n"
@@ -433,7 +437,8 @@ def test_constexpr_functions_and_lambdas_of_the_device_need_no_flag(compiler, tm
     assert built.error is None and len(built.code_object.kernels) == 2, built.error
 
 
-def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):
+@pytest.mark.thorough
+def test_nvcc_build_drops_stub_that_hides_a_kernel(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"
         'extern "C" __global__ void k(c10::Half* x) { x->own = 1; }\nat::Tensor f(at::Tensor x) { return x; }\n'
@@ -444,7 +449,8 @@ def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, t
     assert (built.translation.stubs, built.translation.empty_headers) == ((), ("ATen/ATen.h",))
 
 
-def test_kernels_that_are_launched_with_types_of_the_small_torch_are_not_lost_without_it(compiler, tmp_path):
+@pytest.mark.thorough
+def test_nvcc_build_keeps_stub_that_kernels_need(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <ATen/ATen.h>\n#include <torch/extension.h>\n"
         "template <class T> __device__ T twice(c10::Half, T x) { return 2 * x + missing_at_first(x); }\n"
@@ -455,7 +461,7 @@ def test_kernels_that_are_launched_with_types_of_the_small_torch_are_not_lost_wi
     assert "missing_at_first" in str(built.error)
 
 
-def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
+def test_nvcc_build_has_names_of_missing_host_libraries(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <cublas_v2.h>\n#include <nccl.h>\n"
         "struct Context {\n  int device;\n  cublasHandle_t handles[2][4] = {nullptr};\n  ncclComm_t comm;\n"
@@ -472,7 +478,8 @@ def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_pat
         assert not built.translation.left_out
 
 
-def test_small_headers_of_libraries_for_the_host_serve_this_side_too(compiler, tmp_path):
+@pytest.mark.thorough
+def test_nvcc_build_uses_stubs_of_host_libraries(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <THC/THC.h>\n#include <fmt/format.h>\n#include <glog/logging.h>\n"
         "template <class T> __global__ void k(T* x) { *x = 1; }\n"
@@ -484,7 +491,7 @@ def test_small_headers_of_libraries_for_the_host_serve_this_side_too(compiler, t
     assert built.entries == ("_Z1kIdEvPT_",) and not built.translation.left_out
 
 
-def test_device_code_is_never_left_out(compiler, tmp_path):
+def test_nvcc_build_never_omits_device_code(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(EXTENSION)
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.code_object is None
@@ -493,7 +500,7 @@ def test_device_code_is_never_left_out(compiler, tmp_path):
     assert (tmp_path / "k.cu", 3, "common.h") in found
 
 
-def test_templates_that_nobody_instantiates_are_those_of_the_amd_side(compiler, tmp_path):
+def test_nvcc_build_guesses_the_same_templates_as_amd(compiler, tmp_path):
     (tmp_path / "k.cu").write_text("template <typename T> __global__ void k(T* x) { *x = 0; }\n")
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.guessed and built.code_object.symbol("k<float>") in built.code_object.kernels
@@ -507,7 +514,7 @@ void launch(float* x) { scale<float><<<1, 1>>>(x, 2.0f); }
 """
 
 
-def test_templates_that_no_host_code_launches_are_there_if_they_are_declared(compiler, tmp_path):
+def test_nvcc_build_instantiates_declared_templates(compiler, tmp_path):
     (tmp_path / "scale.cuh").write_text("#define OFFSET 1\n")
     (tmp_path / "k.cu").write_text(TEMPLATES)
     wanted = ("scale<float>", "scale<double>", "ops::shift<3>", "nosuch<float>")
@@ -523,7 +530,7 @@ def test_templates_that_no_host_code_launches_are_there_if_they_are_declared(com
     assert symbols(*wanted) == ["scale<float>", "scale<double>", "ops::shift<3>"]
 
 
-def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler_s_words(compiler, tmp_path):
+def test_nvcc_build_declared_template_error_has_compiler_message(compiler, tmp_path):
     (tmp_path / "scale.cuh").write_text("#define OFFSET 1\n")
     (tmp_path / "k.cu").write_text(TEMPLATES)
     (built,) = build(
@@ -542,11 +549,11 @@ extern "C" __global__ void k(float* x) { x[threadIdx.x] = twice(table[threadIdx.
 """
 
 
-def test_what_nvcc_links_of_several_files_is_compiled_with_the_file_that_needs_it(compiler, tmp_path):
+def test_nvcc_build_includes_linked_files(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(ELSEWHERE)
     cache = Cache(tmp_path / "cache")
     (alone,) = build(tmp_path, ["k"], ["sm_90"], cache=cache)
-    assert "table" in str(alone.error) and "nvcc links of several files" in str(alone.error)
+    assert "table" in str(alone.error) and "nvcc links several files" in str(alone.error)
     (tmp_path / "tables.cu").write_text(
         "__constant__ float table[4] = {1, 2, 3, 5};\n__device__ float twice(float x) { return 2 * x; }\n"
     )
@@ -560,7 +567,7 @@ def test_what_nvcc_links_of_several_files_is_compiled_with_the_file_that_needs_i
     assert device.read(x).view(np.float32).tolist() == [2, 4, 6, 10]
 
 
-def test_the_header_of_a_library_that_is_there_stands_for_its_names(tmp_path):
+def test_library_names_includes_existing_header(tmp_path):
     texts = ["cublasHandle_t handle; cublasCreate(&handle); cusparseHandle_t other;"]
     alone = library_names(texts, cuda=tmp_path)
     assert "struct cublasHandle_t" in alone and "cublasCreate" in alone and "#include <cublas" not in alone

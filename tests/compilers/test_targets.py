@@ -33,7 +33,7 @@ extern "C" __global__ void sums(const int *x, int *out) {
 """
 
 
-def test_the_targets_and_their_wavefronts():
+def test_targets_have_documented_wavefronts():
     assert {t.name: t.wavefront for t in TARGETS.values()} == {
         "gfx1030": 32, "gfx1100": 32, "gfx90a": 64, "gfx942": 64, "gfx1201": 32
     }  # fmt: skip
@@ -42,7 +42,7 @@ def test_the_targets_and_their_wavefronts():
     assert str(target("gfx1100")) == "gfx1100"
 
 
-def test_the_abi_of_each_target():
+def test_target_abi_matches_llvm_guide():
     """As LLVM's user guide lists it: packed work-item ids, architected flat scratch, workgroup ids in ttmp."""
     assert {t.name: (t.packed_ids, t.architected_scratch, t.group_ids_in_ttmp) for t in TARGETS.values()} == {
         "gfx1030": (False, False, False),
@@ -53,7 +53,7 @@ def test_the_abi_of_each_target():
     }
 
 
-def test_a_block_of_cuda_can_have_what_its_kernel_asks_for():
+def test_cuda_target_lds_is_opt_in_limit():
     # CUDA C++ Programming Guide, "Maximum amount of shared memory per thread block"
     kib = {
         "sm_75": 64,
@@ -69,7 +69,7 @@ def test_a_block_of_cuda_can_have_what_its_kernel_asks_for():
     assert target("sm_61").lds_bytes == 48 * 1024  # whose limits have no row
 
 
-def test_an_unknown_target_names_the_nearest():
+def test_target_unknown_name_suggests_nearest():
     with pytest.raises(UsageError, match=r"unknown target 'gfx1101'.*did you mean .*gfx1100"):
         target("gfx1101")
 
@@ -85,7 +85,7 @@ def planted(tmp_path):
     return table
 
 
-def test_a_new_target_is_a_row(planted, cache, tmp_path, monkeypatch):
+def test_read_new_row_is_a_target(planted, cache, tmp_path, monkeypatch):
     targets, _ = read(planted)
     assert targets["gfx1101"] == replace(TARGETS["gfx1100"], name="gfx1101")
     monkeypatch.setitem(TARGETS, "gfx1101", targets["gfx1101"])
@@ -96,7 +96,7 @@ def test_a_new_target_is_a_row(planted, cache, tmp_path, monkeypatch):
         assert built.error is None, built.error
         code = built.code_object
         assert f"amdgcn-amd-amdhsa--{built.target}" in code.listing
-        device = emulator.Device(cache=cache, traced=True)
+        device = emulator.AmdgpuDevice(cache=cache, traced=True)
         x, out = device.allocate(1024, "x"), device.allocate(1024, "out")
         device.write(x, np.arange(256, dtype=np.int32))
         args = emulator.pack(code.kernels["sums"], [x, out])
@@ -109,7 +109,7 @@ def test_a_new_target_is_a_row(planted, cache, tmp_path, monkeypatch):
     assert seen[0] == seen[1] == (1.0, [11, 32, 65536])
 
 
-def test_nox_runs_every_row(planted, tmp_path):
+def test_nox_runs_every_target(planted, tmp_path):
     shutil.copy(ROOT / "noxfile.py", tmp_path)
     nox = mock.MagicMock()
     with mock.patch.dict(sys.modules, nox=nox):
@@ -118,7 +118,7 @@ def test_nox_runs_every_row(planted, tmp_path):
     assert "gfx1101" in read(planted)[0]
 
 
-def test_no_code_knows_a_target_by_its_name():
+def test_no_code_names_a_target():
     strings = (
         (file.relative_to(ROOT).as_posix(), node.value)
         for file in (ROOT / "noxfile.py", *ROOT.glob("parity/**/*.py"))

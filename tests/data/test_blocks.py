@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from parity.data import elements, sample
-from parity.data.blocks import BLOCK_STREAMS, scales_of
+from parity.data.blocks import BLOCK_STREAMS, scale_fields
 from parity.data.buffers import Memory, filled
 from parity.data.values import special_values
 from parity.errors import UsageError
 from parity.model.case import Tensor
-from parity.model.dtypes import DTYPES, dtype, of_array
+from parity.model.dtypes import DTYPES, array_dtype, dtype
 from parity.model.layout import Layout, contiguous
 from parity.op import Op
 from parity.reference import Expected
@@ -30,7 +30,7 @@ def raw(blocks):
 def sub_scales(blocks):
     """What multiplies the quants of each part of a K block, and what is taken from them, as whole numbers."""
     scales = blocks["scales"].astype(int)
-    match of_array(blocks).name:
+    match array_dtype(blocks).name:
         case "q2_K":
             return scales & 15, scales >> 4
         case "q3_K":
@@ -77,7 +77,7 @@ def test_the_streams_are_what_they_were_when_records_were_made():
 @pytest.mark.parametrize("stream", ["normal", "special", "bits"])
 def test_bytes_that_are_no_scales_are_uniform(stream, kind):
     blocks = elements(stream, kind, 0, 4096, "w")
-    for name in set(kind.numpy.names) - set(scales_of(kind)):
+    for name in set(kind.numpy.names) - set(scale_fields(kind)):
         values = np.ascontiguousarray(blocks[name]).view(np.uint8)
         assert len(np.unique(values)) == 256
         assert abs(values.mean() - 127.5) < 3
@@ -86,7 +86,7 @@ def test_bytes_that_are_no_scales_are_uniform(stream, kind):
 @all_blocks
 def test_scales_of_normal_data_are_those_of_models(kind):
     blocks = elements("normal", kind, 0, 2000, "w")
-    for name in scales_of(kind):
+    for name in scale_fields(kind):
         low, high = (2.0**-2, 2.0**4) if name == "s" else (2.0**-9, 2.0**-3)
         scales = blocks[name].astype(np.float64)
         assert low <= np.abs(scales).min() < 1.1 * low and 0.9 * high < np.abs(scales).max() < high
@@ -97,7 +97,7 @@ def test_scales_of_normal_data_are_those_of_models(kind):
 @all_blocks
 def test_scales_of_small_data_are_small_whole_numbers(kind):
     blocks = elements("small", kind, 0, 500, "w")
-    for name in scales_of(kind):
+    for name in scale_fields(kind):
         values = blocks[name].astype(np.float64)
         assert set(values) == ({1, 2, -1, -2} if name == "d" else {0, 1, 2, -1, 3, -2, -3})
         assert 0 <= (values == 0).mean() < 0.2
@@ -130,13 +130,13 @@ def test_scales_of_the_parts_of_a_block_are_small_in_small_data(name, factors, t
 
 @all_blocks
 def test_every_scale_meets_every_special_value(kind):
-    number = len(special_values(of_array(elements("special", kind, 0, 1)["d"])))
+    number = len(special_values(array_dtype(elements("special", kind, 0, 1)["d"])))
     blocks = elements("special", kind, 1000, number, "w")
-    for name in scales_of(kind):
-        scale = of_array(blocks[name])
+    for name in scale_fields(kind):
+        scale = array_dtype(blocks[name])
         assert set(blocks[name].view(scale.bits)) == set(special_values(scale).view(scale.bits))
-    if len(scales_of(kind)) == 2:
-        first, second = (raw(np.ascontiguousarray(blocks[name])) for name in scales_of(kind))
+    if len(scale_fields(kind)) == 2:
+        first, second = (raw(np.ascontiguousarray(blocks[name])) for name in scale_fields(kind))
         assert (first != second).any(axis=1).mean() > 0.8  # they do not go through them in step
 
 
@@ -144,30 +144,30 @@ def test_every_scale_meets_every_special_value(kind):
 def test_patterns_hold_every_byte_at_every_place(kind):
     blocks = elements("patterns", kind, 7, 256, "w")
     bare = kind.numpy.names if kind.is_block else ()
-    for name in set(bare) - set(scales_of(kind)):
+    for name in set(bare) - set(scale_fields(kind)):
         content = raw(np.ascontiguousarray(blocks[name]))
         assert all(len(np.unique(column)) == 256 for column in content.T)
         assert len(np.unique(content[0])) == content.shape[1]
-    for number, name in enumerate(scales_of(kind), 1):
+    for number, name in enumerate(scale_fields(kind), 1):
         assert set(blocks[name]) == {number}
 
 
 @all_blocks
 def test_equal_data_have_one_byte_in_all_places(kind):
     blocks = elements("equal", kind, 0, 300, "w")
-    places = [n for n in kind.numpy.names if n not in scales_of(kind)]
+    places = [n for n in kind.numpy.names if n not in scale_fields(kind)]
     content = np.hstack([raw(np.ascontiguousarray(blocks[name])) for name in places])
     assert (content == content[:, :1]).all()
     assert len(np.unique(content[:, 0])) > 100
-    assert all(0 < abs(scale) < 16 for name in scales_of(kind) for scale in blocks[name])
+    assert all(0 < abs(scale) < 16 for name in scale_fields(kind) for scale in blocks[name])
 
 
 @all_blocks
 def test_subnormal_scales_are_nothing_else(kind):
     blocks = elements("subnormal", kind, 0, 300, "w")
-    for name in scales_of(kind):
+    for name in scale_fields(kind):
         scales = blocks[name].astype(np.float64)
-        assert (np.abs(scales) < 2.0 ** of_array(blocks[name]).emin).all()
+        assert (np.abs(scales) < 2.0 ** array_dtype(blocks[name]).emin).all()
         assert (scales > 0).any() and (scales < 0).any()
 
 
@@ -189,7 +189,7 @@ def test_a_block_type_names_its_streams():
 
 @pytest.mark.parametrize("of", [lambda kind: kind.min, lambda kind: kind.max, lambda kind: kind.convert([1])])
 def test_a_block_is_no_number(of):
-    with pytest.raises(UsageError, match="q2_K is no number: it is a block of 256 values"):
+    with pytest.raises(UsageError, match="q2_K is not a number: it is a block of 256 values"):
         of(dtype("q2_K"))
 
 
@@ -233,7 +233,7 @@ def test_a_tensor_is_drawn_from_the_streams_that_its_type_has():
 
 def test_an_op_without_data_for_its_blocks_is_refused():
     op = replace(scale, data=("unit", "near"))
-    with pytest.raises(UsageError, match=r"op toy\.scale: w is of q4_K, which has only the data normal small "):
+    with pytest.raises(UsageError, match=r"op toy\.scale: w has type q4_K, which has only the data normal small "):
         sample(op.cases(("q4_K", "f32")), 0, 1)
     with pytest.raises(UsageError, match=r"op toy\.scale: unknown data 'smal'; did you mean small"):
         replace(scale, data=("smal",))

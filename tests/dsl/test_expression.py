@@ -44,9 +44,9 @@ def test_values(text, value):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("r*", "'r\\*': this is no expression|'r\\*', column"),
+        ("r*", "'r\\*': not an expression|'r\\*', column"),
         ("r*d", "'r\\*d', column 3: d has no value here"),
-        ("r + c//zero", "column 5: a division by zero with c=100, r=3, zero=0; say what must hold with where="),
+        ("r + c//zero", "column 5: a division by zero with c=100, r=3, zero=0; exclude it with where="),
         ("c % zero", "a division by zero"),
         ("y.shape", "column 1: there is no tensor y here"),
         ("x.dtype", "unknown 'dtype'; a tensor has shape strides offset numel itemsize"),
@@ -56,8 +56,8 @@ def test_values(text, value):
         ("(lambda: 1)()", "cannot be used here"),
         ("[r for r in kept]", "cannot be used here"),
         ("r ** 99", "cannot be used here"),
-        ("'text'", "'text' is no number"),
-        ("r if True else c", "True is no number"),
+        ("'text'", "'text' is not a number"),
+        ("r if True else c", "True is not a number"),
         ("kept[9]", "tuple index out of range"),
         ("kept < r", "not supported between"),
     ],
@@ -94,5 +94,5 @@ def test_conditions_are_told_apart():
 
 
 def test_an_extent_is_a_whole_number():
-    with pytest.raises(UsageError, match=r"'c/3' gives 100/3, which is no whole number; write ceil\(c/3\)"):
+    with pytest.raises(UsageError, match=r"'c/3' gives 100/3, which is not a whole number; write ceil\(c/3\)"):
         whole(expression("c/3")(SCOPE), "c/3")

@@ -1,4 +1,4 @@
-"""Kernels over whole arrays."""
+"""Run kernels over whole arrays."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from parity.model import code_object
 class Run:
     """Runs a kernel (n, inputs..., output) over whole arrays."""
 
-    device: emulator.Device
+    device: emulator.AmdgpuDevice
     code: code_object.CodeObject
 
     def __call__(self, kernel, *inputs, out, n=None, block=64, **options):

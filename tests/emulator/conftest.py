@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def translated(cache):
-    """A module of ``kernels`` by its name: its code objects by target, each built and translated when it is used."""
+    """Return the code objects of a module of ``kernels`` by target; builds and translates each on first use."""
 
     class Codes(dict):
         def __init__(self, module):
@@ -23,7 +23,7 @@ def translated(cache):
         def __missing__(self, target):
             (built,) = build(HERE / "kernels", [self.module], [target], cache=cache)
             assert built.error is None, built.error
-            emulator.Device(cache=cache, traced=True).prepare(built.code_object)
+            emulator.AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
             return self.setdefault(target, built.code_object)
 
     return functools.cache(Codes)
@@ -39,13 +39,13 @@ def code(cache):
 @pytest.fixture(scope="session")
 def prepared(code, cache):
     for traced in (False, True):
-        emulator.Device(cache=cache, traced=traced).prepare(code)
+        emulator.AmdgpuDevice(cache=cache, traced=traced).prepare(code)
     return code
 
 
 @pytest.fixture(params=[False, True], ids=["compiled", "threaded"])
 def device(request, cache, prepared):
-    return emulator.Device(cache=cache, traced=request.param, instruction_budget=5_000_000)
+    return emulator.AmdgpuDevice(cache=cache, traced=request.param, instruction_budget=5_000_000)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the cache keeps of translated kernels: a warm device compiles nothing, and what is gone is made again."""
+"""The cache of translated kernels: a warm device compiles nothing, and evicted entries are created again."""
 
 import shutil
 
@@ -8,7 +8,7 @@ from array_runs import Run
 
 from parity import emulator
 from parity.compilers import zig
-from parity.emulator.amdgpu import build
+from parity.emulator.amdgpu import language
 from parity.platform.cache import Cache
 
 KERNEL = "reversed"
@@ -17,9 +17,9 @@ X = np.arange(5, dtype=np.int32)
 
 @pytest.fixture(scope="module")
 def once(code, tmp_path_factory):
-    """A cache in which one kernel is."""
+    """A cache with one kernel."""
     folder = tmp_path_factory.mktemp("once")
-    emulator.Device(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
+    emulator.AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
     return folder
 
 
@@ -29,21 +29,27 @@ def warm(once, tmp_path):
 
 
 def ran(code, cache):
-    return Run(emulator.Device(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
+    return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
 
 
-def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypatch):
+def test_warm_device_does_not_compile_or_parse(code, warm, monkeypatch):
     def none(*arguments, **options):
         raise AssertionError("although everything is there")
 
     monkeypatch.setattr(zig, "run", none)
-    monkeypatch.setattr(build.Amdgpu, "parts", none)
-    monkeypatch.setattr(build, "bodies_of", none)
+    monkeypatch.setattr(language.Amdgpu, "parts", none)
+    monkeypatch.setattr(language, "function_bodies", none)
     assert ran(code, warm) == X[::-1].tolist()
 
 
-@pytest.mark.parametrize("file", ["kernels.so", "kernel.json", "recipe", "place"])
-def test_what_is_gone_is_made_again(code, warm, file):
+FILES = [
+    "kernels.so",
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("kernel.json", "recipe", "place")),
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_evicted_entry_is_created_again(code, warm, file):
     gone = [path.parent for path in warm.root.rglob(file)]
     assert gone
     for folder in gone:

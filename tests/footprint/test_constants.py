@@ -1,4 +1,4 @@
-"""The numbers that machine code compares with, and the lines where it does."""
+"""The constants in comparisons of machine code, and the source lines of coverage points."""
 
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants
@@ -24,7 +24,7 @@ k:
 CODE = CodeObject("mine", "gfx1100", LISTING, {}, "digest")
 
 
-def test_constants_of_comparisons_come_first_with_the_type_that_they_are_compared_as():
+def test_kernel_constants_lists_typed_comparisons_first():
     found = kernel_constants(CODE, ["k"])
     assert found.whole == (4099, -7, 12, 4096, 65536)
     assert found.real[:2] == (12345.5, 2.0)
@@ -32,5 +32,5 @@ def test_constants_of_comparisons_come_first_with_the_type_that_they_are_compare
     assert min(found.extents) >= 0
 
 
-def test_places_are_those_of_blocks_and_then_of_both_directions():
+def test_point_places_lists_blocks_then_branch_directions():
     assert point_places(CODE, ["k"]) == ("mine.cu:7", "mine.cu:8", "mine.cu:8", "mine.cu:7", "mine.cu:7")

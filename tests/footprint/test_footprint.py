@@ -1,4 +1,4 @@
-"""Footprints of real code objects, and what stands out among them."""
+"""Footprints of real code objects, and remarks on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity.footprint.remarks import remarks
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import Cache
 
-# `once` writes where `nothing` writes on CUDA alone: the mistake of a port that compiles and does nothing.
+# `nothing` writes on CUDA only, a porting mistake that compiles but does nothing; `once` writes on both sides.
 SOURCE = """
 __device__ __attribute__((noinline)) float deep(float x, int n) { for (; n > 0; --n) x = x * x + 1; return x; }
 extern "C" __global__ void once(float* x) { x[threadIdx.x] += 1; }
@@ -67,7 +67,7 @@ def cuda(tmp_path_factory):
     return built(tmp_path_factory.mktemp("cuda"), ["sm_90"])["sm_90"]
 
 
-def test_footprints_of_amd_code(amd):
+def test_footprints_of_amd_kernels(amd):
     for name, kernels in amd.items():
         assert list(kernels) == list(KERNELS)
         once, calls, local = kernels["once"], kernels["calls"], kernels["local"]
@@ -75,7 +75,7 @@ def test_footprints_of_amd_code(amd):
         assert (once.mix["vmem load"], once.mix["vmem store"], once.mix["other"]) == (1, 1, 1)
         assert once.vgprs > 0
         assert once.sgprs > 0
-        # Instructions have 4 to 12 bytes, on gfx11 and up 16 with a second half.
+        # Instructions have 4 to 12 bytes; from gfx11 on, dual instructions have up to 16.
         assert 4 * sum(once.mix.values()) <= once.code_bytes <= 16 * sum(once.mix.values())
         assert (calls.lds_bytes, calls.threads, calls.mix["barrier"]) == (512, 128, 1)
         assert local.scratch_bytes >= 256
@@ -83,14 +83,14 @@ def test_footprints_of_amd_code(amd):
         assert list(local.mix) == [each for each in CLASSES if each in local.mix]
 
 
-def test_a_kernel_is_counted_with_what_it_calls(amd):
+def test_footprint_includes_callees(amd):
     for kernels in amd.values():
         calls = kernels["calls"]
         assert calls.mix["branch"] >= 3  # the call, the loop, the return
         assert calls.code_bytes > kernels["atomic"].code_bytes
 
 
-def test_footprints_of_cuda_code(cuda):
+def test_footprints_of_cuda_kernels(cuda):
     once, calls, local = cuda["once"], cuda["calls"], cuda["local"]
     assert (once.threads, once.occupancy, once.sgprs, once.spills) == (1024, 1.0, None, 0)
     assert once.code_bytes % 128 == 0
@@ -99,7 +99,7 @@ def test_footprints_of_cuda_code(cuda):
     assert local.scratch_bytes >= 256
 
 
-def test_instructions_of_cuda_code(cuda):
+def test_instruction_mix_of_cuda_kernels(cuda):
     try:
         nvdisasm()
     except MissingTool as error:
@@ -113,13 +113,13 @@ def test_instructions_of_cuda_code(cuda):
         assert 16 * sum(kernel.mix.values()) <= kernel.code_bytes
 
 
-def test_a_kernel_that_writes_nothing_on_one_target_is_found(amd, cuda):
+def test_kernel_without_stores_on_one_target_is_vacuous(amd, cuda):
     every = [*cuda.values(), *(each for kernels in amd.values() for each in kernels.values())]
     (found,) = [finding for finding in remarks(every) if finding.what.startswith("vacuous")]
     assert (found.where, found.kernels) == ("gfx1030 gfx1100 gfx90a gfx942 gfx1201", ("nothing",))
 
 
-def test_without_a_disassembler_cuda_code_has_no_mix_and_counts_as_unknown(cuda, tmp_path, monkeypatch):
+def test_cuda_mix_without_disassembler_is_unknown(cuda, tmp_path, monkeypatch):
     monkeypatch.setattr(sass_module, "_candidates", lambda: iter(()))
     nothing = built(tmp_path, ["sm_90"])["sm_90"]["nothing"]
     assert nothing == replace(cuda["nothing"], mix=None)
@@ -145,12 +145,12 @@ def side(name="gfx1100", **change):
         ([ONE, side(mix={"valu": 3})], "vacuous: no instruction writes global memory", "gfx1100"),
     ],
 )
-def test_what_stands_out(sides, what, where):
+def test_differences_between_targets_are_remarked(sides, what, where):
     (found,) = remarks(sides)
     assert (found.what, found.where, found.kernels) == (what, where, ("k",))
 
 
-def test_what_does_not_stand_out():
+def test_similar_footprints_have_no_remarks():
     for other in (
         side(spills=0, occupancy=0.75),
         side(vgprs=63, occupancy=None),
@@ -161,6 +161,6 @@ def test_what_does_not_stand_out():
     assert remarks([replace(ONE, spills=2), side(spills=9)]) == []
 
 
-def test_a_kernel_that_a_target_lacks_is_missing_there():
+def test_kernel_absent_on_a_target_is_missing():
     (found,) = remarks([ONE, side(), replace(ONE, kernel="l")])
     assert (found.what, found.where, found.kernels) == ("missing", "gfx1100", ("l",))

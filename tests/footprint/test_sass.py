@@ -1,4 +1,4 @@
-"""SASS: classes of opcodes, what a disassembly holds, and the real disassembler where there is one."""
+"""SASS: classes of opcodes, parsing of disassemblies, and the real disassembler if it is installed."""
 
 from __future__ import annotations
 
@@ -59,29 +59,29 @@ LISTING = """
         ("EXIT BPT QUUX", "other"),
     ],
 )
-def test_class_of_an_opcode(opcodes, name):
+def test_opcode_class(opcodes, name):
     assert {opcode: opcode_class(opcode) for opcode in opcodes.split()} == dict.fromkeys(opcodes.split(), name)
     assert name in CLASSES
 
 
-def test_instructions_of_each_kernel_without_what_fills_it_up():
+def test_section_opcodes_omit_padding():
     assert section_opcodes(LISTING) == {
         "first": ["LDC", "BRA", "UIADD3", "NOP", "STG", "EXIT"],
         "second": ["EXIT"],
     }
 
 
-def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):
+def test_missing_disassembler_states_installation(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_candidates", lambda: iter([tmp_path / "nvdisasm"]))
     with pytest.raises(MissingTool, match=r"nvdisasm not found .*pip install .*\[nvcc\]"):
         nvdisasm()
 
 
-def test_a_file_that_is_no_cubin_is_refused(tmp_path):
+def test_other_file_than_cubin_is_rejected(tmp_path):
     try:
         nvdisasm()
     except MissingTool as error:
         pytest.skip(str(error))
     (tmp_path / "no.cubin").write_text("text")
-    with pytest.raises(ParityError, match=r"does not accept .*no\.cubin"):
+    with pytest.raises(ParityError, match=r"rejects .*no\.cubin"):
         instruction_mixes(tmp_path / "no.cubin")

@@ -1,4 +1,4 @@
-"""Code that was not reached: what kind it is of."""
+"""Kinds of unreached code."""
 
 from parity.footprint.basic_blocks import basic_blocks
 from parity.footprint.unreached_code import GapKind, find_gaps
@@ -30,7 +30,7 @@ k:
 CODE = CodeObject("mine", "gfx1100", LISTING, {}, "digest")
 
 
-def test_blocks_of_branches_waits_and_masks_of_lanes_compute_nothing():
+def test_control_flow_block_does_not_compute():
     first = {block.instructions[0].text: block.computes for block in basic_blocks(CODE, "k")}
     assert first == {
         "v_cmp_gt_u32_e32 vcc_lo, s3, v0": True,
@@ -43,7 +43,7 @@ def test_blocks_of_branches_waits_and_masks_of_lanes_compute_nothing():
     }
 
 
-def test_they_are_told_apart_from_lines_that_did_not_run():
+def test_gaps_distinguish_branches_from_lines():
     blocks = basic_blocks(CODE, "k")
     kinds = [gap.kind for (gap,) in find_gaps(CODE, ["k"], Reached.of(len(blocks), 2, 1))]
     assert kinds == [GapKind.BRANCH, GapKind.LINE, GapKind.BRANCH, GapKind.BRANCH, GapKind.BRANCH, GapKind.LINE]

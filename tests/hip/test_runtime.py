@@ -1,4 +1,4 @@
-"""What HIP does on the emulator: memory, errors that stay, faults that are planted."""
+"""HIP on the emulator: memory, sticky errors, planted faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def launch(runtime, image, x, out, kernel=b"twice"):
     do(runtime, "launch", runtime_handles[1], 1, 1, 1, 4, 1, 1, 0, 0, data=struct.pack("<2Q", x, out))
 
 
-def test_a_kernel_works_on_memory_that_was_written(runtime, image):
+def test_kernel_works_on_uploaded_memory(runtime, image):
     x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
     do(runtime, "upload", x, data=bytes([1, 2, 3, 4]))
     launch(runtime, image, x, out)
@@ -55,7 +55,7 @@ def test_a_kernel_works_on_memory_that_was_written(runtime, image):
     assert struct.unpack("<2I", do(runtime, "download", out + 4, 8)) == (4, 6)
 
 
-def test_what_a_kernel_does_wrong_is_told_by_every_later_call(runtime, image, capfd):
+def test_kernel_error_is_sticky(runtime, image, capfd):
     x, out = do(runtime, "allocate", 3), do(runtime, "allocate", 16)
     do(runtime, "upload", x, data=bytes(3))
     launch(runtime, image, x, out)
@@ -66,7 +66,7 @@ def test_what_a_kernel_does_wrong_is_told_by_every_later_call(runtime, image, ca
     assert "of buffer 'allocation 1 of 3 bytes'" in told
 
 
-def test_a_kernel_without_end_is_ended(image, monkeypatch, capfd):
+def test_endless_kernel_times_out(image, monkeypatch, capfd):
     monkeypatch.setattr(module, "INSTRUCTIONS", 10_000)
     runtime = Runtime(["gfx1100"], 1 << 20)
     launch(runtime, image, 0, do(runtime, "allocate", 16), b"endless")
@@ -75,7 +75,7 @@ def test_a_kernel_without_end_is_ended(image, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize(("old", "size", "memory", "wavefront"), [(0, 1472, 288, 308), (1, 792, 256, 276)])
-def test_properties_lie_where_that_version_of_hip_has_them(runtime, old, size, memory, wavefront):
+def test_properties_match_layout_of_hip_version(runtime, old, size, memory, wavefront):
     found = do(runtime, "properties", 1, old)
     assert (len(found), found[: found.index(0)]) == (size, b"parity's emulator (gfx90a)")
     assert struct.unpack_from("<Q", found, memory) == (1 << 20,)
@@ -84,7 +84,7 @@ def test_properties_lie_where_that_version_of_hip_has_them(runtime, old, size, m
 
 
 @pytest.mark.parametrize(("freed", "says"), [(None, "never-written read"), (0, "of-bounds read"), (1, "bounds write")])
-def test_memory_that_nobody_wrote_or_that_was_freed_is_not_used(runtime, image, capfd, freed, says):
+def test_unwritten_or_freed_memory_is_fault(runtime, image, capfd, freed, says):
     places = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
     if freed is not None:
         do(runtime, "upload", places[0], data=bytes(4))
@@ -109,7 +109,7 @@ def test_copies_and_fills(runtime):
         do(runtime, action, *arguments, error="hipErrorInvalidValue")
 
 
-def test_memory_that_was_freed_is_there_again(runtime):
+def test_freed_memory_is_available_again(runtime):
     kept = do(runtime, "allocate", 64)
     for _ in range(100):
         do(runtime, "free", do(runtime, "allocate", 600_000))
@@ -121,7 +121,7 @@ def test_memory_that_was_freed_is_there_again(runtime):
     do(runtime, "free", 0)
 
 
-def test_handles_of_another_kind_are_refused(runtime, image):
+def test_handle_of_other_kind_is_refused(runtime, image):
     stream, event, module = do(runtime, "make_stream"), do(runtime, "make_event"), do(runtime, "load", data=image)
     do(runtime, "record", event, stream)
     do(runtime, "record", stream, event, error="hipErrorInvalidHandle")
@@ -143,7 +143,7 @@ extern "C" __global__ void weighted(const unsigned char* x, float* out) {
 """
 
 
-def test_variables_of_a_module_are_found_filled_and_read(runtime, tmp_path, capfd):
+def test_module_variable_is_found_written_and_read(runtime, tmp_path, capfd):
     (tmp_path / "weighted.cu").write_text(GLOBALS)
     (built,) = build(tmp_path, targets=["gfx1100"])
     image = built.code_object.binary.read_bytes()
@@ -168,10 +168,10 @@ def test_variables_of_a_module_are_found_filled_and_read(runtime, tmp_path, capf
     do(runtime, "free", weights, error="hipErrorInvalidValue")
     place(b"weight", "hipErrorNotFound")
     assert "module 'weighted' has no variable 'weight'; did you mean weights" in capfd.readouterr().err
-    place(b"ops::counter", "hipErrorNotFound")  # HIP knows symbols only
+    place(b"ops::counter", "hipErrorNotFound")  # HIP only finds symbols
 
 
-def test_variables_begin_anew_with_the_module_and_end_with_it(runtime, tmp_path):
+def test_module_variables_live_as_long_as_module(runtime, tmp_path):
     (tmp_path / "weighted.cu").write_text(GLOBALS)
     (built,) = build(tmp_path, targets=["gfx1100"])
     image = built.code_object.binary.read_bytes()
@@ -184,7 +184,7 @@ def test_variables_begin_anew_with_the_module_and_end_with_it(runtime, tmp_path)
         do(runtime, "download", counter, 4, error="hipErrorInvalidValue")
 
 
-def test_a_planted_fault_comes_at_its_call(image):
+def test_planted_fault_occurs_at_its_call(image):
     runtime = Runtime(["gfx1100"], 1 << 20, [PlantedFault.parse("hipMalloc=hipErrorOutOfMemory@2")])
     for error in ("hipSuccess", "hipErrorOutOfMemory", "hipSuccess"):
         do(runtime, "allocate", 1, api="hipMalloc", error=error)
@@ -200,6 +200,6 @@ def test_a_planted_fault_comes_at_its_call(image):
         ("hipMalloc=hipErrorOutOfMemry", "did you mean hipErrorOutOfMemory"),
     ],
 )
-def test_a_fault_that_cannot_be_planted_is_refused(text, says):
+def test_invalid_planted_fault_is_refused(text, says):
     with pytest.raises(UsageError, match=says):
         PlantedFault.parse(text)

@@ -33,20 +33,20 @@ template <typename T, int N> __global__ void t(T* x);
         ("void f() { int a = b + 1; int b = a + 1; k<<<1, a + b>>>(x, n); }", (None,), 0),
     ],
 )
-def test_blocks_are_followed_to_what_the_file_gives_them(code, block, shared):
+def test_host_launches_resolve_blocks(code, block, shared):
     (launch,) = host_launches(HOST % code)["k"]
     assert launch.block == block
     assert launch.shared == shared
 
 
-def test_a_template_argument_stays_a_name():
+def test_host_launches_keep_template_argument_as_name():
     text = HOST % "template <int N> void f() { t<float, N><<<4, N>>>(x); }  void g() { t<half, 64><<<4, 64>>>(x); }"
     general, special = host_launches(text)["t"]
     assert (general.template, general.block) == (("float", "N"), ("N",))
     assert (special.template, special.block) == (("half", "64"), (64,))
 
 
-def test_launches_of_headers_and_of_other_files_are_found(tmp_path):
+def test_host_texts_find_launches_in_headers_and_other_files(tmp_path):
     files = {
         "k.cu": '#include "k.cuh"\n__global__ void far(float* x) {}\n__global__ void nowhere(float* x) {}\n',
         "k.cuh": "#define THREADS 96\n__global__ void near(float* x) {}\nvoid f() { near<<<1, THREADS>>>(x); }\n",
@@ -60,7 +60,7 @@ def test_launches_of_headers_and_of_other_files_are_found(tmp_path):
     }  # fmt: skip
 
 
-def test_of_files_alike_the_nearest_counts_and_the_place_is_said(tmp_path):
+def test_host_texts_prefer_nearest_file(tmp_path):
     for folder, threads in (("first", 64), ("second", 96)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "k.cu").write_text('#include "k.h"\n__global__ void k(float* x) {}\n')
@@ -111,7 +111,7 @@ void f(int n, int m, int k, const View& view, int* dims) {
         ("k<<<n > 5 ? n : 5, 256>>>(x, n)", ("",), "x n"),
     ],
 )
-def test_blocks_and_arguments_are_formulas_of_what_is_passed(code, grid, arguments):
+def test_host_launches_have_formulas_of_arguments(code, grid, arguments):
     (launch,) = host_launches(FORMULAS % f"{code};")["k"]
     assert launch.grid == grid
     assert launch.arguments == (tuple(arguments.split()) if isinstance(arguments, str) else arguments)

@@ -86,7 +86,7 @@ def roles(flow: Flow) -> dict[object, str]:
         ("halves", {0: "in", 1: "out"}),  # behind inline assembly, which has braces of its own
     ],
 )
-def test_pointers_are_read_written_or_both(found, kernel, expected):
+def test_flows_pointers_are_read_written_or_both(found, kernel, expected):
     assert roles(found[kernel]) == expected
     assert not found[kernel].escaped
 
@@ -102,22 +102,22 @@ def test_pointers_are_read_written_or_both(found, kernel, expected):
         ("tile", 2, {0, 1}, set()),
     ],
 )
-def test_a_number_bounds_the_index_of_an_element_or_a_part_of_it(found, kernel, number, direct, others):
+def test_flows_number_bounds_index_directly_or_in_part(found, kernel, number, direct, others):
     bound = found[kernel].bounds[number, 0]
     assert {place for place, _ in bound.direct} == direct
     assert {place for place, _ in bound.pointers} - direct == others
 
 
-def test_the_length_of_a_loop_over_dims_is_no_count(found):
+def test_flows_length_of_loop_over_dims_is_not_a_bound(found):
     bound = found["dims"].bounds.get((1, 0))
     assert bound is None or not bound.direct
 
 
-def test_a_pointer_that_is_passed_on_is_not_followed(found):
+def test_flows_passed_pointer_escapes(found):
     assert found["called"].escaped == {(0, 0)} and not found["called"].uses
 
 
-def test_types_launch_bounds_strides_and_axes(found):
+def test_flows_types_launch_bounds_strides_and_axes(found):
     scale, rows = found["scale"], found["rows"]
     assert (scale.types, scale.threads, scale.strided, scale.axes) == (
         ("u64", "u64", "f32", "u32"),
@@ -130,7 +130,7 @@ def test_types_launch_bounds_strides_and_axes(found):
 
 
 @pytest.mark.parametrize("module", ["affine", "sort", "ternary"])
-def test_roles_are_those_that_the_suite_declares(suite, module):
+def test_flows_roles_match_declarations_of_suite(suite, module):
     (built,) = build_suite(suite, [module], ["sm_90"])
     seen = flows(built.code_object.listing)
     for entry in suite.kernel_entries:

@@ -42,17 +42,17 @@ class Camera { public: float3 from; private: double f; };
         ),
     ],
 )
-def test_fields_are_laid_out_as_c_does_it(name, size, fields):
+def test_structures_fields_have_c_layout(name, size, fields):
     found = Structures(SOURCE).fields(name, size)
     assert " ".join(f"{each.name} {each.c_type.replace(' ', '_')} {each.offset}" for each in found) == fields
     assert not Structures(SOURCE).fields(name, size + 4), "another size is another structure"
 
 
 @pytest.mark.parametrize("name", ["Based", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])
-def test_what_the_text_does_not_tell_is_not_guessed(name):
+def test_structures_unknown_fields_are_not_guessed(name):
     assert not any(Structures(SOURCE).fields(name, size) for size in range(1, 64))
 
 
-def test_a_structure_of_one_type_is_an_array_of_it():
+def test_structures_element_of_single_type():
     found = Structures(SOURCE)
     assert (found.element("Pair"), found.element("Camera"), found.element("Unknown")) == ("float", "", "")

@@ -6,7 +6,7 @@ import pytest
 from entry_table import KERNELS, entries
 
 from parity.build.modules import build
-from parity.emulator.parse import bodies_of
+from parity.emulator.amdgpu.listing import function_bodies
 
 PRODUCTS = [name for name in entries()["quantized"] if re.match(r"mul_mat_|indexed_moe_", name)]
 
@@ -30,7 +30,7 @@ def test_products_of_bytes_are_one_instruction(target):
     (built,) = build(KERNELS, ["quantized"], [target])
     assert len(PRODUCTS) == 96
     for name in PRODUCTS:
-        body = "\n".join(part.text for part in bodies_of(built.code_object.listing, name))
+        body = "\n".join(part.text for part in function_bodies(built.code_object.listing, name))
         found = re.findall(rf"\t{INSTRUCTIONS[target]}(?:_\w+)? (.*)", body)
         assert len(found) >= least(name), name
         if "iu8" in INSTRUCTIONS[target]:

@@ -16,7 +16,8 @@ from parity.build.result import Built
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.emulator.amdgpu.codegen import translate
 from parity.emulator.amdgpu.isa import BRANCHES
-from parity.emulator.parse import Instruction, KernelCode, instruction_of
+from parity.emulator.amdgpu.listing import KernelCode, parse_instruction
+from parity.emulator.instruction import Instruction
 from parity.model.code_object import Kernel
 
 ENTRIES = entries()
@@ -36,7 +37,7 @@ def instructions(built) -> dict[str, Instruction]:
         for line, text in enumerate(b.code_object.listing.split("\n"), 1):
             if re.match(r"\t[a-z]\w+_", text):
                 code = text.partition(";")[0].strip()
-                found.setdefault(re.sub(r"\d+", "0", code), instruction_of(code, line))
+                found.setdefault(re.sub(r"\d+", "0", code), parse_instruction(code, line))
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from entry_table import KERNELS
 
 from parity.build.modules import build
-from parity.model.dtypes import DTYPES, of_array
+from parity.model.dtypes import DTYPES, array_dtype
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner
 
@@ -25,7 +25,7 @@ def convert(request):
     session = EMULATED.open(request.param)
 
     def converted(x: np.ndarray, to: str) -> np.ndarray:
-        source, result, size_t = of_array(x), DTYPES[to], DTYPES["u64"]
+        source, result, size_t = array_dtype(x), DTYPES[to], DTYPES["u64"]
         buffers = {
             "x": Buffer(source, x),
             "out": Buffer(result, poisoned(result, x.size), np.zeros(x.size, np.bool_), writable=True),

@@ -58,7 +58,7 @@ def test_the_case_text_of_the_documentation(suite):
         ("unary.gelu[f16]()", "'x' is missing"),
         ("unary.gelu[f16](x=3)", "needs data"),
         ("unary.gelu[f16](x=3~mixd@0)", "did you mean mixed"),
-        ("unary.gelu[f16](x=3~mixed@0 x=3~mixed@0)", "comes twice"),
+        ("unary.gelu[f16](x=3~mixed@0 x=3~mixed@0)", "occurs twice"),
         ("unary.gelu[f16](x=3~mixed@0 nul-info)", "did you mean null-info"),
         ("unary.gelu[f16](x=4:2~mixed@0 null-info)", "contiguous"),
         ("unary.gelu[f16](x=3~mixed@0 launch=0x9999)", "launch"),

@@ -218,7 +218,7 @@ def test_data_by_input_and_between_numbers():
         ({"grid": "x"}, "unknown name 'x'; write x.shape"),
         ({"shapes": "x: r 2*c; y: c; out: r c"}, "unknown tensor in shapes 'y'"),
         ({"shapes": "x: r 2*c"}, "shapes: .*the shape of out is missing; write 'out: '"),
-        ({"shapes": "x: r 2*c; out: r c +"}, "shapes: '\\+' is no dim"),
+        ({"shapes": "x: r 2*c; out: r c +"}, "shapes: '\\+' is not a dim"),
         ({"shapes": "x: r numel; out: r"}, "numel cannot name a dim"),
         ({"where": "q > 0"}, "where: 'q > 0', column 1: unknown name 'q'"),
         ({"args": "x out n:i32=r*q"}, "args: 'r\\*q', column 3: unknown name 'q'"),
@@ -226,7 +226,7 @@ def test_data_by_input_and_between_numbers():
         ({"args": "x out n:i3=r"}, "unknown dtype 'i3'"),
         ({"args": "x out x=r"}, "x=r: x has another meaning"),
         ({"args": "x:f32 out"}, "x:f32: x already has a type"),
-        ({"args": "x out n-1"}, "'n-1' is no argument; write name"),
+        ({"args": "x out n-1"}, "'n-1' is not an argument; write name"),
         ({"choices": {"q": (1,)}}, "unknown name in choices 'q'"),
         ({"strides": {"x": "anyy"}}, "unknown strides 'anyy'; did you mean any"),
         ({"strides": {"z": "any"}}, "unknown tensor with strides 'z'"),
@@ -244,7 +244,7 @@ def test_what_cannot_be_right_is_refused_at_once(more, says):
 @pytest.mark.parametrize(
     ("more", "items", "says"),
     [
-        ({}, "x=3x5~normal@0", r"x has 5 along dim 1, which is no 2\*c"),
+        ({}, "x=3x5~normal@0", r"x has 5 along dim 1, which is not 2\*c"),
         ({"where": "c > 3 and r > 2"}, "x=2x10~normal@0", "r > 2 must hold; here r=2"),
         ({}, "x=0x10~normal@0", "a launch needs 1 or more along every dim"),
         ({"grid": "1, r*c*9999"}, "x=4x4~normal@0", r"is \(1, 79992\) with c=2, r=4: a grid has at most 65535 blocks"),
@@ -257,7 +257,7 @@ def test_what_cannot_be_right_is_refused_at_once(more, says):
         (
             {"grid": "r//(c-2)"},
             "x=3x4~normal@0",
-            r"test_declaration.py:\d+: .* column 1: a division by zero with c=2, r=3; say",
+            r"test_declaration.py:\d+: .* column 1: a division by zero with c=2, r=3; exclude",
         ),
         ({"grid": "r, c, 1, 1"}, "x=3x4~normal@0", "has 4 dims; a grid and a block have one to three"),
         ({"args": "x out n:u8=r*c*99"}, "x=3x4~normal@0", r"op toy.glu: args: n=594 is outside of u8"),

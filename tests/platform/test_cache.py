@@ -139,7 +139,7 @@ def test_after_a_build_that_failed_the_others_try_together(tmp_path):
 
 
 def test_nobody_waits_for_ever_for_one_that_is_suspended(tmp_path, monkeypatch):
-    monkeypatch.setattr("parity.platform.cache.PATIENCE", 0.1)
+    monkeypatch.setattr("parity.platform.cache.BUILD_WAIT", 0.1)
     begun, end = threading.Event(), threading.Event()
 
     def suspended(folder):

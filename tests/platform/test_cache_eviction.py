@@ -10,7 +10,7 @@ import pytest
 from parity.errors import UsageError
 from parity.platform import cache_eviction
 from parity.platform.cache import Cache, digest
-from parity.platform.cache_eviction import limit, size
+from parity.platform.cache_eviction import folder_size, limit
 
 BYTES = 10**5
 
@@ -51,7 +51,7 @@ def test_what_was_not_used_for_longest_goes_first(root):
     entries = [Cache(root / "build").folder(digest(str(number))) for number in range(6)]
     grows(root, 5 * BYTES)
     assert [path.is_dir() for path in entries] == [True, True, False, False, False, True]
-    assert size(root) < 5 * BYTES
+    assert folder_size(root) < 5 * BYTES
 
 
 @pytest.mark.parametrize("ended", [False, True])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from parity.platform import fork_server
-from parity.platform.fork_server import forked
+from parity.platform.fork_server import fork_process
 
 PATIENCE = 60.0
 
@@ -43,7 +43,7 @@ def test_they_have_what_the_one_who_asks_has_and_all_that_is_imported(tmp_path, 
         monkeypatch.chdir(folder)
         monkeypatch.syspath_prepend(str(folder))
         ours, theirs = Pipe()
-        process = forked(tell, theirs, {"PLACE": name})
+        process = fork_process(tell, theirs, {"PLACE": name})
         assert process.wait(PATIENCE) == process.poll() == 0
         server, *found = ours.recv()
         assert found == [str(folder), {"PLACE": name}, sys.path, True, b""]
@@ -54,11 +54,11 @@ def test_they_have_what_the_one_who_asks_has_and_all_that_is_imported(tmp_path, 
 
 def test_a_server_that_is_killed_is_followed_by_another():
     ours, theirs = Pipe()
-    first = forked(tell_and_wait, theirs, os.environ)
+    first = fork_process(tell_and_wait, theirs, os.environ)
     server = ours.recv()
     os.kill(server, signal.SIGKILL)
     assert first.wait(PATIENCE) is None
-    second = forked(tell_and_wait, theirs, os.environ)
+    second = fork_process(tell_and_wait, theirs, os.environ)
     assert ours.recv() != server
     with pytest.raises(subprocess.TimeoutExpired):
         second.wait(0)
@@ -71,7 +71,7 @@ def test_servers_that_die_are_an_error(monkeypatch):
     monkeypatch.setattr(fork_server, "_server", None)
     monkeypatch.setattr(fork_server, "_BEGIN", "import sys; sys.exit(3)")
     with pytest.raises(OSError, match="the process that forks them was ended"):
-        forked(tell, Pipe()[0], {})
+        fork_process(tell, Pipe()[0], {})
 
 
 def test_it_ends_with_the_program_and_closed_streams_are_no_error(tmp_path):

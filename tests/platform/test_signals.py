@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from parity.platform.signals import held
+from parity.platform.signals import delay_interrupts
 
 
 def test_an_interrupt_waits_whichever_thread_takes_it():
@@ -16,7 +16,7 @@ def test_an_interrupt_waits_whichever_thread_takes_it():
     thread.start()  # it takes signals, which the main thread then does not
     done = False
     try:
-        with pytest.raises(KeyboardInterrupt), held():
+        with pytest.raises(KeyboardInterrupt), delay_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
             done = True

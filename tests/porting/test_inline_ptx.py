@@ -351,7 +351,7 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
     (tmp_path / "values.cu").write_text(source)
     (built,) = build(tmp_path, ["values"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
     buffers = [device.allocate(X.nbytes, "in"), device.allocate(4 * X.size * len(lines), "out")]
     device.write(buffers[0], X)
     args = emulator.pack(built.code_object.kernels["values"], buffers)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from parity.build.modules import build
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.porting.stubs import LIBRARIES, POLICY, TABLE, choose, libraries, library_of, stub_for
 
 KERNEL = """#include <rocwmma/rocwmma.hpp>
@@ -32,7 +32,7 @@ def built(folder, text, cache):
 
 
 def test_tables_name_the_same_libraries():
-    assert {row["library"] for row in rows_of(TABLE)} == {row["library"] for row in rows_of(LIBRARIES)}
+    assert {row["library"] for row in read_table(TABLE)} == {row["library"] for row in read_table(LIBRARIES)}
     assert all(library.stub_used and (bool(library.place) == bool(library.header)) for library in libraries())
 
 

@@ -82,7 +82,7 @@ def launched(request, cache, tmp_path_factory):
     assert built.error is None, built.error
     assert not built.translation.left_out
     assert {"__ldg", "max", "min"} <= {need.name for need in built.needs}
-    device = emulator.Device(cache=cache)
+    device = emulator.AmdgpuDevice(cache=cache)
 
     def launch(kernel, given, size, threads):
         buffers = [device.allocate(given.nbytes, "in"), device.allocate(size, "out")]

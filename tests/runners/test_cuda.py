@@ -1,4 +1,4 @@
-"""The runner for NVIDIA GPUs: without one, against a stand-in of CuPy on host memory; with one, for real."""
+"""The runner ``cuda`` with a replacement of CuPy on host memory and, if there is one, on a real GPU."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ PTX = """
 
 
 class CudaError(RuntimeError):
-    """What the stand-in raises."""
+    """The error of the replacement."""
 
 
 class Memory:
-    """Device memory in host memory, aligned as that of a GPU."""
+    """Device memory, emulated in aligned host memory."""
 
     def __init__(self, size) -> None:
         memory = np.zeros(size + 256, np.uint8)
@@ -57,7 +57,7 @@ class Memory:
 
 
 class Device:
-    """A stand-in of CuPy: ``kernel`` is what a launch does, given its arguments."""
+    """A replacement of CuPy. A launch calls ``kernel`` with its arguments."""
 
     def __init__(self, kernel, lost: bool = False) -> None:
         self.kernel, self.lost, self.loads = kernel, lost, []
@@ -125,12 +125,12 @@ def opened(monkeypatch):
     return do
 
 
-def test_it_is_a_runner_of_hardware():
+def test_cuda_runner_has_hardware_evidence():
     assert isinstance(runner("cuda"), Runner)
     assert (runner("cuda").evidence, runner("cuda").vendor) == (Evidence.HARDWARE, "cuda")
 
 
-def test_without_cupy_it_says_what_to_install(monkeypatch):
+def test_probe_without_cupy_states_installation(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert CudaRunner().targets() == ()
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_without_cupy_it_says_what_to_install(monkeypatch):
         available("cuda")
 
 
-def test_without_nvcc_it_says_what_to_install(monkeypatch):
+def test_probe_without_nvcc_states_installation(monkeypatch):
     def missing():
         raise MissingTool("nvcc", "PATH", "python -m pip install nvidia-cuda-nvcc")
 
@@ -155,7 +155,7 @@ def test_without_nvcc_it_says_what_to_install(monkeypatch):
     [(lambda: 0, "no NVIDIA GPU"), (lambda: 1 / 0, "finds no GPU"), (lambda: 2, "")],
     ids=["none", "no driver", "two"],
 )
-def test_the_gpus_decide(monkeypatch, opened, count, says):
+def test_probe_and_targets_follow_visible_gpus(monkeypatch, opened, count, says):
     _, stand_in = opened(scale)
     stand_in.cuda.runtime.getDeviceCount = count
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
@@ -166,7 +166,7 @@ def test_the_gpus_decide(monkeypatch, opened, count, says):
     assert CudaRunner().targets() == (() if says else ("sm_80", "sm_90"))
 
 
-def test_it_describes_the_device_and_its_software(monkeypatch, opened):
+def test_describe_returns_device_and_software(monkeypatch, opened):
     _, stand_in = opened(scale)
     runtime = stand_in.cuda.runtime
     runtime.getDeviceProperties = lambda place: {"name": b"NVIDIA H200"}
@@ -182,7 +182,7 @@ def test_it_describes_the_device_and_its_software(monkeypatch, opened):
     ("gib", "targets", "most"),
     [(8, ["sm_90"], 8), (141, ["sm_90"], 16), (141, ["sm_80", "sm_90"], 32), (0, ["sm_90"], 1)],
 )
-def test_so_many_processes_share_a_gpu_as_find_room_on_it(opened, gib, targets, most):
+def test_max_workers_is_limited_by_gpu_memory(opened, gib, targets, most):
     _, stand_in = opened(scale)
     stand_in.cuda.runtime.getDeviceProperties = lambda place: {"totalGlobalMem": gib * 2**30}
     assert CudaRunner().max_workers(targets) == most
@@ -204,7 +204,7 @@ class Device:
             print(self.number, file=file)
 
 def RawModule(path):
-    while len(LOG.read_text().split()) < WORKERS:  # no process gets a second task before each has its first
+    while len(LOG.read_text().split()) < WORKERS:  # each process gets its first task before any gets a second
         time.sleep(0.01)
     raise RuntimeError("cudaErrorInvalidImage: this is a stand-in")
 
@@ -222,9 +222,7 @@ cuda = SimpleNamespace(
 @pytest.mark.parametrize(
     ("visible", "gpus", "workers"), [("0,1,2", "12", [2, 2]), ("3,0,1,2", "123", [1, 1, 2]), ("2", "2", [4])]
 )
-def test_workers_spread_evenly_over_the_visible_gpus_of_the_target(
-    suite, monkeypatch, tmp_path, visible, gpus, workers
-):
+def test_workers_spread_evenly_over_visible_gpus_of_target(suite, monkeypatch, tmp_path, visible, gpus, workers):
     (tmp_path / "cupy.py").write_text(CUPY)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -242,13 +240,13 @@ def test_workers_spread_evenly_over_the_visible_gpus_of_the_target(
     assert (sorted(used), sorted(used.values())) == (list(gpus), workers)
 
 
-def test_no_gpu_of_the_target(opened):
+def test_device_without_gpu_of_target_is_not_available(opened):
     opened(scale)
     with pytest.raises(NotAvailable, match="no GPU here is sm_100"):
         CudaDevice("sm_100", True)
 
 
-def test_arguments_arrive_as_their_bytes_and_modules_are_loaded_once(opened, tmp_path):
+def test_execute_passes_argument_bytes_and_loads_module_once(opened, tmp_path):
     device, stand_in = opened(scale)
     for _ in range(2):
         outcome = run(device, code(tmp_path))
@@ -258,7 +256,7 @@ def test_arguments_arrive_as_their_bytes_and_modules_are_loaded_once(opened, tmp
     assert stand_in.loads == [str(tmp_path / "module.cubin")]
 
 
-def test_a_null_pointer_is_null_and_an_offset_counts_elements(opened, tmp_path):
+def test_pointer_argument_is_null_or_offset_in_elements(opened, tmp_path):
     seen = []
     device, _ = opened(lambda *args: seen.append(args))
     half, n = dtype("f16"), Scalar(dtype("u64"), 1)
@@ -268,7 +266,7 @@ def test_a_null_pointer_is_null_and_an_offset_counts_elements(opened, tmp_path):
     assert seen[1][1] % 256 == 4
 
 
-def test_a_write_behind_a_buffer_is_a_fault(opened, tmp_path):
+def test_write_past_buffer_end_is_fault(opened, tmp_path):
     device, _ = opened(lambda n, x, y, factor: scale(n + np.uint64(1), x, y, factor))
     outcome = run(device, code(tmp_path))
     assert outcome.fault.kind == "out-of-bounds write"
@@ -277,7 +275,7 @@ def test_a_write_behind_a_buffer_is_a_fault(opened, tmp_path):
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_an_error_of_the_device_is_a_fault_with_its_name(opened, tmp_path, lost):
+def test_device_error_is_fault_with_its_name(opened, tmp_path, lost):
     def fail(*args):
         raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
 
@@ -288,7 +286,7 @@ def test_an_error_of_the_device_is_a_fault_with_its_name(opened, tmp_path, lost)
     assert fault.lost is lost
 
 
-def test_arguments_that_do_not_fit_are_found_before_the_launch(opened, tmp_path):
+def test_mismatched_arguments_are_reported_before_launch(opened, tmp_path):
     device, _ = opened(lambda *args: pytest.fail("was launched"))
     fault = run(device, code(tmp_path), args=(Scalar(dtype("u64"), 4), Pointer("x"), Pointer("out"))).fault
     assert fault.kind == "error"
@@ -326,7 +324,7 @@ def on_hardware(hardware, kernel, n):
     return session.execute(code, launch, {"out": out})
 
 
-def test_hardware_computes_and_survives_sticky_errors(hardware):
+def test_gpu_computes_and_survives_sticky_errors(hardware):
     assert on_hardware(hardware, "fill", 8).buffers["out"].tolist() == [1] * 8
     assert "byte 32 (element 8) of 'out'" in on_hardware(hardware, "fill", 9).fault.message
     illegal = on_hardware(hardware, "wild", 1).fault

@@ -1,4 +1,4 @@
-"""Timing on NVIDIA GPUs, against a stand-in of CuPy on host memory whose stream has a clock of its own."""
+"""Timing on NVIDIA GPUs with a replacement of CuPy on host memory, whose stream has a simulated clock."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ L2 = 3 << 20
 
 
 class CudaError(RuntimeError):
-    """What the stand-in raises."""
+    """The error of the replacement."""
 
 
 class OutOfMemoryError(MemoryError):
-    """What the stand-in raises as well."""
+    """Another error of the replacement."""
 
 
 class Memory:
@@ -66,7 +66,7 @@ class Event:
 
 
 class Gpu:
-    """Work is done when the stream is awaited; a launch takes 100 us cold and 20 us hot."""
+    """Runs enqueued work when the stream is synchronized. A launch takes 100 us cold and 20 us hot."""
 
     def __init__(self, kernel, memory=1 << 32):
         self.kernel, self.memory = kernel, memory
@@ -161,7 +161,7 @@ def times(device, tmp_path, *, hot=False, count=1000, out=None):
     return device.time(code, launch, buffers, hot=hot, seconds=0.5)
 
 
-def test_a_cold_launch_finds_its_data_flushed_and_a_hot_one_does_not(opened, tmp_path):
+def test_cold_launch_flushes_cache_and_hot_launch_does_not(opened, tmp_path):
     timings = times(opened()[0], tmp_path, hot=True)
     assert timings.cold.median == pytest.approx(100e-6)
     assert timings.hot.median == pytest.approx(20e-6, rel=0.1)
@@ -169,11 +169,11 @@ def test_a_cold_launch_finds_its_data_flushed_and_a_hot_one_does_not(opened, tmp
     assert timings.host > 0
 
 
-def test_the_hot_timing_is_made_only_if_asked_for(opened, tmp_path):
+def test_hot_timing_is_measured_on_request_only(opened, tmp_path):
     assert times(opened()[0], tmp_path).hot is None
 
 
-def test_a_tile_is_repeated_and_an_output_begins_poisoned(opened, tmp_path):
+def test_tiled_buffer_is_repeated_and_output_is_poisoned(opened, tmp_path):
     seen = {}
 
     def look(n, x, out):
@@ -186,7 +186,7 @@ def test_a_tile_is_repeated_and_an_output_begins_poisoned(opened, tmp_path):
     assert set(seen["out"]) == {POISON}
 
 
-def test_what_a_kernel_updates_is_put_back_before_each_repetition(opened, tmp_path):
+def test_updated_buffer_is_restored_before_each_repetition(opened, tmp_path):
     largest = []
 
     def watch(n, x, out):
@@ -199,7 +199,7 @@ def test_what_a_kernel_updates_is_put_back_before_each_repetition(opened, tmp_pa
     assert set(largest) == {7.0}
 
 
-def test_a_hot_graph_of_updates_begins_anew_each_time(opened, tmp_path):
+def test_hot_graph_restores_updated_buffer_each_time(opened, tmp_path):
     largest = []
 
     def watch(n, x, out):
@@ -211,13 +211,13 @@ def test_a_hot_graph_of_updates_begins_anew_each_time(opened, tmp_path):
     assert max(largest) <= 7.0 * stopwatch.HOT_LAUNCHES
 
 
-def test_too_little_memory_is_a_fault(opened, tmp_path):
+def test_insufficient_memory_is_fault(opened, tmp_path):
     fault = times(opened(memory=1 << 10)[0], tmp_path)
     assert isinstance(fault, Fault)
     assert fault.kind == "out of memory"
 
 
-def test_an_error_of_the_device_is_a_fault(opened, tmp_path):
+def test_device_error_while_timing_is_fault(opened, tmp_path):
     def fail(n, x, out):
         raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
 
@@ -225,13 +225,13 @@ def test_an_error_of_the_device_is_a_fault(opened, tmp_path):
     assert (fault.kind, fault.lost) == ("cudaErrorIllegalAddress", False)
 
 
-def test_the_scratch_memory_is_twice_the_cache(opened, tmp_path):
+def test_flush_buffer_is_twice_the_cache(opened, tmp_path):
     device, gpu = opened()
     times(device, tmp_path)
     assert gpu.allocated >= 2 * L2
 
 
-def test_without_nvml_nothing_is_said_of_clocks(monkeypatch):
+def test_throttling_without_nvml_is_empty(monkeypatch):
     def missing(name):
         raise OSError
 
@@ -239,7 +239,7 @@ def test_without_nvml_nothing_is_said_of_clocks(monkeypatch):
     assert cuda.throttling("0000:00:00.0") == []
 
 
-def test_reasons_of_low_clocks_are_named(monkeypatch):
+def test_throttling_names_reasons_of_lowered_clocks(monkeypatch):
     def reasons(handle, found):
         found._obj.value = 0x44
         return 0

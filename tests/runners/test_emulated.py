@@ -1,4 +1,4 @@
-"""The emulated runner: outcomes of real kernels, and faults as data."""
+"""The runner ``emulated``: outcomes of real kernels, and faults in outcomes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outcome(suite, session, code, text, **change):
     return call, session.execute(code[suite.entry(case).op.module], launch, call.buffers)
 
 
-def test_a_kernel_runs_and_leaves_its_inputs_alone(suite, session, code):
+def test_execute_computes_and_keeps_inputs(suite, session, code):
     call, after = outcome(suite, session, code, "unary.neg[f32](x=3x40:1,3+2~normal@0 launch=2x33)")
     assert after.fault is None
     assert after.instructions > 0
@@ -38,7 +38,7 @@ def test_a_kernel_runs_and_leaves_its_inputs_alone(suite, session, code):
     assert after.buffers["x"].tobytes() == call.buffers["x"].data.tobytes()
 
 
-def test_a_module_is_loaded_once_however_many_launches_follow(suite, code):
+def test_module_is_loaded_once_for_many_launches(suite, code):
     fresh = runner("emulated").open("gfx1100")
     for text in ("unary.neg[f32](x=3~normal@0)", "unary.neg[f32](x=4~normal@0)", "unary.abs[f32](x=3~normal@0)"):
         outcome(suite, fresh, code, text)
@@ -47,13 +47,13 @@ def test_a_module_is_loaded_once_however_many_launches_follow(suite, code):
     assert (fresh.modules.loads, fresh.modules.lookups) == (2, 4)
 
 
-def test_a_kernel_that_the_module_lacks_is_a_fault_with_the_nearest_names(suite, session, code):
+def test_missing_kernel_is_fault_with_nearest_names(suite, session, code):
     fault = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", kernel="uneg_f33")[1].fault
     assert fault.kind == "missing kernel"
     assert "uneg_f32" in fault.message
 
 
-def test_two_launches_do_not_see_each_other(suite, session, code):
+def test_launches_are_independent(suite, session, code):
     first = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")[1]
     outcome(suite, session, code, "fill.fill[f32](out=500 value=1.0)")
     again = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")[1]
@@ -61,14 +61,14 @@ def test_two_launches_do_not_see_each_other(suite, session, code):
     assert first.instructions == again.instructions
 
 
-def test_an_output_that_is_not_reached_keeps_its_poison(suite, session, code):
+def test_unwritten_output_keeps_poison(suite, session, code):
     call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")
     short = (type(call.launch.args[0])(call.launch.args[0].dtype, 99), *call.launch.args[1:])
     after = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)", args=short)[1]
     assert after.buffers["out"][99:].tobytes() == call.buffers["out"].data[99:].tobytes()
 
 
-def test_a_kernel_that_writes_into_its_input_runs_to_the_end(suite, session, code):
+def test_write_to_input_changes_it_without_fault(suite, session, code):
     call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)")
     assert not call.buffers["x"].writable
     *others, x, _ = call.launch.args
@@ -77,7 +77,7 @@ def test_a_kernel_that_writes_into_its_input_runs_to_the_end(suite, session, cod
     assert np.array_equal(after.buffers["x"], -call.inputs["x"])
 
 
-def test_reading_past_the_end_is_a_fault_with_its_place(suite, session, code):
+def test_read_past_buffer_end_is_fault_with_source_line(suite, session, code):
     call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)")
     long = (type(call.launch.args[0])(call.launch.args[0].dtype, 101), *call.launch.args[1:])
     fault = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)", args=long)[1].fault
@@ -86,14 +86,14 @@ def test_reading_past_the_end_is_a_fault_with_its_place(suite, session, code):
         assert word in fault.message
 
 
-def test_a_gap_of_an_input_counts_as_never_written(suite, session, code):
+def test_read_of_input_gap_is_never_written_read(suite, session, code):
     call, _ = outcome(suite, session, code, "unary.neg[f32](x=3:2~normal@0)")
     null = tuple(type(a)(None) if str(a) == "&info" else a for a in call.launch.args)
     fault = outcome(suite, session, code, "unary.neg[f32](x=3:2~normal@0)", args=null)[1].fault
     assert fault.kind == "never-written read"
 
 
-def test_arguments_that_do_not_fit_are_refused_before_anything_runs(suite, session, code):
+def test_mismatched_arguments_are_refused_before_launch(suite, session, code):
     text = "unary.neg[f32](x=3~normal@0)"
     numel, rank, info, x, out = outcome(suite, session, code, text)[0].launch.args
     narrow = type(numel)(dtype("u32"), 3)
@@ -110,7 +110,7 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_runs(suite, sessi
         assert after.instructions is None
 
 
-def test_a_launch_beyond_the_limits_is_refused_before_anything_runs(suite, session, code):
+def test_launch_beyond_limits_is_refused(suite, session, code):
     for change, message in (
         ({"block": (2048, 1, 1)}, "has 2048 threads per block; the limit is 1024"),
         ({"shared_bytes": 232449}, "is beyond the 232448 B that a block can have on any device"),
@@ -119,7 +119,7 @@ def test_a_launch_beyond_the_limits_is_refused_before_anything_runs(suite, sessi
         assert message in after.fault.message
 
 
-def test_instructions_are_counted_by_class(suite, session, code):
+def test_count_returns_instructions_by_class(suite, session, code):
     call, after = outcome(suite, session, code, "unary.neg[f32](x=4096~normal@0 null-info)")
     counts = session.count(code["unary"], call.launch, call.buffers)
     assert sum(counts.values()) == after.instructions

@@ -1,4 +1,4 @@
-"""hipBLAS and hipBLASLt: hip-python itself, on libraries and a libamdhip64 that stand in for those of ROCm."""
+"""The runners ``hipblas`` and ``hipblaslt``: the real hip-python with replacements of ROCm's libraries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ needs_bindings = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with libraries that stand in for hipBLAS and hipBLASLt."""
+    """A folder with replacements of hipBLAS and hipBLASLt."""
     place = tmp_path_factory.mktemp("rocm")
     hip = Path(environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0])
     flags = ("-shared", "-fPIC", "-O1", "-std=gnu11", "-fvisibility=hidden", "-Wall")
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 
 def set_machine(monkeypatch, folder, **more):
-    """Set the environment of a machine with a GPU and that folder; HIP is only ever loaded in other processes."""
+    """Set the environment of a machine with a GPU and that folder. Only child processes load HIP."""
     for name, value in environment(("gfx1100",), **more).items():
         paths = [str(folder), value] if name == "LD_LIBRARY_PATH" else [value]
         monkeypatch.setenv(name, os.pathsep.join(paths))
@@ -62,7 +62,7 @@ def machine(monkeypatch, folder):
 
 @pytest.fixture(scope="module", params=NAMES)
 def library(request, folder):
-    """A runner with a process of its own, for many products."""
+    """A runner whose process serves many products."""
     with pytest.MonkeyPatch.context() as patch:
         set_machine(patch, folder)
         yield runner(request.param)
@@ -70,7 +70,7 @@ def library(request, folder):
 
 @pytest.fixture
 def plant(folder):
-    """Plant a fault in the libraries, also in a process that has them open."""
+    """Plant a fault in the libraries, even if a process has already loaded them."""
     file = folder / "fault"
     yield file.write_text
     file.unlink()
@@ -83,7 +83,7 @@ def numbers(name, rows, columns):
 
 
 def laid(array, transposed=False, gap=0):
-    """The same array as rows, or columns if transposed, with NaN between one and the next."""
+    """Store an array by rows, or by columns if transposed, with NaN in the gaps."""
     if transposed:
         return laid(array.T, gap=gap).T
     memory = np.full((array.shape[0], array.shape[1] + gap), np.nan, array.dtype)
@@ -92,7 +92,7 @@ def laid(array, transposed=False, gap=0):
 
 
 def restrided(array, stride):
-    """The same array, where dims of size 1 have another stride (in bytes)."""
+    """Change the stride (in bytes) of dimensions of size 1."""
     strides = [stride if size == 1 else each for size, each in zip(array.shape, array.strides, strict=True)]
     return as_strided(array, array.shape, strides)
 
@@ -110,7 +110,7 @@ def check(library, a, b, name="f32"):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_a_runner_of_ops(name):
+def test_library_runner_is_op_runner(name):
     found = runner(name)
     assert isinstance(found, OpRunner)
     assert (found.name, found.evidence, found.vendor) == (name, Evidence.LIBRARY, "amd")
@@ -118,9 +118,9 @@ def test_it_is_a_runner_of_ops(name):
 
 @needs_bindings
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
-def test_values_of_all_transposes_and_leading_dims(library, name):
+def test_compute_supports_all_transposes_and_leading_dimensions(library, name):
     if name not in DTYPES[library.name]:
-        with pytest.raises(Unsupported, match=f"no product of float64 and float64 in {name}; there are f16 bf16 f32"):
+        with pytest.raises(Unsupported, match=f"no product of float64 and float64 in {name}; supported: f16 bf16 f32"):
             library.compute("gfx1100", asked(numbers(name, 2, 2), numbers(name, 2, 2), name))
         return
     for turned_a, turned_b, gap in itertools.product((False, True), (False, True), (0, 3)):
@@ -131,7 +131,7 @@ def test_values_of_all_transposes_and_leading_dims(library, name):
 
 @needs_bindings
 @pytest.mark.parametrize(("m", "n", "k"), list(itertools.product((1, 3), repeat=3)))
-def test_a_size_of_one_with_any_stride(library, m, n, k):
+def test_compute_ignores_stride_of_size_one(library, m, n, k):
     a, b = numbers("f32", m, k), numbers("f32", k, n)
     for turned in (False, True):
         check(library, laid(a, turned, 2), laid(b, turned, 1))
@@ -141,7 +141,7 @@ def test_a_size_of_one_with_any_stride(library, m, n, k):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("m", "n", "k"), [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0), (0, 2, 0)])
-def test_a_size_of_zero_needs_no_library(name, m, n, k):
+def test_empty_product_does_not_call_library(name, m, n, k):
     check(runner(name), numbers("f16", m, k), numbers("f16", k, n), "f16")
 
 
@@ -156,12 +156,12 @@ A, B = numbers("f32", 4, 6), numbers("f32", 6, 4)
         (asked(A, B[:, ::-1]), r"b of shape \(6, 4\) has the strides \(16, -4\)"),
         (asked(A[::-1], B), "neither its rows nor its columns"),
         (asked(np.broadcast_to(A[:1], A.shape), B), "neither its rows nor its columns"),
-        (asked(as_strided(A, (4, 6), (12, 4)), B), "one after the other"),
+        (asked(as_strided(A, (4, 6), (12, 4)), B), "contiguous and in order"),
         (asked(np.zeros((4, 27), np.uint8)[:, :24].view(np.float32), B), r"strides \(27, 4\)"),
-        (asked(A, B, op="unary.neg"), "only gemm.matmul is computed, and unary.neg is not"),
+        (asked(A, B, op="unary.neg"), "only gemm.matmul is computed, not unary.neg"),
         (asked(A, B, inputs={"a": A, "b": B, "out": A}), "the case has a, b, out"),
         (asked(A, B, params={"alpha": np.float32(2)}), "the case has a, b, alpha"),
-        (asked(A.astype(np.int32), B.astype(np.int32), "i32"), "no product of int32 and int32 in i32; there are f16"),
+        (asked(A.astype(np.int32), B.astype(np.int32), "i32"), "no product of int32 and int32 in i32; supported: f16"),
         (asked(A.astype(np.float16), B), "no product of float16 and float32 in f32"),
         (asked(A, B, shape=(4, 5)), r"no product of the shapes \(4, 6\) and \(6, 4\) in \(4, 5\)"),
     ],
@@ -170,7 +170,7 @@ A, B = numbers("f32", 4, 6), numbers("f32", 6, 4)
         *("integers", "mixed", "shapes"),
     ),
 )  # fmt: skip
-def test_what_it_does_not_have_is_unsupported(name, case, says):
+def test_other_ops_dtypes_and_layouts_are_unsupported(name, case, says):
     with pytest.raises(Unsupported, match=says):
         runner(name).compute("gfx1100", case)
 
@@ -187,7 +187,7 @@ PREFIXES = {"hipblas": "hipblas", "hipblaslt": "hipblasLt"}
 
 
 @needs_bindings
-def test_every_status_is_checked_and_named(library, plant):
+def test_library_status_is_checked_and_named(library, plant):
     for function in (f"{PREFIXES[library.name]}{each}" for each in FUNCTIONS[library.name]):
         plant(f"{function}=2")
         with pytest.raises(libraries.LibraryError, match=f"^HIPBLAS_STATUS_ALLOC_FAILED: returned by {function}$"):
@@ -197,7 +197,7 @@ def test_every_status_is_checked_and_named(library, plant):
 
 
 @needs_bindings
-def test_a_library_that_ends_the_process_costs_its_product_only(library, plant):
+def test_library_that_ends_process_affects_one_product_only(library, plant):
     plant(f"{GEMM[library.name]}=abort")
     with pytest.raises(libraries.LibraryError, match=r"^crash: .* exit code -6\nrocBLAS error: Cannot read Tensile"):
         library.compute("gfx1100", asked(A, B))
@@ -215,17 +215,17 @@ LACKING = {
 
 
 @needs_bindings
-def test_what_the_library_does_not_have_is_unsupported(library, plant):
+def test_not_supported_status_is_unsupported(library, plant):
     for fault, says in LACKING[library.name].items():
         plant(fault)
-        for _ in range(2):  # the process goes on, and nothing is left behind in the library
+        for _ in range(2):  # the process continues, and the library keeps no objects
             with pytest.raises(Unsupported, match=says):
                 library.compute("gfx1100", asked(A, B))
 
 
 @needs_bindings
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_that_stays_costs_its_product_only(machine, monkeypatch, name):
+def test_sticky_error_affects_one_product_only(machine, monkeypatch, name):
     machine(faults=["hipMemcpy=hipErrorIllegalAddress"])
     library = runner(name)
     with pytest.raises(libraries.LibraryError, match=f"HIPBLAS_STATUS_EXECUTION_FAILED: returned by {GEMM[name]}"):
@@ -235,14 +235,14 @@ def test_an_error_that_stays_costs_its_product_only(machine, monkeypatch, name):
 
 
 @needs_bindings
-def test_an_error_of_hip_is_named(machine):
+def test_hip_error_is_named(machine):
     machine(faults=["hipMalloc=hipErrorOutOfMemory"])
     with pytest.raises(libraries.LibraryError, match=r"^hipErrorOutOfMemory: out of memory"):
         runner("hipblas").compute("gfx1100", asked(A, B))
 
 
 @needs_bindings
-def test_a_gpu_that_is_not_there_is_not_available(machine):
+def test_missing_gpu_is_not_available(machine):
     machine()
     with pytest.raises(NotAvailable, match="no GPU here is gfx90a"):
         runner("hipblas").compute("gfx90a", asked(A, B))
@@ -255,7 +255,7 @@ def in_a_process(program):
 
 @needs_bindings
 @pytest.mark.parametrize(("name", "version"), [("hipblas", "3.5.1"), ("hipblaslt", "1.2.3")])
-def test_it_says_what_it_works_with(machine, name, version):
+def test_describe_returns_library_version(machine, name, version):
     machine()
     program = (
         f"from parity.runners import runner; found = runner({name!r})\n"
@@ -269,7 +269,7 @@ def test_it_says_what_it_works_with(machine, name, version):
 
 @needs_bindings
 @pytest.mark.parametrize("name", NAMES)
-def test_without_the_library_it_says_so(monkeypatch, name):
+def test_probe_without_library_states_reason(monkeypatch, name):
     monkeypatch.setenv("LD_LIBRARY_PATH", "")
     for key, value in environment(("gfx1100",)).items():
         monkeypatch.setenv(key, value)
@@ -281,7 +281,7 @@ def test_without_the_library_it_says_so(monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_the_bindings_it_says_what_to_install(monkeypatch, name):
+def test_probe_without_bindings_states_installation(monkeypatch, name):
     monkeypatch.setattr(libraries, "gpu_problem", lambda: None)
     monkeypatch.setattr(libraries, "_binding", lambda name: None)
     with pytest.raises(NotAvailable, match=f"hip-python has no {name}: its extra 'libraries' is not .*; .*pip install"):
@@ -289,7 +289,7 @@ def test_without_the_bindings_it_says_what_to_install(monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_hip_python_or_a_gpu_it_says_so(monkeypatch, name):
+def test_probe_without_hip_python_or_gpu_states_reason(monkeypatch, name):
     monkeypatch.setattr(rocm, "_is_installed", lambda: False)
     with pytest.raises(NotAvailable, match="hip-python is not installed; install it with: python -m pip install"):
         available(name)
@@ -301,7 +301,7 @@ def test_without_hip_python_or_a_gpu_it_says_so(monkeypatch, name):
 
 
 @needs_bindings
-def test_a_run_from_the_command_line_and_what_the_doctor_says(machine, tmp_path):
+def test_command_line_run_and_doctor_report_library(machine, tmp_path):
     machine()
     command = (
         f"-m parity run gemm.matmul --runner hipblas --runner hipblaslt --examples 4 -j 1 --json --output {tmp_path}"

@@ -1,4 +1,4 @@
-"""A device in a process of its own: what becomes of launches that end it."""
+"""A device in a separate process, and launches that end the process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def launch(session, kernel="good"):
     return session.execute(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), ()), {"x": x})
 
 
-def test_launches_share_a_process_that_is_not_this_one(session):
+def test_launches_share_a_separate_process(session):
     first, second = launch(session), launch(session)
     assert first.fault is None
     assert first.buffers["x"].astype(float).tolist() == [2, 4, 6]
@@ -72,7 +72,7 @@ def test_launches_share_a_process_that_is_not_this_one(session):
     assert first.buffers["pid"] == second.buffers["pid"] != os.getpid()
 
 
-def test_an_executor_is_asked_what_is_about_no_code_object(session):
+def test_call_returns_result_or_fault_of_executor_method(session):
     assert session.call("version", "driver") == ("driver", launch(session).buffers["pid"])
     assert session.call("version", "none") == Fault("error", "none")
     assert session.call("size").message.startswith("AttributeError: 'Executor' object has no attribute 'size'")
@@ -85,7 +85,7 @@ def test_an_executor_is_asked_what_is_about_no_code_object(session):
         ("lose", "cudaErrorIllegalAddress", "an illegal address"),
     ],
 )
-def test_a_launch_that_ends_the_process_costs_itself_only(session, kernel, kind, says):
+def test_launch_that_ends_process_affects_itself_only(session, kernel, kind, says):
     before = launch(session)
     outcome = launch(session, kernel)
     assert outcome.fault.kind == kind
@@ -96,20 +96,20 @@ def test_a_launch_that_ends_the_process_costs_itself_only(session, kernel, kind,
     assert after.buffers["pid"] != before.buffers["pid"]
 
 
-def test_a_launch_without_end_is_ended(session):
+def test_endless_launch_times_out(session):
     session._launch_seconds = 0.2
     fault = launch(session, "hang").fault
     assert (fault.kind, fault.lost) == ("timeout", True)
 
 
-def test_a_defect_of_the_executor_is_an_error_and_keeps_the_process(session):
+def test_executor_exception_is_error_and_keeps_process(session):
     before = launch(session)
     fault = launch(session, "raise").fault
     assert (fault.kind, fault.message, fault.lost) == ("error", "ValueError: a defect", False)
     assert launch(session).buffers["pid"] == before.buffers["pid"]
 
 
-def test_a_device_that_cannot_be_opened_says_why(session):
+def test_failure_to_open_device_states_reason(session):
     broken = IsolatedSession("an_executor:Executor", ["no GPU of that kind"])
     with pytest.raises(NotAvailable, match="cannot be opened: RuntimeError: no GPU of that kind"):
         launch(broken)
@@ -120,7 +120,7 @@ def timed(session, kernel="good", **options):
     return session.time(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), ()), {"x": x}, **options)
 
 
-def test_a_launch_is_timed_in_the_process_that_executes(session):
+def test_time_runs_in_executing_process(session):
     pid = launch(session).buffers["pid"][0]
     timings = timed(session, seconds=0.5, hot=True)
     assert (timings.cold.median, timings.cold.repetitions, timings.host) == (0.5, 1000, pid)
@@ -128,7 +128,7 @@ def test_a_launch_is_timed_in_the_process_that_executes(session):
     assert timed(session).hot is None
 
 
-def test_a_process_that_dies_while_it_times_is_a_fault(session):
+def test_crash_while_timing_is_fault(session):
     fault = timed(session, "die")
     assert isinstance(fault, Fault)
     assert (fault.kind, fault.lost) == ("crash", True)
@@ -136,5 +136,5 @@ def test_a_process_that_dies_while_it_times_is_a_fault(session):
     assert launch(session).fault is None
 
 
-def test_a_defect_while_timing_is_a_fault(session):
+def test_executor_exception_while_timing_is_fault(session):
     assert timed(session, "raise") == Fault("error", "ValueError: a defect")

@@ -1,4 +1,4 @@
-"""The runner that executes PTX: CUDA's side of a kernel on the CPU, beside AMD's."""
+"""The runner ``ptx``, which executes the CUDA side of kernels on the CPU."""
 
 import shutil
 from dataclasses import replace
@@ -38,7 +38,7 @@ def outcome(suite, session, code, text, **change):
     return call, session.execute(code, launch, call.buffers)
 
 
-def test_a_run_that_names_no_target_has_the_one_that_was_measured():
+def test_default_target_is_the_measured_architecture():
     ptx = runner("ptx")
     assert isinstance(ptx, SupportsDefaultTargets)
     assert ptx.default_targets() == ("sm_90",)
@@ -46,7 +46,7 @@ def test_a_run_that_names_no_target_has_the_one_that_was_measured():
     assert (ptx.evidence, ptx.vendor) == ("emulated", "cuda")
 
 
-def test_without_nvcc_it_says_what_to_install(monkeypatch):
+def test_probe_without_nvcc_states_installation(monkeypatch):
     def missing():
         raise MissingTool("nvcc", "PATH", "python -m pip install nvidia-cuda-nvcc")
 
@@ -56,13 +56,13 @@ def test_without_nvcc_it_says_what_to_install(monkeypatch):
     assert "pip install nvidia-cuda-nvcc" in probe.install
 
 
-def test_its_sessions_explain_and_neither_count_nor_draw(session):
+def test_session_explains_but_does_not_count_or_draw(session):
     assert isinstance(session, SupportsExplanation)
     assert not isinstance(session, SupportsCounting | SupportsNearest)
 
 
-def test_a_kernel_gives_what_the_gpu_gave(suite, session, code):
-    """ptxas fuses the product with the sum: 37 of these 200 elements have other bits with two roundings."""
+def test_kernels_match_gpu_recording(suite, session, code):
+    """ptxas fuses product and sum. With two roundings, 37 of these 200 elements would differ."""
     call, after = outcome(suite, session, code, "affine.affine[f16](x=200~normal@0 mul=1.099609375 add=-0.5)")
     assert after.fault is None
     x = call.inputs["x"].astype(np.float64)
@@ -71,7 +71,7 @@ def test_a_kernel_gives_what_the_gpu_gave(suite, session, code):
     assert (fused != (x * 1.099609375).astype(np.float16) - np.float16(0.5)).sum() == 37
 
 
-def test_what_a_kernel_does_wrong_is_a_fault_with_its_place_in_the_source(suite, session, code):
+def test_kernel_error_is_fault_with_source_line(suite, session, code):
     text = "affine.affine[f32](x=100~normal@0 mul=2.0 add=1.0 null-info)"
     call, _ = outcome(suite, session, code, text)
     long = (type(call.launch.args[0])(call.launch.args[0].dtype, 101), *call.launch.args[1:])
@@ -101,7 +101,7 @@ extern "C" __global__ void sums(const float* x, float* out) {
 
 
 @pytest.mark.parametrize("missing", [None, 0, 1])
-def test_a_missing_barrier_of_a_warp_is_named(session, tmp_path, missing):
+def test_missing_warp_barrier_is_fault_with_source_line(session, tmp_path, missing):
     if not HAS_NVCC:
         pytest.skip("there is no nvcc")
     parts = WARP_SUM.split("__syncwarp();")

@@ -1,4 +1,4 @@
-"""The file of a recording: whatever becomes of it, reading it gives the recording or says what is wrong."""
+"""Recording files: reading a damaged file returns the recording or reports the damage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CASES = (case(1), case(2), case(3, Fault("timeout", "no end", True)))
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A sound recording."""
+    """A valid recording."""
     path = tmp_path_factory.mktemp("recordings") / "whole.zip"
     write_recording(path, HEAD, [CODE], CASES, {"timings.json": b"{}"})
     return path
@@ -53,12 +53,12 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Where the spoilt recordings of this file go, one after the other."""
+    """The path of the damaged recordings of these tests."""
     return tmp_path_factory.mktemp("recordings") / "spoilt.zip"
 
 
 def sealed(whole, place, change_head=None, change_cases=None):
-    """A recording with another head and other lines, whose checksums and seal fit."""
+    """Write a recording with a changed head and changed lines, and with valid checksums and seal."""
     with zipfile.ZipFile(whole) as old:
         members = {name: old.read(name) for name in old.namelist()}
     head = json.loads(members.pop(module.HEAD))
@@ -75,14 +75,14 @@ def sealed(whole, place, change_head=None, change_cases=None):
 
 
 def used(recording: Recording) -> None:
-    """What replaying does with a recording."""
+    """Use a recording as the replay runner does."""
     recording.code()
     for each in recording.cases:
         each.outcome(BEFORE)
 
 
 def refused(path) -> bool:
-    """Whether a file is refused; that names the file."""
+    """True if a file is refused. The message must name the file."""
     try:
         used(read_recording(path))
     except UsageError as error:
@@ -91,7 +91,7 @@ def refused(path) -> bool:
     return False
 
 
-def test_what_was_written_is_there_again(whole):
+def test_written_recording_is_read_back(whole):
     back = read_recording(whole)
     assert back.cases == CASES
     assert back.attached == {"timings.json": b"{}"}
@@ -105,7 +105,7 @@ spoiling = settings(max_examples=300, deadline=None, suppress_health_check=[Heal
 
 @spoiling
 @given(data=st.data())
-def test_altered_bytes_are_refused_or_mean_nothing(whole, place, data):
+def test_altered_bytes_are_refused_or_irrelevant(whole, place, data):
     original = whole.read_bytes()
     altered = bytearray(original)
     for at in data.draw(st.lists(st.integers(0, len(original) - 1), min_size=1, max_size=3)):
@@ -116,7 +116,7 @@ def test_altered_bytes_are_refused_or_mean_nothing(whole, place, data):
 
 @spoiling
 @given(data=st.data())
-def test_files_that_were_cut_or_joined_are_refused(whole, place, data):
+def test_truncated_or_joined_file_is_refused(whole, place, data):
     original = whole.read_bytes()
     start = data.draw(st.integers(0, len(original)))
     end = data.draw(st.integers(start, len(original)))
@@ -125,7 +125,7 @@ def test_files_that_were_cut_or_joined_are_refused(whole, place, data):
 
 
 def places_of(value, path=()):
-    """The path of every value inside of a JSON value."""
+    """Yield the path of every value inside a JSON value."""
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield (*path, key)
@@ -136,7 +136,7 @@ ODD = st.sampled_from([None, True, -1, 10**9, 0.5, "", "x", [], [[]], {}, {"x": 
 
 
 def mutated(data, value):
-    """A JSON value with one value inside of it replaced or left out."""
+    """Draw a JSON value in which one inner value is replaced or removed."""
     value = copy.deepcopy(value)
     *path, last = data.draw(st.sampled_from(list(places_of(value))))
     inside = value
@@ -151,20 +151,20 @@ def mutated(data, value):
 
 @spoiling
 @given(data=st.data())
-def test_a_sealed_head_of_any_content_is_refused_or_can_be_used(whole, place, data):
+def test_sealed_random_head_is_refused_or_usable(whole, place, data):
     refused(sealed(whole, place, change_head=lambda head: mutated(data, head)))
 
 
 @spoiling
 @given(data=st.data())
-def test_sealed_cases_of_any_content_are_refused_or_can_be_used(whole, place, data):
+def test_sealed_random_cases_are_refused_or_usable(whole, place, data):
     refused(sealed(whole, place, change_cases=lambda line: mutated(data, line)))
 
 
 @pytest.mark.parametrize(
     "name", ["runner", "vendor", "evidence", "device", "seed", "examples", "environment", "modules", "members"]
 )
-def test_a_head_without_a_part_is_refused_by_its_name(whole, place, name):
+def test_head_without_key_is_refused_with_its_name(whole, place, name):
     sealed(whole, place, change_head=lambda head: {n: v for n, v in head.items() if n != name})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: head.json: {name} is missing"):
         read_recording(place)
@@ -178,20 +178,20 @@ def test_a_head_without_a_part_is_refused_by_its_name(whole, place, name):
         ({"environment": {"sources": {"a.cu": "ab", "b.cu": 3}}}, "environment: sources: b.cu is 3, not a text"),
     ],
 )
-def test_a_head_with_another_value_is_refused_by_its_place(whole, place, change, says):
+def test_head_with_wrong_value_is_refused_with_its_path(whole, place, change, says):
     sealed(whole, place, change_head=lambda head: {**head, **change})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: head.json: {says}"):
         read_recording(place)
 
 
 @pytest.mark.parametrize("name", ["case", "title", "module", "kernel", "target", "launch", "buffers", "fault"])
-def test_a_case_without_a_part_is_refused_by_its_line(whole, place, name):
+def test_case_without_key_is_refused_with_its_line(whole, place, name):
     sealed(whole, place, change_cases=lambda line: {n: v for n, v in line.items() if n != name})
     with pytest.raises(UsageError, match=f"spoilt.zip is malformed: cases.jsonl, line 1: {name} is missing"):
         read_recording(place)
 
 
-def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
+def test_buffer_range_outside_of_file_is_refused(whole, place):
     for span in ([0, 1000], [-4, 8], [20, 12]):
         sealed(whole, place, change_cases=lambda line, span=span: {**line, "buffers": {"out": span}})
         with pytest.raises(UsageError, match=r"outside of the 24 bytes of outputs/sm_90/unary.bin"):
@@ -202,20 +202,21 @@ def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
 
 
 @pytest.mark.parametrize(
-    ("buffers", "says"), [({"out": b"1234"}, "4 bytes of the buffer 'out', which has 12"), ({"y": b""}, "is none of")]
+    ("buffers", "says"),
+    [({"out": b"1234"}, "4 bytes of the buffer 'out', which has 12"), ({"y": b""}, "the launch does not have")],
 )
-def test_buffers_of_another_launch_are_an_error_of_the_case(buffers, says):
+def test_buffers_of_other_launch_are_fault_of_case(buffers, says):
     fault = RecordedCase(*("text",) * 6, buffers).outcome(BEFORE).fault
     assert fault.kind == "error"
     assert says in fault.message
 
 
-def test_fifteen_thousand_cases_are_as_good_as_three(tmp_path):
+def test_recording_of_15000_cases_is_read_back(tmp_path):
     many = tuple(case(number) for number in range(15_000))
     write_recording(tmp_path / "many.zip", HEAD, [CODE], many)
     assert read_recording(tmp_path / "many.zip").cases == many
 
 
-def test_a_json_file_in_the_place_of_a_recording_is_refused(place):
+def test_json_file_instead_of_recording_is_refused(place):
     place.write_bytes(b'{"format": "parity recording"}')
     assert refused(place)

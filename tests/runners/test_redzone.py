@@ -1,4 +1,4 @@
-"""The layout of buffers between red zones, with NumPy in the place of a device."""
+"""The layout of buffers between red zones, with NumPy arrays as device memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def arena() -> Arena:
     return Arena.of({"x": buffer("f32", range(10)), "empty": buffer("f64", []), "out": buffer("bf16", [1, 2, 3])})
 
 
-def test_buffers_are_aligned_and_keep_their_distance(arena):
+def test_arena_aligns_and_separates_buffers(arena):
     end = 0
     for start, size in arena.ranges.values():
         assert start % ALIGNMENT == 0
@@ -30,7 +30,7 @@ def test_buffers_are_aligned_and_keep_their_distance(arena):
     assert len(arena.image) - end >= RED_BYTES
 
 
-def test_an_untouched_memory_gives_the_buffers_back(arena):
+def test_unchanged_memory_contains_buffers_and_no_damage(arena):
     contents = arena.contents(arena.image.copy())
     assert {name: array.dtype for name, array in contents.items()} == {
         name: b.dtype.numpy for name, b in arena.buffers.items()
@@ -41,7 +41,7 @@ def test_an_untouched_memory_gives_the_buffers_back(arena):
     assert arena.damage(arena.image.copy()) == ""
 
 
-def test_writes_to_a_buffer_are_no_damage(arena):
+def test_write_to_buffer_is_not_damage(arena):
     after = arena.image.copy()
     start, size = arena.ranges["x"]
     after[start : start + size] ^= 0xFF
@@ -58,7 +58,7 @@ def test_writes_to_a_buffer_are_no_damage(arena):
         ("out", 6 + RED_BYTES - 1, "of 'out'"),
     ],
 )
-def test_a_changed_byte_of_a_red_zone_is_named_by_the_nearest_buffer(arena, name, offset, says):
+def test_changed_red_zone_byte_names_nearest_buffer(arena, name, offset, says):
     after = arena.image.copy()
     after[arena.ranges[name][0] + offset] ^= 1
     message = arena.damage(after)
@@ -66,7 +66,7 @@ def test_a_changed_byte_of_a_red_zone_is_named_by_the_nearest_buffer(arena, name
     assert re.search(says, message)
 
 
-def test_a_row_of_any_value_is_seen(arena):
+def test_write_of_any_constant_to_red_zone_is_damage(arena):
     start, size = arena.ranges["x"]
     for value in range(256):
         after = arena.image.copy()
@@ -74,6 +74,6 @@ def test_a_row_of_any_value_is_seen(arena):
         assert "of 'x'" in arena.damage(after)
 
 
-def test_without_red_zones_there_is_still_room_for_an_empty_launch():
+def test_arena_without_red_zones_is_not_empty():
     assert len(Arena.of({}, 0).image) > 0
     assert Arena.of({"x": buffer("u8", [1] * 256)}, 0).contents(np.zeros(256, np.uint8))["x"].sum() == 0

@@ -1,4 +1,4 @@
-"""The registry: what is installed, and what is said about a plug-in that cannot be used. The rest still works."""
+"""The registry of runners, and its messages about defective plug-ins."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Other:
 
 @pytest.fixture
 def install(installed, tmp_path, monkeypatch):
-    """Installs a plug-in ``other`` with that source text. ``findings`` need not look through a cache of any size."""
+    """Install a plug-in ``other`` with a source text. The cache is empty, so that ``facts`` is fast."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     return lambda source, name="other_runner", point="other": installed(name, source, **{point: "Other"})
 
 
-def test_the_emulated_runner_is_there_and_is_a_runner():
+def test_emulated_runner_implements_protocol():
     found = runner("emulated")
     assert isinstance(found, Runner)
     assert found.evidence is Evidence.EMULATED
     assert found.vendor == "amd"
 
 
-def test_listing_runners_imports_nothing(install):
+def test_runners_does_not_import_plugins(install):
     install("raise RuntimeError('imported')", "explosive")
     assert runners()["other"] == "explosive:Other"
 
@@ -69,7 +69,7 @@ def test_listing_runners_imports_nothing(install):
         (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other must be a tuple of words"),
     ],
 )
-def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, name, says):
+def test_defective_plugin_is_named_and_other_runners_work(install, source, name, says):
     install(source, name)
     with pytest.raises(NotAvailable, match=says) as error:
         available("other")
@@ -82,7 +82,7 @@ def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, 
     assert not found["other"].ok
 
 
-def test_a_name_that_two_packages_want_is_nobody_s(install):
+def test_name_claimed_by_two_packages_is_not_available(install):
     install(LIBRARY, "first_package")
     install(LIBRARY, "second_package")
     with pytest.raises(NotAvailable, match=r"first_package .* and second_package .* both offer .*'other'; uninstall"):
@@ -90,7 +90,7 @@ def test_a_name_that_two_packages_want_is_nobody_s(install):
     assert runner("emulated").name == "emulated"
 
 
-def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
+def test_plugin_cannot_replace_built_in_runner(install):
     install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
     assert isinstance(runner("emulated"), Runner)
     assert [name for name, _ in plugin_conflicts()] == ["emulated"]
@@ -98,18 +98,18 @@ def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
     assert "taker" in finding.advice
 
 
-def test_what_is_about_kernels_refuses_a_library(install):
+def test_kernel_runner_refuses_op_runner(install):
     install(LIBRARY, "a_library")
     with pytest.raises(UsageError, match="parity bench needs a runner of kernels, but the runner 'other' computes ops"):
         kernel_runner("other", "parity bench")
 
 
-def test_an_unknown_runner_is_answered_with_the_nearest():
+def test_unknown_runner_suggests_nearest_name():
     with pytest.raises(UsageError, match="did you mean emulated"):
         runner("emulate")
 
 
-def test_a_runner_that_cannot_work_here_says_what_to_install(install):
+def test_unavailable_runner_states_installation(install):
     install(
         "from parity.runners import Evidence, Probe\n"
         "class Other:\n"

@@ -1,4 +1,4 @@
-"""The runner for AMD GPUs: hip-python itself, on a libamdhip64 that runs kernels in the emulator."""
+"""The runner ``rocm``: the real hip-python with a libamdhip64 that runs kernels in the emulator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import thorough
 
 from parity.build.modules import build
 from parity.data import sample
@@ -40,7 +41,7 @@ extern "C" __global__ void wild(unsigned n, float* out) { *(float*)(n * 16ull) =
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """Set the environment of a machine with such GPUs; HIP is only ever loaded in other processes."""
+    """Set the environment of a machine with emulated GPUs. Only child processes load HIP."""
 
     def do(*targets, **more):
         for name, value in environment(targets or ("gfx1100",), **more).items():
@@ -51,7 +52,7 @@ def emulated(monkeypatch):
 
 @pytest.fixture
 def opened(emulated):
-    """A session on such a machine, with faults planted or with little memory."""
+    """Open a session on such a machine, optionally with planted faults or little memory."""
     sessions = []
 
     def do(target="gfx1100", **more):
@@ -78,13 +79,13 @@ def run(session, code, kernel="fill", n=8):
     return session.execute(code, launch, {"out": out})
 
 
-def test_it_is_a_runner_of_hardware(monkeypatch):
+def test_rocm_runner_has_hardware_evidence(monkeypatch):
     monkeypatch.setattr(rocm, "_is_installed", lambda: False)
     assert isinstance(runner("rocm"), Runner)
     assert (runner("rocm").evidence, runner("rocm").vendor) == (Evidence.HARDWARE, "amd")
 
 
-def test_without_hip_python_it_says_what_to_install(monkeypatch):
+def test_probe_without_hip_python_states_installation(monkeypatch):
     monkeypatch.setattr(rocm, "_is_installed", lambda: False)
     assert runner("rocm").targets() == ()
     with pytest.raises(NotAvailable, match="hip-python is not installed; install it with: python -m pip install"):
@@ -100,7 +101,7 @@ def test_without_hip_python_it_says_what_to_install(monkeypatch):
     ],
     ids=["none", "of another target", "no driver"],
 )
-def test_without_a_gpu_it_says_so(monkeypatch, gpus, says):
+def test_probe_without_gpu_states_reason(monkeypatch, gpus, says):
     def found():
         if gpus is None:
             raise rocm.HipCallError("hipErrorNoDevice: no ROCm-capable device is detected")
@@ -114,8 +115,8 @@ def test_without_a_gpu_it_says_so(monkeypatch, gpus, says):
 
 
 @needs_hip
-@pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened, target):
+@pytest.mark.parametrize("target", ["gfx1100", thorough("gfx90a")])
+def test_suite_matches_emulated_runner_bit_for_bit(suite, opened, target):
     kernels = (
         *("affine_f32", "badd_f16", "cast_f32_bf16", "im2col_f32", "fill_f64", "gather_u32_f32", "fast_sum_f32"),
         *("asort_asc_f32", "where_u8_f32", "ugelu_f16", "mul_mat_vec_q4_K_q8_1_cuda2"),
@@ -139,8 +140,8 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
 
 
 @needs_hip
-@pytest.mark.parametrize("op", ["adam.step", "two_phases.sum", "tables.weighted"])
-def test_structures_sequences_and_variables_give_what_the_emulated_runner_gives(opened, op):
+@pytest.mark.parametrize("op", [thorough("adam.step"), "two_phases.sum", thorough("tables.weighted")])
+def test_structs_sequences_and_variables_match_emulated_runner(opened, op):
     suite = find_suite(DECLARED)
     (built,) = build(suite.kernels, [suite.op(op).module], ["gfx1100"])
     session, emulator = opened(), runner("emulated").open("gfx1100").nearest
@@ -152,7 +153,7 @@ def test_structures_sequences_and_variables_give_what_the_emulated_runner_gives(
 
 
 @needs_hip
-def test_a_write_behind_a_buffer_is_a_fault(opened, code):
+def test_write_past_buffer_end_is_fault(opened, code):
     session = opened()
     assert run(session, code).buffers["out"].tolist() == [1] * 8
     fault = run(session, code, n=9).fault
@@ -161,7 +162,7 @@ def test_a_write_behind_a_buffer_is_a_fault(opened, code):
 
 
 @needs_hip
-def test_an_illegal_address_costs_the_launch_and_the_device_but_not_the_next_launch(opened, code):
+def test_illegal_address_loses_device_but_next_launch_works(opened, code):
     session = opened()
     fault = run(session, code, "wild").fault
     assert (fault.kind, fault.lost) == ("hipErrorIllegalAddress", True)
@@ -173,28 +174,30 @@ def test_an_illegal_address_costs_the_launch_and_the_device_but_not_the_next_lau
 @pytest.mark.parametrize(
     ("fault", "kind", "says", "lost"),
     [
-        ("hipMalloc=hipErrorOutOfMemory", "out of memory", "hipErrorOutOfMemory", False),
+        thorough("hipMalloc=hipErrorOutOfMemory", "out of memory", "hipErrorOutOfMemory", False),
         ("hipModuleLaunchKernel=hipErrorLaunchFailure", "hipErrorLaunchFailure", "unspecified launch failure", True),
-        ("hipModuleLaunchKernel=hipErrorInvalidValue", "hipErrorInvalidValue", "invalid argument", False),
-        ("hipMemcpyAsync=hipErrorECCNotCorrectable@2", "hipErrorECCNotCorrectable", "uncorrectable ECC error", False),
+        thorough("hipModuleLaunchKernel=hipErrorInvalidValue", "hipErrorInvalidValue", "invalid argument", False),
+        thorough(
+            "hipMemcpyAsync=hipErrorECCNotCorrectable@2", "hipErrorECCNotCorrectable", "uncorrectable ECC error", False
+        ),
         ("hipStreamSynchronize=exit", "hipErrorUnknown", "the device is lost", True),
     ],
     ids=["out of memory", "launch failure", "launch refused", "copy back", "device lost"],
 )
-def test_an_error_of_hip_is_a_fault_with_its_name(opened, code, fault, kind, says, lost):
+def test_hip_error_is_fault_with_its_name(opened, code, fault, kind, says, lost):
     found = run(opened(faults=[fault]), code).fault
     assert (found.kind, found.lost) == (kind, lost)
     assert says in found.message
 
 
 @needs_hip
-def test_memory_that_is_really_too_small(opened, code):
+def test_exceeded_device_memory_is_out_of_memory(opened, code):
     fault = run(opened(memory=4096), code).fault
     assert (fault.kind, fault.message) == ("out of memory", "hipErrorOutOfMemory: out of memory")
 
 
 @needs_hip
-def test_a_device_that_cannot_be_opened_says_why(opened, code):
+def test_failure_to_open_device_states_reason(opened, code):
     with pytest.raises(NotAvailable, match="hipErrorOperatingSystem: OS call failed"):
         run(opened(faults=["hipStreamCreateWithFlags=hipErrorOperatingSystem"]), code)
     with pytest.raises(NotAvailable, match="no GPU here is gfx90a"):
@@ -202,7 +205,7 @@ def test_a_device_that_cannot_be_opened_says_why(opened, code):
 
 
 @needs_hip
-def test_a_kernel_that_the_code_object_lacks_is_missing(opened, code):
+def test_kernel_not_in_code_object_is_missing_kernel(opened, code):
     kernels = {**code.kernels, "fall": code.kernels["fill"]}
     fault = run(opened(), replace(code, kernels=kernels), "fall").fault
     assert fault.kind == "missing kernel"
@@ -210,8 +213,8 @@ def test_a_kernel_that_the_code_object_lacks_is_missing(opened, code):
 
 
 @needs_hip
-@pytest.mark.parametrize("damage", ["cut off", "a byte", "no ELF", "empty", "other GPU"])
-def test_a_code_object_that_cannot_be_loaded_is_no_failure_of_the_kernel(opened, code, tmp_path, damage):
+@pytest.mark.parametrize("damage", [thorough("cut off"), "a byte", thorough("no ELF"), thorough("empty"), "other GPU"])
+def test_unloadable_code_object_is_not_a_kernel_failure(opened, code, tmp_path, damage):
     content = code.binary.read_bytes()
     file = tmp_path / "damaged.hsaco"
     file.write_bytes(
@@ -236,7 +239,7 @@ def test_a_code_object_that_cannot_be_loaded_is_no_failure_of_the_kernel(opened,
     [("", [1, 3, 1], "gfx90a gfx1100 gfx1030", 8), ("3,0", [0, 0, 0], "gfx1100 gfx90a", 4)],
     ids=["all", "some"],
 )
-def test_workers_spread_over_the_visible_gpus_of_the_target(emulated, monkeypatch, visible, places, targets, workers):
+def test_workers_spread_over_visible_gpus_of_target(emulated, monkeypatch, visible, places, targets, workers):
     emulated("gfx90a", "gfx1100", "gfx1030", "gfx1100")
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", visible)
     program = (
@@ -258,7 +261,7 @@ stopwatch.FLUSH_BYTES = 1 << 20
 
 
 @needs_hip
-def test_events_time_a_launch_and_what_it_updates_is_put_back(emulated, code, tmp_path, monkeypatch):
+def test_events_time_launch_and_updates_are_restored(emulated, code, tmp_path, monkeypatch):
     emulated()
     (tmp_path / "small_flush.py").write_text(SMALL_FLUSH)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
@@ -272,7 +275,7 @@ def test_events_time_a_launch_and_what_it_updates_is_put_back(emulated, code, tm
 
 
 @needs_hip
-def test_a_run_from_the_command_line_is_shown_as_emulated(tmp_path):
+def test_command_line_run_is_shown_as_emulated(tmp_path):
     command = (
         "-m parity hip-emulator --target gfx90a -- {0} -m parity run fill.fill --dtype f32 --runner rocm --examples 2 "
         "-j 1 --json --output {1}"

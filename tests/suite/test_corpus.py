@@ -9,7 +9,7 @@ import pytest
 
 from parity.engine import Column, Plan, Task
 from parity.op import Entry
-from parity.suite.corpus import SUFFIX, add_found
+from parity.suite.corpus import SUFFIX, add_to_corpus
 from parity.suite.loading import load_suite
 
 CASE = "affine.affine[f32](x=4099~normal@0 mul=1.0 add=0.0)"
@@ -33,8 +33,8 @@ def drawn(suite):
 
 def test_what_is_added_is_there_in_every_plan(folders):
     path = folders[1] / "affine.py"
-    assert add_found(path, [("reaches affine.cu:9", CASE)]) == 1
-    assert add_found(path, [("again", CASE), ("another", LAUNCHED)]) == 1
+    assert add_to_corpus(path, [("reaches affine.cu:9", CASE)]) == 1
+    assert add_to_corpus(path, [("again", CASE), ("another", LAUNCHED)]) == 1
     suite = load_suite(*folders)
     assert suite.problems == ()
     cases = drawn(suite)
@@ -43,7 +43,7 @@ def test_what_is_added_is_there_in_every_plan(folders):
 
 
 def test_where_cases_keep_to_the_launches_of_the_host_others_are_left_out(folders):
-    add_found(folders[1] / "affine.py", [("", CASE), ("", LAUNCHED)])
+    add_to_corpus(folders[1] / "affine.py", [("", CASE), ("", LAUNCHED)])
     suite = dataclasses.replace(load_suite(*folders), launches="host")
     assert [text for _, text in suite.found_cases(Entry(suite.op("affine.affine"), ("f32",)))] == [CASE]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine import CaseRecord
-from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
-from parity.platform.files import text_of
+from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
+from parity.platform.files import read_text
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report import (
@@ -196,9 +196,9 @@ def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: R
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = shown(kernel_file(suite, record) or "")
+        source = display_path(kernel_file(suite, record) or "")
         declared = suite.op(record.op).declared
-        text = failure_text(failure, reproduction, source, shown(declared), _guesses(declared))
+        text = failure_text(failure, reproduction, source, display_path(declared), _guesses(declared))
         head, _, body = text.partition("\n")
         console.print(head, style="bold red")
         console.print(body)
@@ -213,7 +213,7 @@ def _guesses(declared: str) -> list[str]:
     """The keywords that comments mark as guesses in the declaration of an op; ``declared`` is its FILE:LINE."""
     path, _, line = declared.rpartition(":")
     try:
-        lines = text_of(Path(path)).splitlines()[int(line) - 1 :]
+        lines = read_text(Path(path)).splitlines()[int(line) - 1 :]
     except (UsageError, ValueError):
         return []
     own = itertools.takewhile(lambda each: each != ")", lines)
@@ -223,7 +223,7 @@ def _guesses(declared: str) -> list[str]:
 def _missing(matrix: Matrix, kernels: Path) -> str:
     """One line that lists kernels which ops call and the folder lacks: they show how a fork differs."""
     names = [row.kernel for row in matrix.rows if any(cell.state is CellState.MISSING for cell in row.cells)]
-    return f"missing in {shown(kernels)}: {some_of(names, _NAMED)}" if names else ""
+    return f"missing in {display_path(kernels)}: {first_names(names, _NAMED)}" if names else ""
 
 
 def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:

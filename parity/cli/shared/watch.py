@@ -13,10 +13,10 @@ from parity.application import RECORD, Prepared, load
 from parity.application.watching import kernel_fingerprints
 from parity.cli.shared.terminal import errors, warn
 from parity.engine import CaseRecord
-from parity.errors import MissingTool, ParityError, UsageError, shown
+from parity.errors import MissingTool, ParityError, UsageError, display_path
 from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.signals import INTERRUPTED
-from parity.porting.sources import forget_folders
+from parity.porting import forget_folders
 from parity.suite.corpus import SUFFIX
 from parity.suite.settings import Project, find_project
 
@@ -73,7 +73,7 @@ def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> i
             errors().print(f"parity: {error}", style="red")
         warn(["waiting for a change; press Ctrl-C to stop"])
         names = next(each for each in changes if each)
-        warn([f"changed: {' '.join(shown(Path(name)) for name in sorted(names))}"])
+        warn([f"changed: {' '.join(display_path(Path(name)) for name in sorted(names))}"])
         _forget(project)
 
 

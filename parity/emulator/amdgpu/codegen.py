@@ -1,7 +1,7 @@
-"""From the instructions of one kernel to a C++ function that executes one wavefront.
+"""Translate a kernel to a C++ function that executes one wavefront.
 
-Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. ``instructions`` translates single instructions; this module puts the function together.
+Registers are local variables: an SGPR is a ``u32``, a VGPR a vector with one ``u32`` per lane; EXEC, VCC and SCC are
+scalars. Branches become ``goto``. ``instructions`` translates single instructions; this module assembles the function.
 """
 
 from __future__ import annotations
@@ -10,29 +10,22 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from parity.compilers.targets import Target
-from parity.emulator.amdgpu.instructions import END, emit
+from parity.emulator.amdgpu.control_flow import END
+from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED, semantics
+from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
-from parity.emulator.faults import Refused, UnknownInstruction
-from parity.emulator.parse import Instruction, KernelCode
-from parity.emulator.writer import Missing, Unknown, Writer
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
+from parity.emulator.jit import COUNTERS
 
 __all__ = [
-    "COUNTERS",
-    "blocks_of",
-    "entry_of",
-    "items_of",
-    "registers_of",
-    "runs_of",
-    "teaching",
-    "translate",
-    "writer_of",
-]
+    "counted_blocks", "coverage_blocks", "entry_code", "executed_items", "located_errors", "new_writer",
+    "register_uses", "translate",
+]  # fmt: skip
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
-
-COUNTERS = "_counters"
-"""The name of a kernel's counters is its symbol and this."""
 
 
 def translate(
@@ -44,11 +37,11 @@ def translate(
     fast: bool = False,
     counted: bool = False,
 ) -> str:
-    """C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes one wavefront of the kernel.
+    """Return C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes a wavefront of a kernel.
 
-    ``symbols`` are the byte offsets of the code object's data in its image. ``fast`` code is there twice: once for EXEC
-    of all ones, see ``_full``, and once for any EXEC. ``counted`` code adds up how many wavefronts began each basic
-    block: in a global array of ``u64``, one for every item (see ``blocks_of``).
+    ``symbols`` are the places of the code object's symbols (``Image.places``). ``fast`` code exists twice: for EXEC of
+    all ones (see ``_write_full_copy``) and for any EXEC. ``counted`` code counts how many wavefronts begin each basic
+    block, in a global array of ``u64`` with an element for each item (see ``counted_blocks``).
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
@@ -72,8 +65,8 @@ def translate(
     return w.rendered(text)
 
 
-def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
-    """The registers of a kernel in the order of their numbers, each with the first instruction that names it."""
+def register_uses(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
+    """Return the registers of a kernel in the order of their numbers, and the first instruction that names each."""
     w, _ = _translated(kernel, target, symbols, False)
     found = {}
     for register, at in sorted(w.registers.items()):
@@ -82,15 +75,15 @@ def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int])
     return found
 
 
-def blocks_of(kernel: KernelCode) -> dict[int, list[Instruction]]:
-    """The instructions of every basic block that count, by the number of the item it begins with."""
-    return _blocks(items_of(kernel))
+def counted_blocks(kernel: KernelCode) -> dict[int, list[Instruction]]:
+    """Return the instructions of each basic block, without waits and hints, by the index of its first item."""
+    return _blocks(executed_items(kernel))
 
 
-def runs_of(items: Sequence[Instruction | str]) -> dict[int, bool]:
-    """The basic blocks of coverage, by the item that they begin with: whether their instructions are all scalar.
+def coverage_blocks(items: Sequence[Instruction | str]) -> dict[int, bool]:
+    """Return the basic blocks of coverage by the index of their first item: whether all instructions are scalar.
 
-    A change of EXEC ends one: what follows may have no lane, and no branch that skips it then.
+    A change of EXEC ends a block, because the following instructions may execute without any lane.
     """
     runs: dict[int, bool] = {}
     start, fresh = 0, True
@@ -105,15 +98,15 @@ def runs_of(items: Sequence[Instruction | str]) -> dict[int, bool]:
     return runs
 
 
-def items_of(kernel: KernelCode) -> list[Instruction | str]:
-    """The instructions, and the labels that are branched to or called."""
+def executed_items(kernel: KernelCode) -> list[Instruction | str]:
+    """Return the instructions, and the labels that the kernel branches to or calls."""
     targets = {item.operands[0] for item in kernel.instructions if item.mnemonic in BRANCHES}
     targets |= {*kernel.callees, *_jumps(kernel)}
     return [item for item in kernel.items if isinstance(item, Instruction) or item in targets]
 
 
 def _jumps(kernel: KernelCode) -> list[str]:
-    """The labels of which the address is computed, for branches that are too long for the branch instructions."""
+    """The labels whose address the kernel computes, for branches that are too long for a branch instruction."""
     return list(
         dict.fromkeys(
             match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
@@ -124,18 +117,18 @@ def _jumps(kernel: KernelCode) -> list[str]:
 def _translated(
     kernel: KernelCode, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
 ) -> tuple[Writer, list[str]]:
-    """The translation and, apart, what stands before it."""
-    w = writer_of(kernel, target, symbols, counters)
-    with teaching(kernel, w):
+    """The writer after the translation, and the code that precedes its lines."""
+    w = new_writer(kernel, target, symbols, counters)
+    with located_errors(kernel, w):
         if fast:
-            _full(w)
-        _general(w)
-    return w, entry_of(kernel, w)
+            _write_full_copy(w)
+        _write_general_copy(w)
+    return w, entry_code(kernel, w)
 
 
-def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
-    """A writer that is about to translate a kernel."""
-    items = items_of(kernel)
+def new_writer(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
+    """Return a writer for the translation of a kernel."""
+    items = executed_items(kernel)
     return Writer(
         target,
         items,
@@ -151,42 +144,42 @@ def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], co
 
 
 @contextlib.contextmanager
-def teaching(kernel: KernelCode, w: Writer) -> Iterator[None]:
-    """Turn ``Missing`` and ``Unknown`` into errors that name the kernel and the instruction."""
+def located_errors(kernel: KernelCode, w: Writer) -> Iterator[None]:
+    """Turn ``MissingFeature`` and ``Unknown`` into errors that name the kernel and the instruction."""
     try:
         yield
-    except Missing as missing:
-        raise Refused(kernel.name, str(missing), kernel.instructions[w.number]) from None
+    except MissingFeature as feature:
+        raise UnsupportedFeature(kernel.name, str(feature), kernel.instructions[w.number]) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
 
 
-def _general(w: Writer) -> None:
-    """The copy of the code for any EXEC."""
+def _write_general_copy(w: Writer) -> None:
+    """Write the copy of the code for any EXEC."""
     w.copy = "some"
     w.put("some_start:;")
     for i in range(len(w.items)):
-        _item(w, i)
+        _write_item(w, i)
         if _writes_exec(w.items[i]):
             w.put(f"some_{i}:;")
     w.put(END)
 
 
-def _full(w: Writer) -> None:
-    """The copy for EXEC of all ones, a constant to the compiler: no blends, and no register kept for masked lanes.
+def _write_full_copy(w: Writer) -> None:
+    """Write the copy for EXEC of all ones. EXEC is a constant there, so the compiler emits no blends.
 
-    When an instruction clears a bit of EXEC, the wavefront goes on in the other copy and does not come back. Code that
-    no lane executes is skipped in this copy, too.
+    When an instruction clears a bit of EXEC, the wavefront continues in the other copy and does not return. This copy
+    also skips code that no lane executes.
     """
     w.copy = "full"
     w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
     for i in range(len(w.items)):
-        _item(w, i)
+        _write_item(w, i)
         if _writes_exec(w.items[i]):
-            if path := _skipped(w, i):
+            if path := _path_without_lanes(w, i):
                 w.put("if (exec == 0) {")
                 for k in path:
-                    _item(w, k, label=False)
+                    _write_item(w, k, label=False)
                 if _writes_exec(w.items[path[-1]]):
                     w.put(f"if (exec == ALL) goto full_{path[-1]};", f"goto some_{path[-1]};")
                 w.put("}")
@@ -194,10 +187,10 @@ def _full(w: Writer) -> None:
     w.put(END)
 
 
-def _skipped(w: Writer, i: int) -> list[int]:
-    """The items that an EXEC of zero after item ``i`` leads through, down to the next write of EXEC or the end.
+def _path_without_lanes(w: Writer, i: int) -> list[int]:
+    """The items that execute if EXEC is zero after item ``i``, up to the next write of EXEC or the end.
 
-    Empty if anything but scalar instructions and forward branches lies on that path.
+    Empty if that path contains other items than scalar instructions and forward branches.
     """
     path: list[int] = []
     k = i + 1
@@ -228,20 +221,20 @@ def _writes_exec(item: Instruction | str) -> bool:
     )
 
 
-def _item(w: Writer, i: int, label: bool = True) -> None:
+def _write_item(w: Writer, i: int, label: bool = True) -> None:
     w.at, item = i, w.items[i]
     if label and isinstance(item, str):
         w.put(f"{w.label(item)}:;")
     if w.sizes.get(i):
         w.put(f"left -= {w.signed(w.sizes[i])};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
     if isinstance(item, Instruction):
-        emit(w, item)
+        emit_instruction(w, item)
     if i in w.returns:
         w.put(f"{w.return_label(i)}:;")
 
 
-def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
-    """Statements for what the hardware puts into registers before the first instruction.
+def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
+    """Return statements that initialize registers as the hardware does before the first instruction.
 
     Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
     """

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.operands import split_address
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.instruction_table import COMPARES, UNORDERED
 from parity.emulator.ptx.operands import cpp_type, split_results, split_types
 from parity.emulator.ptx.operation import Operation
-from parity.emulator.writer import Unknown
 
 __all__ = ["COMPARISONS", "combine_masks", "comparison"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.operands import ROUNDINGS, cpp_type, split_types
 from parity.emulator.ptx.operation import Operation
-from parity.emulator.writer import Unknown
 
 __all__ = ["convert"]
 

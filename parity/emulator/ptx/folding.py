@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses
 

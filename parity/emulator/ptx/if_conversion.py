@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.peephole import is_branch
 from parity.emulator.ptx.register_slots import register_accesses

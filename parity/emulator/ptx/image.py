@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from parity.emulator.image import Image, Reference
+from parity.emulator.image import Image, Relocation
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 __all__ = ["ptx_image"]
@@ -22,7 +22,7 @@ def ptx_image(ptx: str) -> Image:
     content, writable = bytearray(), bytearray()
     symbols: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    references: list[Reference] = []
+    references: list[Relocation] = []
     referred: dict[str, tuple[str, ...]] = {}
     for variable in module_variables(ptx).values():
         if variable.space not in ("global", "const"):
@@ -33,7 +33,7 @@ def ptx_image(ptx: str) -> Image:
         symbols[variable.name], sizes[variable.name] = len(content), variable.size
         data, places = _data(variable)
         for at, symbol, addend in places:
-            references.append(Reference(len(content) + at, symbol, addend))
+            references.append(Relocation(len(content) + at, symbol, addend))
         referred[variable.name] = tuple(dict.fromkeys(symbol for _, symbol, _ in places))
         content += data
         writable += bytes([variable.space == "global"]) * len(data)

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Sequence
 
-from parity.emulator.writer import Unknown
+from parity.emulator.instruction import Unknown
 
 __all__ = [
     "ROUNDINGS", "SPACES", "SPECIAL", "SPECIAL_U64",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeGuard
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction, size_of
 from parity.emulator.ptx.register_slots import maybe_unwritten, register_accesses
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
 __all__ = ["RegisterSlots", "allocate_slots", "control_flow_graph", "maybe_unwritten", "register_accesses"]

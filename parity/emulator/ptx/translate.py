@@ -10,9 +10,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from parity.emulator.amdgpu.threaded import CONSTANT, VECTOR, Threaded, in_order
-from parity.emulator.faults import Refused, UnknownInstruction
-from parity.emulator.parse import Instruction
+from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange, block_ends, branch_targets
 from parity.emulator.ptx.block_uniform import block_uniform_registers
 from parity.emulator.ptx.comparisons import COMPARISONS
@@ -33,11 +32,10 @@ from parity.emulator.ptx.translation import (
 )
 from parity.emulator.ptx.video import VIDEO
 from parity.emulator.ptx.warp_uniform import warp_uniform_registers
-from parity.emulator.writer import Missing, Unknown
+from parity.emulator.threaded_code import CONSTANT, VECTOR, ThreadedCode, sorted_points
 
-__all__ = ["HEADER", "translate"]
+__all__ = ["translate"]
 
-HEADER = '#include "ptx.h"\n'
 _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
@@ -69,12 +67,12 @@ _BEGIN = (
 _FLOATS = "if (is_first(c, wave)) for (u64 k = N({0}); k < N({1}); k++) t->vector[k] = all(0x3f800000u);"
 
 
-def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Threaded:
+def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> ThreadedCode:
     """Translate a kernel, the first of ``functions``, and the functions that it calls.
 
     Raises:
         UnknownInstruction: An instruction, an operand or a modifier is not in the tables.
-        Refused: The kernel uses a feature that is not emulated.
+        UnsupportedFeature: The kernel uses a feature that is not emulated.
     """
     kernel = functions[0]
     uniform = [(each, register) for each in functions for register in block_uniform_registers(each, layout)]
@@ -99,7 +97,7 @@ def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Thre
     return replace(_linked(whole), shared=len(shared))
 
 
-def _linked(whole: KernelTranslation) -> Threaded:
+def _linked(whole: KernelTranslation) -> ThreadedCode:
     steps: dict[str, int] = {}
     code, numbers, starts = [], [], [0]
     for each in whole.steps:
@@ -107,9 +105,9 @@ def _linked(whole: KernelTranslation) -> Threaded:
         code.append(steps.setdefault(each.text, len(steps)))
         numbers.append(tuple(whole.places[n] if isinstance(n, str) else n for n in each.numbers))
     registers = (*(VECTOR | i for i in whole.unwritten), *(CONSTANT | i for i in whole.unwritten_shared))
-    points, notes = in_order((point, starts[step] + at) for point, step, at in whole.notes)
-    return Threaded(
-        tuple(steps), tuple(code), tuple(numbers), registers, "", points, notes, whole.vectors, tuple(whole.constants)
+    points, notes = sorted_points((point, starts[step] + at) for point, step, at in whole.notes)
+    return ThreadedCode(
+        tuple(steps), tuple(code), tuple(numbers), registers, points, notes, whole.vectors, tuple(whole.constants)
     )
 
 
@@ -144,8 +142,8 @@ def _instruction(
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
-    except Missing as missing:
-        raise Refused(kernel, str(missing), item) from None
+    except MissingFeature as missing:
+        raise UnsupportedFeature(kernel, str(missing), item) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel, item) from None
 
@@ -185,6 +183,6 @@ def _emit(o: Operation) -> None:
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
     elif refused := _REFUSED.get(base):
-        raise Missing(refused)
+        raise MissingFeature(refused)
     else:
         compute(o, base, words)

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.basic_blocks import BlockRange
 from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxFunction, size_of, split_operands
 from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, maybe_unwritten, register_accesses
-from parity.emulator.writer import NOTE
+from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
 __all__ = ["END", "KernelTranslation", "PtxMemoryLayout", "ThreadedStep", "call_slots", "label_name"]
@@ -114,7 +114,7 @@ class KernelTranslation:
         at = len(numbers)
         numbers += [block.size, 0]
         self.notes.append((Point("block", block.first), len(self.steps), at + 1))
-        return f"left -= N({at}); {NOTE.format(f'N({at + 1})', 1)}"
+        return f"left -= N({at}); {REACHED.format(f'N({at + 1})', 1)}"
 
     def _constant(self, value: int) -> int:
         self.constants.append(value)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from parity.emulator.parse import Instruction
+from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.block_uniform import PURE, are_uniform
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import control_flow_graph, register_accesses

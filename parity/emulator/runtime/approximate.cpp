@@ -1,5 +1,5 @@
-// Results of approximate instructions that are not the nearest number: as gfx1100 computes them, or drawn from all that
-// the manual allows. One lane after the other; the same operand gives the same result throughout a launch.
+// Results of approximate instructions: as gfx1100 computes them, or drawn from all results that the manual allows. Within a
+// launch, the same operand always gives the same result.
 #include "approximate.h"
 #include "gfx1100.h"
 #include "wavefronts.h"
@@ -7,22 +7,22 @@
 Drawing drawing;
 
 static f64 power(i32 n) { return scalar<f64>((u64)(n + 1023) << 52); }
-static f64 scaled(f64 x, i32 n) { return x * power(n / 2) * power(n - n / 2); } // rounded once, as x has few bits
+static f64 scaled(f64 x, i32 n) { return x * power(n / 2) * power(n - n / 2); } // rounds once, because x has few bits
 template <class T> static bool is_number(T x) { return x - x == 0 && x != 0; }
 
-// --- as gfx1100 computes them ---
+// --- results of gfx1100 ---
 static u64 to_even(u64 x, u32 drop) {
   const u64 kept = x >> drop, lost = x & ((1ul << drop) - 1), half = 1ul << (drop - 1);
   return kept + (lost > half || (lost == half && (kept & 1)));
 }
-static u64 product24(u64 x) { return x >> 47 ? to_even(x, 24) * 2 : to_even(x, 23); } // at most 24 bits of it count
-// Quadratic and cubic term of a segment, at 24 bits below its begin.
+static u64 product24(u64 x) { return x >> 47 ? to_even(x, 24) * 2 : to_even(x, 23); } // uses at most 24 bits
+// The quadratic and the cubic term of a segment.
 static u64 bend(const Segment &s, u64 at, u32 up, u32 drop) {
   const u64 top = at >> 7;
   return product24((((u64)s.quadratic << up) - to_even(s.cubic * ((at >> 4) + 1), drop)) * (top * top >> 10));
 }
-// RCP, RSQ and SQRT of f32 and f64 share their tables. An f32 is rounded to nearest; an f64 has the 34 or 35 bits that
-// come out, and half of the last one more in most segments.
+// RCP, RSQ and SQRT of f32 and f64 share tables. An f32 result is rounded to nearest. An f64 result keeps all 34 or 35 bits,
+// plus half of the last one in most segments.
 template <class T> static f64 root_or_reciprocal(u32 function, T x) {
   typedef Float<T> F;
   constexpr bool WIDE = sizeof(T) == 8;
@@ -69,12 +69,12 @@ static f64 power_of_two(f32 x) {
   const u64 sum = ((s.constant + linear) << 8) + product24(inner * (top * top >> 12));
   return scaled((f64)to_even(sum, 13), (i32)(phase >> 29) - 23);
 }
-// A fixed-point number cut to 24 bits; `up` rounds its size up, `next` adds one to what was cut.
+// Cuts a fixed-point number to 24 bits; `up` rounds its magnitude up, `next` adds one after the cut.
 static f64 cut(u64 x, i32 weight, bool up, bool next) {
   const u32 drop = 40 - __builtin_clzl(x);
   return scaled((f64)(((x + (up ? (1ul << drop) - 1 : 0)) >> drop) + next), weight + (i32)drop);
 }
-static u32 nibbles(u64 x, u32 bits) { // by how many bits x fits below `bits`, in fours
+static u32 nibbles(u64 x, u32 bits) { // the number of unused bits of `bits`, rounded down to a multiple of four
   const u32 width = 64 - __builtin_clzl(x);
   return width < bits ? (bits - width) / 4 * 4 : 0;
 }
@@ -116,7 +116,7 @@ static f32 modelled(u32 function, f32 x, f32 nearest) {
 }
 static f16 modelled(u32 function, f16 x, f16 nearest) { return (f16)modelled(function, (f32)x, (f32)nearest); }
 
-// --- anything that is documented ---
+// --- results drawn from the documented error ---
 static u64 hash(u64 x) { // splitmix64 (Steele, Lea and Flood 2014)
   x += 0x9e3779b97f4a7c15ul;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ul;
@@ -134,7 +134,7 @@ template <class T> static T drawn(u32 function, T x, T nearest, f64 exact) {
     const f64 r = nearest + nearest * ((f64)(i64)h * 0x1p-63 * documented.ulps * 0x1p-53);
     return is_number(r) ? r : nearest;
   } else {
-    // The examples of the manual have results that are numbers of the type: they are exact.
+    // A result that is a number of the type is exact, as in the examples of the manual.
     const f64 near = nearest, error = exact - near;
     if (error == 0) return nearest;
     const T other = scalar<T>((U)(scalar<U>(nearest) + ((error > 0) == (nearest > 0) ? 1 : -1)));

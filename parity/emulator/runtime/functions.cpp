@@ -1,9 +1,10 @@
-// The longer functions of generated kernels. Every rounding is written out: results are the same on every machine.
+// The longer functions of generated kernels. All roundings are explicit, so results are the same on every machine.
 #include "approximate.h"
 
-// --- transcendental instructions: division and root are correctly rounded; the others are computed in double, so the
-// rounding to the result is correct up to about 1e-7 ULP ---
-// f32 forms but for sine and cosine treat subnormal inputs and results as zero (RDNA3 ISA, "denormals are flushed").
+// --- transcendental instructions ---
+// Division and square root are correctly rounded. Other functions are computed in double, so their error is at most about
+// 0.5 + 1e-7 ULP. The f32 forms, except sine and cosine, treat subnormal inputs and results as zero (RDNA3 ISA, "denormals
+// are flushed").
 static V<f64> root(V<f64> x) { return __builtin_elementwise_sqrt(x); }
 static V<f64> exp2(V<f64> f) { // |f| <= 1/2
   static const f64 C[] = {1.0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cp-5, 0x1.3b2ab6fba4e77p-7,
@@ -33,7 +34,7 @@ template <class T> static V<f64> turns(V<T> x, f64 ahead) {
   d = d - even(d) + ahead;
   return d - even(d);
 }
-// A NaN stays as it is but for becoming quiet; a result that is not defined is this one (RDNA3 ISA, V_LOG_F32, V_SIN_F32).
+// NaN operands become quiet; this is the NaN of an undefined result (RDNA3 ISA, V_LOG_F32, V_SIN_F32).
 template <class T> static V<T> undefined() {
   typedef typename Float<T>::U U;
   return as<T>(all<U>((U)~(U)0 << (Float<T>::P - 1)));
@@ -56,7 +57,7 @@ template <class T> static V<f64> log_of(V<T> x) {
   return r;
 }
 template <class T> static V<T> logarithm(V<T> x, V<T> r) { return sel(x >= (T)0, r, sel(x == x, undefined<T>(), quieted(x))); }
-// The nearest number, or what a launch wants instead; `exact` gives the value in f64.
+// Returns the nearest number, or the result that the launch asks for; `exact` computes the value in f64.
 template <class F> static V<f32> approximate(Function f, V<f32> x, V<f32> nearest, F exact) {
   return drawing.results == NEAREST ? nearest : inexact_f32(f, x, nearest, exact());
 }
@@ -66,7 +67,7 @@ template <class F> static V<f16> approximate(Function f, V<f16> x, V<f16> neares
 static V<f64> approximate(Function f, V<f64> x, V<f64> nearest) {
   return drawing.results == NEAREST ? nearest : inexact_f64(f, x, nearest);
 }
-static V<f64> power(V<f32> x) { // 2^x, nothing new beyond 200
+static V<f64> power(V<f32> x) { // 2^x; clamps x to [-200, 200]
   V<f32> z = sel(x < 200.0f, sel(x > -200.0f, x, all(-200.0f)), sel(x == x, all(200.0f), x)), k = even(z);
   return exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52);
 }
@@ -83,7 +84,7 @@ V<f32> rsq_f32(In<f32> a) {
   V<f64> exact = 1.0 / root(to<f64>(x));
   return approximate(RSQ, x, rooted(x, to<f32>(exact)), [&] { return exact; });
 }
-V<f32> exp_f32(In<f32> x) { // x - k is exact, and a result in the normal range is rounded before it is scaled
+V<f32> exp_f32(In<f32> x) { // x - k is exact; a normal result is rounded before scaling
   V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
   y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
   y = sel(x < 128.0f, y, all(__builtin_inff()));
@@ -111,9 +112,9 @@ V<f64> sqrt_f64(In<f64> x) { return approximate(SQRT, x, rooted(x, root(x))); }
 V<f64> rsq_f64(In<f64> x) { return approximate(RSQ, x, rooted(x, 1.0 / root(x))); }
 
 // --- exponents and mantissas ---
-template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded once
+template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n with one rounding
   if constexpr (sizeof(T) == 8) {
-    // One rounding: the last factor alone may leave the normal range.
+    // Only the last factor may leave the normal range, so there is one rounding.
     V<i32> m = max(min(n, all(2200)), all(-2200));
     for (int i = 0; i < 2; i++) {
       B up = bools(m > 1023), down = bools(m < -1022 + 53);
@@ -124,7 +125,7 @@ template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded onc
     m = max(min(m, all(1023)), all(-1022));
     return x * as<f64>(to<u64>(m + 1023) << 52);
   } else {
-    if constexpr (sizeof(T) == 4) // the factor is a normal f32 nearly always
+    if constexpr (sizeof(T) == 4) // fast path: the factor is a normal f32
       if (!mask(bools(as<u32>(n + 126) > 253u))) return x * as<f32>(as<u32>(n + 127) << 23);
     V<i32> m = max(min(n, all(400)), all(-400));
     V<f64> r = to<f64>(x) * as<f64>(to<u64>(m + 1023) << 52);
@@ -135,7 +136,7 @@ template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded onc
 V<f32> ldexp_f32(In<f32> x, In<i32> n) { return scale(x, n); }
 V<f64> ldexp_f64(In<f64> x, In<i32> n) { return scale(x, n); }
 V<f16> ldexp_f16(In<f16> x, In<i16> n) { return scale(x, to<i32>(n)); }
-// x = m * 2^e with 0.5 <= |m| < 1; zero, infinity and NaN give themselves and e = 0.
+// x = m * 2^e with 0.5 <= |m| < 1; for zero, infinity and NaN, m = x and e = 0.
 template <class T> static V<i32> frexp(V<T> x, V<T> &m) {
   typedef Float<T> F;
   constexpr int UP = F::P + 2;
@@ -155,8 +156,8 @@ FREXP(f16, i16) FREXP(f32, i32) FREXP(f64, i32)
 template <class T> struct Div;
 template <> struct Div<f32> { static constexpr int FAR = 96, UP = 64, TINY = 24, UNDER = -150, OVER = 128; };
 template <> struct Div<f64> { static constexpr int FAR = 768, UP = 128, TINY = 53, UNDER = -1075, OVER = 1024; };
-// The encoded exponents decide, as gfx1100 and gfx1201 do it (AMD's rocjitsu, division.h). The manual tests whether 1/den
-// and num/den are subnormal instead, which gives wrong quotients next to the smallest subnormal.
+// Decides by the encoded exponents, like gfx1100 and gfx1201 (AMD's rocjitsu, division.h). The manual instead tests whether
+// 1/den and num/den are subnormal, which gives wrong quotients next to the smallest subnormal number.
 template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) {
   typedef typename Float<T>::U U;
   V<i32> de = exponent(den), ne = exponent(num), apart = ne - de;
@@ -184,7 +185,7 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
   Mask div_scaled_##T(In<T> x, In<T> den, In<T> num) { B s; div_scale(x, den, num, s); return mask(s); }
 DIV_SCALE(f32) DIV_SCALE(f64)
 
-// a * b + c times 2^64 or 2^-64 (f64: 128), rounded once: the exact sum is rounded to odd in double first.
+// (a * b + c) times 2^64 or 2^-64 (f64: 128) with one rounding: the exact sum is first rounded to odd in double.
 V<f32> div_fmas_f32(In<f32> a, In<f32> b, In<f32> c, Mask vcc) {
   V<f64> p = to<f64>(a) * to<f64>(b), q = to<f64>(c), s = p + q, t = s - p, e = (p - (s - t)) + (q - t);
   V<u64> u = as<u64>(s);
@@ -194,7 +195,7 @@ V<f32> div_fmas_f32(In<f32> a, In<f32> b, In<f32> c, Mask vcc) {
   V<f64> factor = bools(exponent(c) > 127) ? all(0x1p64) : all(0x1p-64);
   return unmask(vcc) ? to<f32>(s * factor) : fma(a, b, c);
 }
-// A result below the normal range loses bits: decide the tie with the sign of what the fma left over.
+// A subnormal result loses bits: the sign of the fma's error breaks ties.
 static f64 round_down(f64 r, f64 rest) {
   u64 u = scalar<u64>(r), sign = u & 0x8000000000000000ul;
   i64 e = (i64)(u >> 52 & 2047) - 128;
@@ -226,7 +227,7 @@ template <class T> static V<T> fixup(V<T> q, V<T> den, V<T> num) {
   if constexpr (sizeof(T) > 2) {
     V<i32> apart = exponent(num) - exponent(den);
     r = bools(apart < Div<T>::UNDER) ? sign : r;
-    r = bools(apart > Div<T>::OVER) ? sign | INF : r; // the scaled quotient may be inf - inf by now
+    r = bools(apart > Div<T>::OVER) ? sign | INF : r; // scaling may have turned the quotient into inf - inf
   }
   r = (di | nz) ? sign : r;
   r = (dz | ni) ? sign | INF : r;
@@ -239,7 +240,7 @@ V<f16> div_fixup_f16(In<f16> q, In<f16> den, In<f16> num) { return fixup(q, den,
 V<f32> div_fixup_f32(In<f32> q, In<f32> den, In<f32> num) { return fixup(q, den, num); }
 V<f64> div_fixup_f64(In<f64> q, In<f64> den, In<f64> num) { return fixup(q, den, num); }
 
-// --- 2 / pi to 1201 bits, for arguments of sin and cos that are far out: ISA, V_TRIG_PREOP_F64 ---
+// --- 2 / pi to 1201 bits, for large arguments of sin and cos (ISA, V_TRIG_PREOP_F64) ---
 static const u32 TWO_OVER_PI[] = {
     0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
     0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,

@@ -1,5 +1,5 @@
-// Tables of gfx1100's approximate instructions: for each segment of the operand a polynomial of degree 3 in integers.
-// Facts that AMD captured from gfx1100 and gfx1201, on which they are the same: ROCm/rocm-systems, emulation/rocjitsu,
+// Tables of gfx1100's approximate instructions: an integer polynomial of degree 3 for each segment of the operand.
+// AMD captured these facts from gfx1100 and gfx1201, which agree: ROCm/rocm-systems, emulation/rocjitsu,
 // lib/util/include/util/amdgpu_*.h and isa/arch/amdgpu/shared/transcendental_f64.h.
 #pragma once
 #include "lanes.h"

@@ -1,5 +1,5 @@
-// What generated kernels are written in: one register of a wavefront is a vector of LANES (32 or 64) lanes.
-// An expression of the instruction tables reads the same for a lane vector and for a scalar.
+// The vocabulary of generated kernels: a register of a wavefront is a vector of LANES (32 or 64) lanes.
+// An expression of the instruction tables has the same form for a lane vector and for a scalar.
 #pragma once
 typedef unsigned char u8;
 typedef signed char i8;
@@ -33,8 +33,8 @@ constexpr Mask ALL = ~(Mask)0;
 // --- lane masks, bits, broadcasts ---
 INLINE B unmask(Mask m) { return __builtin_bit_cast(B, m); }
 INLINE Mask mask(B b) { return __builtin_bit_cast(Mask, b); }
-INLINE u32 first(Mask m) { return m ? __builtin_ctzl(m) : 0; } // lane of the lowest bit; lane 0 if there is none
-INLINE u32 last(Mask m) { return m ? 63 - __builtin_clzl(m) : 0; } // that of the highest one
+INLINE u32 first(Mask m) { return m ? __builtin_ctzl(m) : 0; } // lane of the lowest bit; 0 for an empty mask
+INLINE u32 last(Mask m) { return m ? 63 - __builtin_clzl(m) : 0; } // lane of the highest bit
 INLINE B bools(B b) { return b; }
 template <class M> INLINE B bools(M m) { return __builtin_convertvector(m, B); }
 INLINE V<u32> bit(B b) { return b ? V<u32>(1) : V<u32>(0); }
@@ -56,7 +56,7 @@ template <class M, class T> INLINE V<T> sel(M m, V<T> x, V<T> y) { return bools(
 
 template <class T> INLINE V<T> routed(B valid, V<T> x) { return sel(valid, x, all<T>(0)); } // a source of DPP
 
-// --- source modifiers: they act on the sign bit alone, so they pass NaNs through ---
+// --- source modifiers: they change only the sign bit, so NaNs pass through ---
 INLINE V<f32> neg(V<f32> x) { return as<f32>(as<u32>(x) ^ 0x80000000u); }
 INLINE V<f64> neg(V<f64> x) { return as<f64>(as<u64>(x) ^ 0x8000000000000000ul); }
 INLINE V<f16> neg(V<f16> x) { return as<f16>(as<u16>(x) ^ (u16)0x8000); }
@@ -66,7 +66,7 @@ INLINE V<f16> mag(V<f16> x) { return as<f16>(as<u16>(x) & (u16)0x7fff); }
 template <class T> INLINE V<T> clamp01(V<T> x) { return sel(x > (T)0, sel(x < (T)1, x, all<T>(1)), all<T>(0)); }
 
 // --- narrowing and rounding ---
-// Round to odd, so that a second rounding to f16 (11 bits) gives what one rounding would have given.
+// Rounds to odd, so that a second rounding to f16 (11 bits) gives the result of one rounding.
 INLINE V<f32> to_odd(V<f64> x) {
   V<f32> near = to<f32>(x);
   V<f64> back = to<f64>(near);
@@ -79,7 +79,7 @@ INLINE V<f16> half_of(V<f64> x) { return to<f16>(to_odd(x)); }
 INLINE V<f32> fma(V<f32> a, V<f32> b, V<f32> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f64> fma(V<f64> a, V<f64> b, V<f64> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f16> fma(V<f16> a, V<f16> b, V<f16> c) { return half_of(fma(to<f64>(a), to<f64>(b), to<f64>(c))); }
-// Two roundings, and subnormals count as zero (Vega ISA, V_MAD_F32).
+// Rounds twice and treats subnormal numbers as zero (Vega ISA, V_MAD_F32).
 INLINE V<f32> flushed(V<f32> x) { return sel(mag(x) < 0x1p-126f, as<f32>(as<u32>(x) & 0x80000000u), x); }
 INLINE V<f32> mad_f32(V<f32> a, V<f32> b, V<f32> c) { return flushed(flushed(flushed(a) * flushed(b)) + flushed(c)); }
 template <class T> INLINE V<T> floor(V<T> x) { return __builtin_elementwise_floor(x); }
@@ -97,8 +97,8 @@ INLINE V<f16> fract(V<f16> x) { V<f16> r = x - floor(x); return sel(r >= (f16)1,
 template <class U> constexpr U QUIET = sizeof(U) == 2 ? 0x200 : sizeof(U) == 4 ? 0x400000 : 1ul << 51;
 template <class T, class U> INLINE V<T> quiet(V<T> nan) { return as<T>(as<U>(nan) | QUIET<U>); }
 template <class T, class U> INLINE B signals(V<T> x) { return bools(x != x) & bools((as<U>(x) & QUIET<U>) == 0); }
-// Maximum and minimum: +0 beats -0, and a number beats a quiet NaN. With WAVE_MODE.IEEE (RDNA3 ISA, V_MAX_F32) a
-// signalling NaN beats all and becomes quiet; max_num and min_num of generation 12 treat all NaNs alike.
+// Maximum and minimum: +0 is larger than -0, and a number wins against a quiet NaN. With WAVE_MODE.IEEE (RDNA3 ISA,
+// V_MAX_F32), a signalling NaN wins and becomes quiet; max_num and min_num of generation 12 treat all NaNs alike.
 template <class T, class U, bool IEEE> INLINE V<T> with_nans(V<T> a, V<T> b, V<T> r) {
   B both = bools(a != a) & bools(b != b);
   r = sel(both, quiet<T, U>(a), sel(a != a, b, sel(b != b, a, r)));
@@ -112,7 +112,8 @@ template <class T, class U, bool IEEE> INLINE V<T> smaller(V<T> a, V<T> b) {
   V<T> r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), sel(a < b, a, b));
   return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U, IEEE>(a, b, r) : r;
 }
-// maximum and minimum of generation 12: any NaN beats a number, a signalling one beats a quiet one, and becomes quiet.
+// maximum and minimum of generation 12: a NaN wins against a number, and a signalling NaN against a quiet one. The result
+// is quiet.
 template <class T, class U> INLINE V<T> or_nan(V<T> a, V<T> b, V<T> r) {
   B of_a = signals<T, U>(a) | (bools(a != a) & ~signals<T, U>(b));
   return sel(of_a, quiet<T, U>(a), sel(b != b, quiet<T, U>(b), r));
@@ -130,7 +131,7 @@ template <class T> INLINE V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
 template <class T> INLINE T max(T a, T b) { return a > b ? a : b; }
 template <class T> INLINE T min(T a, T b) { return a < b ? a : b; }
 template <class T> INLINE T pick(bool first, T a, T b) { return first ? a : b; }
-// Field of b[4:0] (b64: b[5:0]) as the offset and b[22:16] as the width (ISA, S_BFE_*).
+// Extracts a field: its offset is in bits 4:0 (b64: 5:0), its width in bits 22:16 (ISA, S_BFE_*).
 template <class T> INLINE T bfe_scalar(T x, u32 field) {
   constexpr u32 BITS = 8 * sizeof(T);
   u32 at = field & (BITS - 1), width = field >> 16 & 127;
@@ -140,7 +141,7 @@ template <class T> INLINE T bfe_scalar(T x, u32 field) {
   return (T)((T)(x << above) >> (BITS - width));
 }
 template <class X> INLINE X med3(X a, X b, X c) { return max(min(a, b), min(max(a, b), c)); }
-// v_med3_f32: a NaN among the sources makes it the minimum of the three (RDNA3 ISA, V_MED3_F32).
+// With a NaN among the sources, the result is the minimum of the three (RDNA3 ISA, V_MED3_F32).
 template <class T> INLINE V<T> med3f(V<T> a, V<T> b, V<T> c) {
   V<T> top = max(max(a, b), c), r = sel(top == a, max(b, c), sel(top == b, max(a, c), max(a, b)));
   return sel(bools(a != a) | bools(b != b) | bools(c != c), min(min(a, b), c), r);
@@ -150,7 +151,7 @@ template <class T> INLINE V<T> med3_num(V<T> a, V<T> b, V<T> c) {
   return sel(bools(a != a) | bools(b != b) | bools(c != c), least, med3f(a, b, c));
 }
 
-// Float to integer truncates, saturates, and takes NaN to 0.
+// Converts float to integer: truncates, saturates, and maps NaN to 0.
 template <class I, class T> INLINE V<I> saturate(V<T> x) {
   constexpr bool SIGNED = (I)-1 < 0;
   constexpr u64 END = 1ul << (8 * sizeof(I) - SIGNED);
@@ -171,7 +172,7 @@ INLINE u32 clz(u32 x) { return x ? __builtin_clz(x) : ~0u; }
 INLINE u32 ctz(u32 x) { return x ? __builtin_ctz(x) : ~0u; }
 INLINE u32 clz64(u64 x) { return x ? __builtin_clzl(x) : ~0u; }
 INLINE u32 ctz64(u64 x) { return x ? __builtin_ctzl(x) : ~0u; }
-INLINE V<u32> clz(V<u32> x) { // by the position of the leading bit of a double, which is exact for 32 bits
+INLINE V<u32> clz(V<u32> x) { // from the exponent of a double, which is exact for 32 bits
   return sel(x == 0, all<u32>(~0u), 1054u - to<u32>(as<u64>(to<f64>(x)) >> 52));
 }
 INLINE V<u32> ctz(V<u32> x) { return sel(x == 0, all<u32>(~0u), 31u - clz(x & (0u - x))); }
@@ -193,12 +194,12 @@ INLINE V<i32> bfe_i(V<i32> x, V<u32> at, V<u32> width) {
 INLINE V<u32> halves(V<u16> lo, V<u16> hi) { return to<u32>(lo) | to<u32>(hi) << 16; }
 INLINE V<u16> narrowed(V<i32> x) { return to<u16>(as<u32>(max(min(x, all(32767)), all(-32768)))); }
 INLINE V<u16> narrowed(V<u32> x) { return to<u16>(min(x, all(0xffffu))); }
-// Elements of BITS bits of a register, extended to 32.
+// Element i, of BITS bits, of a register, extended to 32 bits.
 template <int BITS> INLINE V<u32> element(V<u32> x, int i, bool is_signed = false) {
   x <<= 32 - BITS * (i + 1);
   return is_signed ? as<u32>(as<i32>(x) >> (32 - BITS)) : x >> (32 - BITS);
 }
-// Sum of products of elements; bits 0 and 1 of signs say which of a and b are signed.
+// The sum of products of elements, and c. Bit 0 of `signs`: a is signed; bit 1: b is signed.
 template <int BITS> INLINE V<u32> dot(V<u32> a, V<u32> b, V<u32> c, u32 signs) {
   for (int i = 0; i < 32 / BITS; i++) c += element<BITS>(a, i, signs & 1) * element<BITS>(b, i, signs & 2);
   return c;
@@ -210,14 +211,14 @@ template <int BITS> INLINE V<u32> sad(V<u32> a, V<u32> b, V<u32> c) {
   }
   return c;
 }
-INLINE V<u32> msad(V<u32> a, V<u32> b, V<u32> c) { // bytes of b that are 0 do not count
+INLINE V<u32> msad(V<u32> a, V<u32> b, V<u32> c) { // ignores the bytes of b that are 0
   for (int i = 0; i < 4; i++) {
     V<u32> x = element<8>(a, i), y = element<8>(b, i);
     c += sel(y == 0, all(0u), max(x, y) - min(x, y));
   }
   return c;
 }
-INLINE V<u32> lerp(V<u32> a, V<u32> b, V<u32> c) { // means of bytes; bit 0 of a byte of c rounds up
+INLINE V<u32> lerp(V<u32> a, V<u32> b, V<u32> c) { // averages of bytes; bit 0 of a byte of c rounds up
   V<u32> r = 0;
   for (int i = 0; i < 4; i++) r |= (element<8>(a, i) + element<8>(b, i) + (element<8>(c, i) & 1)) >> 1 << (8 * i);
   return r;
@@ -226,7 +227,7 @@ INLINE V<u16> saturated_bytes(V<u32> x) {
   auto byte = [](V<i32> v) { return to<u16>(as<u32>(max(min(v, all(255)), all(0)))); };
   return byte(as<i32>(x << 16) >> 16) | byte(as<i32>(x) >> 16) << (u16)8;
 }
-template <class T> INLINE T quads(T x) { // a bit for each four bits that are not all 0
+template <class T> INLINE T quads(T x) { // one bit for each group of four bits: whether it is not 0
   T r = 0;
   for (u32 i = 0; i < 2 * sizeof(T); i++) r |= (T)((x >> (4 * i) & 15) != 0) << i;
   return r;
@@ -236,7 +237,7 @@ template <class T> INLINE T whole_quads(T x) {
   for (u32 i = 0; i < 2 * sizeof(T); i++) r |= (T)((x >> (4 * i) & 15) ? 15 : 0) << (4 * i);
   return r;
 }
-INLINE u64 replicate(u32 x) { // every bit twice
+INLINE u64 replicate(u32 x) { // duplicates every bit
   u64 r = 0;
   for (u32 i = 0; i < 32; i++) r |= (u64)(x >> i & 1) * 3 << (2 * i);
   return r;
@@ -255,7 +256,7 @@ INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {
   }
   return r;
 }
-// Set bits below the lane, of the mask's half for lanes 0 to 31 (lo) or 32 to 63 (hi).
+// Counts the bits below the lane in the mask's half for lanes 0 to 31 (lo) or 32 to 63 (hi).
 INLINE V<u32> mbcnt_lo(V<u32> m, V<u32> plus) {
   return popcount(m & sel(IOTA < 32, (1u << (IOTA & 31)) - 1, all(~0u))) + plus;
 }
@@ -263,7 +264,7 @@ INLINE V<u32> mbcnt_hi(V<u32> m, V<u32> plus) {
   return popcount(m & sel(IOTA < 32, all(0u), (1u << (IOTA & 31)) - 1)) + plus;
 }
 
-// --- classes, exponents, mantissas; bits of the class mask: ISA, V_CMP_CLASS_F32 ---
+// --- classes, exponents, mantissas (bits of the class mask: ISA, V_CMP_CLASS_F32) ---
 template <class T> struct Float;
 template <> struct Float<f16> { typedef u16 U; typedef i16 I; static constexpr int P = 10, E = 31, BIAS = 15; };
 template <> struct Float<f32> { typedef u32 U; typedef i32 I; static constexpr int P = 23, E = 255, BIAS = 127; };
@@ -296,7 +297,7 @@ INLINE V<u16> toward_zero(V<f32> x) {
   return sel(mag(to<f32>(near)) > mag(x), r - (u16)1, r);
 }
 
-// --- 8-bit floats: OCP's formats, or FNUZ's, which have no infinity, and NaN in place of a negative zero ---
+// --- 8-bit floats: the OCP formats, or the FNUZ formats, which lack infinities and encode NaN as negative zero ---
 template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {
   const V<u32> code = x & 0x7f;
   const V<u32> normal = (code << (23 - MANTISSA)) + ((127u - BIAS) << 23);
@@ -325,8 +326,8 @@ template <bool FNUZ> INLINE V<f32> of_bf8(V<u32> x) { return of_f8<FNUZ, 2, FNUZ
 template <bool FNUZ> INLINE V<u32> fp8_of(V<f32> x) { return f8_of<FNUZ, 3, FNUZ ? 8 : 7>(x); }
 template <bool FNUZ> INLINE V<u32> bf8_of(V<f32> x) { return f8_of<FNUZ, 2, FNUZ ? 16 : 15>(x); }
 
-// --- longer functions: one copy in functions.cpp ---
-// Arguments go by reference: the ABI copies vectors of this size twice.
+// --- longer functions (functions.cpp) ---
+// Arguments are references, because the ABI copies vectors of this size twice.
 template <class T> using In = const V<T> &;
 #define F1(T, name) RUNTIME V<T> name(In<T>);
 F1(f32, rcp_f32) F1(f32, rsq_f32) F1(f32, sqrt_f32) F1(f32, exp_f32) F1(f32, log_f32) F1(f32, sin_f32) F1(f32, cos_f32)

@@ -1,4 +1,4 @@
-// Products of matrices that a wavefront holds together in its registers: D = A * B + C. See matrix.py.
+// Matrix instructions: D = A * B + C on matrices that a wavefront holds in its registers. See amdgpu/matrix.py.
 #pragma once
 #include "lanes.h"
 
@@ -12,14 +12,14 @@ struct Product {
   Sums sums;
   u32 m, n, k, blocks, group;
   Type a, b, d;
-  bool sparse;          // of every four elements of a row of A two are stored, at places that the indices say
-  bool fnuz;            // 8-bit floats are FNUZ's
+  bool sparse;          // A stores two of every four elements of a row; an index register names them
+  bool fnuz;            // 8-bit floats have the FNUZ formats
   bool flush;           // subnormal numbers count as zero
-  u32 cbsz, abid, blgp; // 2^cbsz blocks get A's block abid of theirs; abid: which indices; blgp: lanes of B
+  u32 cbsz, abid, blgp; // groups of 2^cbsz blocks use the A of their block abid; sparse: abid selects the indices; blgp: lanes of B
   u32 neg_lo, neg_hi, op_sel;
   bool clamp;
 };
-// The registers of each operand; `index` of sparse products. `d` has what stays of the destination.
+// Operands are arrays of registers; `index` is for sparse products. `d` holds the old destination, which may remain in part.
 #define MULTIPLY(name) \
   RUNTIME void name(const Product &, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d);
 MULTIPLY(multiply_i32) MULTIPLY(multiply_f32) MULTIPLY(multiply_f64)

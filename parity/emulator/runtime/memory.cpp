@@ -1,7 +1,7 @@
-// Accesses to memory: the quick paths, the slow path that finds the first faulty lane, and tracing.
-#include "wavefronts.h"
+// Accesses to memory: fast paths for whole vectors, and slow paths that find the first lane with a fault.
+#include "requests.h"
 
-// The compiler may turn loops into calls of these two.
+// The compiler may turn loops into calls of these two functions.
 typedef u8 Words __attribute__((ext_vector_type(32), aligned(1)));
 typedef u8 Word __attribute__((ext_vector_type(8), aligned(1)));
 RUNTIME void *memset(void *to, int value, u64 n) {
@@ -27,7 +27,7 @@ bool same(const u8 *a, const u8 *b, u64 n) {
 }
 
 template <u32 N> static inline void copy(u8 *to, const u8 *from) { __builtin_memcpy_inline(to, from, N); }
-alignas(16) static const u8 WRITTEN[] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}; // readable, too
+alignas(16) static const u8 WRITTEN[] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}; // the state of written bytes
 static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   switch (n) {
   case 1: return copy<1>(to, from);
@@ -39,27 +39,9 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   }
 }
 
-// --- one lane at a time; the first faulty lane is reported ---
-u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction & ~COHERENT;
-  c->wave = c->running ? c->running->current : 0;
-  return 1;
-}
-// Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
-static bool postponed(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace[0] || c->running->waves == 1) return false;
-  if (!c->running->unwritten.bytes) c->running->unwritten = {at, bytes, lane, instruction};
-  return true;
-}
-u32 settle(Context *c) {
-  auto u = c->running->unwritten;
-  c->running->unwritten.bytes = 0;
-  return u.bytes ? report(c, READ_UNWRITTEN, u.at, u.bytes, u.lane, u.instruction) : NONE;
-}
-u32 fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  return postponed(c, kind, at, bytes, lane, instruction) ? 0 : report(c, kind, at, bytes, lane, instruction);
-}
-static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why these bytes cannot be accessed
+// --- the state of bytes ---
+// The fault of an access that needs `state` in all bytes; NONE if it may proceed.
+static u32 refused(Context *c, u64 at, u32 bytes, u32 state) {
   u32 outside = state == READABLE ? READ_OUTSIDE : WRITE_OUTSIDE;
   u64 offset = at - c->base;
   if (offset >= c->size || c->size - offset < bytes) return outside;
@@ -72,13 +54,13 @@ static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why t
 }
 
 constexpr u64 EACH_BYTE = 0x0101010101010101ul;
-template <class T, int STATE> INLINE bool may_access(Context *c, u64 at) { // what refused() says, quickly
+template <class T, int STATE> INLINE bool may_access(Context *c, u64 at) { // fast path of refused()
   const u64 offset = at - c->base;
   if (offset > c->size - sizeof(T)) return false;
   return !c->checked || (peek<T>(c->shadow + offset) & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
 
-// The same of up to 16 bytes.
+// The same for up to 16 bytes.
 template <int STATE> static inline bool may_access_some(Context *c, u64 at, u32 bytes) {
   const u64 offset = at - c->base;
   if (offset > c->size - bytes) return false;
@@ -86,7 +68,7 @@ template <int STATE> static inline bool may_access_some(Context *c, u64 at, u32 
   if (c->checked) copy_some((u8 *)state, c->shadow + offset, bytes);
   return (state[0] & state[1] & EACH_BYTE * STATE) == EACH_BYTE * STATE;
 }
-// Whether a kernel may write any of up to 64 bytes, of which all may be read. What it may not write needs no trace.
+// Whether a kernel may write any of up to 64 readable bytes. Other bytes need no trace.
 static inline bool varies(Context *c, u64 at, u32 bytes) {
   const u8 *s = c->shadow + (at - c->base);
   u32 any = c->compares;
@@ -94,20 +76,7 @@ static inline bool varies(Context *c, u64 at, u32 bytes) {
   return any;
 }
 
-// --- addresses that are no multiples of what the source's type promises ---
-u32 misaligned_at(Context *c, u64 at, u32 low, u32 instruction) {
-  return c->checked ? report(c, MISALIGNED, at, low + 1, ~0u, instruction) : 0;
-}
-u32 misaligned_lane(Context *c, Mask exec, In<u64> where, u32 low, u32 instruction) {
-  const Lanes<u64> at(where);
-  for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
-    u32 i = first(m);
-    // The compiler lays out scratch memory, and lanes have theirs elsewhere than on a device.
-    if (at[i] & low && at[i] - c->scratch >= c->variables - c->scratch) return report(c, MISALIGNED, at[i], low + 1, i, instruction);
-  }
-  return 0;
-}
-void granted(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes) {
+void mark_written(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes) {
   c->running->scratched = 1;
   for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
     u32 i = first(m);
@@ -117,218 +86,31 @@ void granted(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes)
   }
 }
 
-// --- compare-and-swap loops: the plain load at their beginning is verified by the compare-and-swap ---
-// It may see another wavefront's write, and one of 16 bits takes the 32-bit word around it, which may reach beyond the
-// buffer or into bytes that nothing wrote. So what is wrong with a load is told at the end, unless it fed a
-// compare-and-swap by then: in this wavefront or, if the loop ended early here, in another one.
-u32 doubtful(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction, u32 load) {
-  Group *g = c->running;
-  load &= ~COHERENT;
-  load = load < INSTRUCTIONS ? load : INSTRUCTIONS - 1;
-  for (u32 i = 0; i < g->doubts; i++)
-    if (g->doubt[i].load == load && g->doubt[i].kind == kind) return 0;
-  if (g->doubts == DOUBTS) return report(c, kind, at, bytes, lane, instruction);
-  g->doubt[g->doubts++] = {at, kind, bytes, lane, load, instruction, c->other, {c->group[0], c->group[1], c->group[2]}};
-  return 0;
-}
-u32 settle_doubts(Context *c) {
-  Group *g = c->running;
-  for (u32 i = 0; i < g->doubts; i++) {
-    const Doubt &d = g->doubt[i];
-    if (g->feeds[d.load]) continue;
-    c->other = d.other;
-    for (u32 k = 0; k < 3; k++) c->group[k] = d.group[k];
-    report(c, d.kind, d.at, d.bytes, d.lane, d.instruction);
-    return c->fault;
-  }
-  return NONE;
-}
-// An aligned word of which some bytes may be read, in a kernel that compares and swaps.
+// Whether this is an aligned word with some readable bytes, in a kernel that has a compare-and-swap.
 static bool partial(Context *c, u64 at, u32 bytes) {
   if (!c->compares || bytes != 4 || at & 3 || at - c->base > c->size - 4) return false;
   const u8 *s = c->shadow + (at - c->base);
   return (s[0] | s[1] | s[2] | s[3]) & READABLE;
 }
 static u32 read_fault(Context *c, u32 why, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  return partial(c, at, bytes) ? doubtful(c, why, at, bytes, lane, instruction, instruction)
+  return partial(c, at, bytes) ? defer_load_fault(c, why, at, bytes, lane, instruction, instruction)
                                : fault(c, why, at, bytes, lane, instruction);
 }
 
 // --- addresses of lanes ---
-static inline Mask out_of_order(const Lanes<u64> &at, Mask exec, u32 bytes) { // those that do not follow as the first one would have it
+// The active lanes whose addresses do not continue the row that the first active lane begins.
+static inline Mask out_of_order(const Lanes<u64> &at, Mask exec, u32 bytes) {
   const u32 i = first(exec);
   return mask(bools(at.vector() - to<u64>(IOTA * bytes) != at[i] - i * bytes)) & exec;
 }
-// The lanes that count for a load: one for all if they are at one place, which is not theirs alone.
+// The lanes that count for a load: one if all load from the same place outside of their scratch memory.
 static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
   const u64 one = at[first(exec)];
-  if (one - c->scratch < c->variables - c->scratch || at[last(exec)] != one) return exec;
+  if (in_scratch(c, one) || at[last(exec)] != one) return exec;
   return mask(bools(at.vector() != one)) & exec ? exec : exec & -exec;
 }
 
-// --- tracing: which wavefront last wrote a byte, and which two last read it ---
-static __attribute__((noinline)) void part(Cell &cell, Cell *parts, u32 n) {
-  cell.parted = 0;
-  for (u32 i = 0; i < n; i++) parts[i] = cell;
-}
-// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can
-// be: what was accessed in parts up to round `stale` counts as a whole again.
-template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u64 end, u32 round, u32 stale, F f) {
-  constexpr u32 SIZE = CELLS[LEVEL];
-  for (u64 next; at < end; at = next) {
-    Cell &cell = cells[LEVEL][at / SIZE];
-    next = at / SIZE * SIZE + SIZE;
-    if constexpr (SIZE > 1) {
-      const bool apart = cell.parted > stale;
-      if (apart | at % SIZE != 0 | next > end) {
-        constexpr u32 N = SIZE / CELLS[LEVEL + 1];
-        Cell *const parts = cells[LEVEL + 1] + at / SIZE * N;
-        if (!apart) part(cell, parts, N);
-        if (cell.parted != round) cell.parted = round;
-        if (any_cell<LEVEL + 1>(cells, at, next < end ? next : end, round, stale, f)) return true;
-        continue;
-      }
-      cell.parted = 0;
-    }
-    if (f(cell, at)) return true;
-  }
-  return false;
-}
-// Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
-// of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
-// In LDS nothing conflicts with what was before the last barrier; it counts for what an atomic orders, or feeds.
-struct Tracer { // of an instruction of the wavefront that runs
-  Group *const g;
-  Wave &w;
-  Cell *const *const cells;
-  const u64 base, bytes, scratch, variables, lds;
-  const u32 earlier, mine, begin, waves, round, stale_in_lds;
-  const bool atomic;
-  const Access now;
-  Tracer(Context *c, u32 instruction, bool atomic = false)
-      : g(c->running), w(g->wave[g->current]), cells(c->trace), base(c->base), bytes(c->trace_bytes), scratch(c->scratch),
-        variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
-        round(g->round), stale_in_lds(c->compares | g->atomics ? earlier : round - 1), atomic(atomic | (instruction & COHERENT) != 0),
-        now{mine, (u16)w.epoch, number(instruction & ~COHERENT, this->atomic)} {}
-  static u16 number(u32 instruction, bool atomic) { return (instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0); }
-  __attribute__((always_inline)) bool conflicts(Access before, bool in_lds) const {
-    if (before.who <= earlier | before.who == mine) return false;
-    if (atomic && before.instruction & ATOMIC || w.synchronised) return false;
-    return before.who - begin < waves ? before.epoch == now.epoch : !in_lds;
-  }
-  template <bool WRITES> __attribute__((always_inline)) void note(Cell &cell) const {
-    if (WRITES) cell.write = now;
-    else {
-      if (cell.read[0].who != mine) cell.read[1] = cell.read[0];
-      cell.read[0] = now;
-    }
-  }
-  __attribute__((always_inline)) u64 place(u64 at) const { return at < variables ? at - base : at - variables + bytes; }
-  // Whether an access of a cell is one that nobody else's conflicts with, which is noted then.
-  template <bool WRITES> __attribute__((always_inline)) bool fine(Cell &cell, bool in_lds) const {
-    if (conflicts(cell.write, in_lds) || (!WRITES && atomic && cell.write.instruction & ATOMIC)) return false;
-    if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return false;
-    note<WRITES>(cell);
-    return true;
-  }
-  // A word of a cell that has parts already, as where lanes have rows of their own. False if it is not, or may not be fine.
-  template <bool WRITES> __attribute__((always_inline)) bool word(u64 at) const {
-    const bool in_lds = at >= lds;
-    const u64 from = place(at);
-    if (from % 4 || (at < variables && (from + 4 > bytes | at + 4 > scratch))) return false;
-    const u32 stale = in_lds ? stale_in_lds : earlier;
-    Cell &whole = cells[0][from / CELLS[0]], &cell = cells[1][from / CELLS[1]];
-    if (whole.parted <= stale | cell.parted > stale) return false;
-    if (whole.parted != round) whole.parted = round;
-    cell.parted = 0;
-    return fine<WRITES>(cell, in_lds);
-  }
-  // What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one is not, or may not be.
-  template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 n) const {
-    const bool in_lds = at >= lds;
-    const u64 from = place(at);
-    if (at < variables && (from + n > bytes | at + n > scratch)) return false;
-    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier,
-                        [&](Cell &cell, u64) __attribute__((always_inline)) { return !fine<WRITES>(cell, in_lds); });
-  }
-};
-// Of a compare-and-swap `changed` has the bits that it changes: bytes of them alone are written, and all were verified.
-static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same,
-                     bool compares = false, u64 changed = 0) {
-  const Tracer t(c, instruction, atomic);
-  Group *g = c->running;
-  Wave &w = t.w;
-  instruction &= ~COHERENT;
-  const bool in_lds = at >= c->lds;
-  g->atomics |= in_lds & atomic & writes;
-  const u64 from = t.place(at);
-  if (at < c->variables && from + bytes > c->trace_bytes) return 0;
-  auto one = [&](Cell &cell, u64 place) {
-    if (compares) {
-      for (Access &r : cell.read)
-        if (r.who == t.mine) g->feeds[r.instruction & ~ATOMIC] = 1, r.who = 0;
-      if (!(changed >> 8 * (place - from) & 0xff)) return false;
-    }
-    // What follows an atomic load comes after what another wavefront did before its atomic (a flag).
-    if (t.atomic && !writes && cell.write.instruction & ATOMIC && cell.write.who > t.earlier && cell.write.who != t.mine)
-      w.synchronised = 1;
-    const Access *other = nullptr;
-    if (t.conflicts(cell.write, in_lds) && !(same && writes)) other = &cell.write;
-    if (writes)
-      for (const Access &r : cell.read)
-        if (t.conflicts(r, in_lds)) other = &r;
-    if (other) {
-      c->other = other->instruction & ~ATOMIC;
-      const bool reads = !writes || other != &cell.write;
-      if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction) != 0;
-      if (doubtful(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return true;
-    }
-    if (writes) t.note<true>(cell);
-    else t.note<false>(cell);
-    return false;
-  };
-  for (u32 k = 0, n = compares ? 1 : bytes; k < bytes; k += n)
-    if (any_cell<0>(t.cells, from + k, from + k + n, t.round, in_lds ? t.stale_in_lds : t.earlier, one)) return 1;
-  return 0;
-}
-constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
-// Of the lanes that execute, `lanes` are those that count: one is enough for all that access the same place, and none is
-// needed where no kernel may write.
-template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
-  Group *g = c->running;
-  Wave &w = g->wave[g->current];
-  // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
-  if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
-  if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
-  if (!lanes) return 0;
-#if LANES == 32
-  if (c->who[0] && (!w.unseen || (!WRITES && instruction & COHERENT)) && (WRITES ? stores_of_warp(c, exec, at, bytes, instruction, same)
-                           : loads_of_warp(c, exec, lanes, at, bytes, instruction)))
-    return 1;
-#endif
-  // No other wavefront has the LDS of this one, and no compare-and-swap waits to hear of its load.
-  if (g->waves == 1 && !c->compares && !(mask(bools(at.vector() < c->lds)) & lanes)) return 0;
-  const Tracer tracer(c, instruction);
-  const V<u64> step = at.vector() - of_lane_before(at.vector());
-  const Mask go_on = mask(bools(step == 0) | bools(step == bytes)) & lanes & lanes << 1;
-  for (Mask m = lanes, done; m; m &= ~done) {
-    const u32 i = first(m), last = i + __builtin_ctzl(~(u64)(go_on >> i >> 1));
-    done = ~(~(Mask)1 << last); // lanes that go on behind the one before, or are where it is
-    if (const u64 n = at[last] - at[i] + bytes; (n == 4 && tracer.word<WRITES>(at[i])) || tracer.block<WRITES>(at[i], n)) continue;
-    done = m & -m;
-    if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
-      u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
-      // What is a lane's is not in reach of another one on a GPU: this is an index that is far off.
-      if (place < all_lanes * c->scratch_stride && place / c->scratch_stride != mine)
-        return fault(c, WRITES ? WRITE_OUTSIDE : READ_OUTSIDE, at[i], bytes, i, instruction);
-      if (WRITES) g->scratched = 1;
-      continue;
-    }
-    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, same >> i & 1)) return 1;
-  }
-  return 0;
-}
-// Of a word that lies partly outside a compare-and-swap may change the part inside.
+// If a word lies partly outside of a buffer, a compare-and-swap may change the bytes inside.
 static u32 refused_atomic(Context *c, u64 at, u32 bytes, u64 changed, bool compares) {
   u32 why = refused(c, at, bytes, READABLE);
   if (!why) why = refused(c, at, bytes, WRITABLE);
@@ -342,28 +124,20 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   u32 why = refused_atomic(c, at, bytes, changed, compares);
   if (why && fault(c, why, at, bytes, lane, instruction)) return 1;
   c->changes += changed != 0;
-  if (compares) // without a trace this is all that is known of a load
-    for (u32 i = 0; i < c->running->doubts; i++)
-      if (Doubt &d = c->running->doubt[i]; d.at == at && d.kind != RACE && d.kind != WARP_RACE) c->running->feeds[d.load] = 1;
-  if (c->trace[0] && at - c->mailbox >= MAILBOX) {
-    Wave &w = c->running->wave[c->running->current];
-    w.busy = 1;
-    if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), 1;
-    if (trace_one(c, at, bytes, lane, instruction, true, true, false, compares, changed)) return 1;
-    if (at < c->lds) w.synchronised = 1;
-  }
-  return 0;
+  if (compares) // matches by address, because without a trace nothing else is known about the loads
+    for (u32 i = 0; i < c->running->suspects; i++)
+      if (SuspectLoad &s = c->running->suspect[i]; s.at == at && s.kind != RACE && s.kind != WARP_RACE) c->running->feeds[s.load] = 1;
+  return c->trace[0] && at - c->mailbox >= MAILBOX && trace_atomic(c, at, bytes, changed, lane, instruction, compares);
 }
-// Whether threads of a warp may write to one place: each finds then what the one before it wrote.
-static inline bool meet(Context *c, const Lanes<u64> &at, Mask exec, u32 bytes) {
+// Whether threads of a warp may write to the same place. Each thread then sees what the thread before it wrote.
+static inline bool may_overlap(Context *c, const Lanes<u64> &at, Mask exec, u32 bytes) {
 #if LANES == 32
   return c->who[0] && exec && !c->running->wave[c->running->current].unseen && !in_order(lo32(at.vector()), exec, bytes);
 #else
   return false;
 #endif
 }
-// Lanes at any addresses: whether all that are live may access as many bytes as N of T have. Offsets of the others become
-// one of theirs.
+// Whether all active lanes, at any addresses, may access N elements of T. Inactive lanes get the offset of an active one.
 template <class T, int STATE, u32 N = 1>
 INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr, bool *written = nullptr) {
   offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
@@ -380,7 +154,7 @@ INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr
   if (written) *written = every == (T)(EACH_BYTE * (READABLE | WRITABLE));
   return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
-// Words of lanes: two as halves of one number, four by turning four lanes into four words.
+// Gathers two words per lane as the halves of a 64-bit number, and four by transposing 4 x 4 words.
 static inline void gather_two(const u8 *data, const Lanes<u64> &offset, V<u32> *out) {
   Lanes<u64> x;
   for (u32 i = 0; i < LANES; i++) x[i] = peek<u64>(data + offset[i]);
@@ -427,7 +201,7 @@ u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, 
   if (gather_untraced(c, lanes, at, bytes, instruction, out, &vary)) return 1;
   if (lanes != exec)
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
-  return c->trace[0] && trace<false>(c, exec, vary, at, bytes, instruction, 0);
+  return c->trace[0] && trace_loads(c, exec, vary, at, bytes, instruction);
 }
 u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
   const Lanes<u64> at(where);
@@ -439,13 +213,13 @@ u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction,
       if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
   }
   Mask kept = 0;
-  for (Mask m = meet(c, at, exec, bytes) ? exec : 0; m; m &= m - 1) {
+  for (Mask m = may_overlap(c, at, exec, bytes) ? exec : 0; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
     if (same(c->data + (at[i] - c->base), (u8 *)w, bytes)) kept |= m & -m;
     else copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes), c->changes++;
   }
-  if (c->trace[0] && trace<true>(c, exec, exec, at, bytes, instruction, kept)) return 1;
+  if (c->trace[0] && trace_stores(c, exec, at, bytes, instruction, kept)) return 1;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
@@ -472,8 +246,8 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
     for (int k = 0; k < WORDS; k++) every &= peek<u32>(c->shadow + offset + 4 * k);
   if ((every & 0x02020202u) != 0x02020202u)
     if (u32 why = refused(c, at, 4 * WORDS, READABLE))
-      if (read_fault(c, why, at, 4 * WORDS, ~0u, instruction)) return 1;
-  if (c->trace[0] && varies(c, at, 4 * WORDS) && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
+      if (read_fault(c, why, at, 4 * WORDS, NO_LANE, instruction)) return 1;
+  if (c->trace[0] && varies(c, at, 4 * WORDS) && trace_scalar_load(c, at, 4 * WORDS, instruction)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
   return 0;
 }
@@ -488,14 +262,14 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
   }
 }
 u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
-  if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, ~0u, instruction);
-  if (c->trace[0] && varies(c, at, bytes) && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
+  if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, NO_LANE, instruction);
+  if (c->trace[0] && varies(c, at, bytes) && trace_scalar_load(c, at, bytes, instruction)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
   return 0;
 }
 
-// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
+// Whether all lanes are active and access consecutive addresses in the wanted state: one vector access is enough.
 template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
   constexpr int N = sizeof(T) * LANES;
   offset = base + pair(lo[0], hi[0]) - c->base;
@@ -504,8 +278,8 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
-// Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
-// does not execute: all that lanes would access is inside of the arena.
+// Whether the active lanes access consecutive addresses in the wanted state. `offset` becomes the offset of lane 0, even if
+// it is inactive, and the memory of all lanes is inside of the arena.
 template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at, u64 &offset, Mask &vary) {
   const u32 i = first(exec);
   offset = at[i] - i * sizeof(T) - c->base;
@@ -518,14 +292,14 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
   const Lanes<u64> at(where);
   Mask vary = 0;
   if (const u64 one = where[0]; exec == ALL && where[LANES - 1] == one && may_access<T, READABLE>(c, one)) {
-    if (const Mask lanes = distinct(c, exec, at); lanes != exec) { // all at one place
+    if (const Mask lanes = distinct(c, exec, at); lanes != exec) { // the same place
       *out = all(peek<T>(c->data + (one - c->base)));
-      return trace<false>(c, exec, varies(c, one, sizeof(T)) ? lanes : 0, at, sizeof(T), instruction, 0);
+      return trace_loads(c, exec, varies(c, one, sizeof(T)) ? lanes : 0, at, sizeof(T), instruction);
     }
   }
   if (u64 begin; block_of<T, READABLE>(c, exec, at, begin, vary)) {
     *out = peek<V<T>>(c->data + begin);
-    return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
+    return trace_loads(c, exec, vary, at, sizeof(T), instruction);
   }
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
@@ -545,7 +319,7 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
     }
   }
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
-  return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
+  return trace_loads(c, exec, vary, at, sizeof(T), instruction);
 }
 u32 load_shared(Context *c, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *out) {
   const Mask one = exec & -exec;
@@ -555,7 +329,7 @@ u32 load_shared(Context *c, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *
       if (read_fault(c, why, at, bytes, first(exec), instruction)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
-  return c->trace[0] && trace<false>(c, exec, varies(c, at, bytes) ? one : 0, all(at), bytes, instruction, 0);
+  return c->trace[0] && trace_loads(c, exec, varies(c, at, bytes) ? one : 0, all(at), bytes, instruction);
 }
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
@@ -581,7 +355,7 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
     u8 *const to = c->data + begin, *const state = c->shadow + begin;
     const V<T> before = peek<V<T>>(to);
     const Mask same = mask(bools(before == x)) & exec;
-    if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
+    if (trace_stores(c, exec, at, sizeof(T), instruction, same)) return 1;
     c->changes += same != exec;
     poke(to, sel(unmask(exec), x, before)), poke(state, sel(unmask(exec), all<T>((T)(3 * EACH_BYTE)), peek<V<T>>(state)));
     return 0;
@@ -589,7 +363,7 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
   const Lanes<T> value(x);
   Lanes<T> before;
   V<u64> offset = where - c->base;
-  bool written = false; // and readable: then that need not be said again
+  bool written = false; // all bytes are already marked as written
   const bool many = __builtin_popcountl(exec) > LANES / 2 && lanes_at<T, WRITABLE>(c, exec, offset, nullptr, &written);
   const Lanes<u64> each(offset);
   if (many) {
@@ -601,9 +375,9 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
         if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
       before[i] = peek<T>(c->data + each[i]);
     }
-  Mask same = mask(bools(before.vector() == x)) & exec; // lanes that write what is there already: no matter who is first
+  Mask same = mask(bools(before.vector() == x)) & exec; // lanes that store the value that memory already holds: their order does not matter
   c->changes += same != exec;
-  if (meet(c, at, exec, sizeof(T))) {
+  if (may_overlap(c, at, exec, sizeof(T))) {
     same = 0;
     for (Mask m = exec; m; m &= m - 1) {
       const u32 i = first(m);
@@ -612,7 +386,7 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
       poke(to, value[i]);
     }
   }
-  if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
+  if (trace_stores(c, exec, at, sizeof(T), instruction, same)) return 1;
   auto put = [&](u32 i) {
     poke(c->data + each[i], value[i]);
     if (!written) poke(c->shadow + each[i], (T)(3 * EACH_BYTE));

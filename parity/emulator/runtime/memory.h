@@ -1,68 +1,70 @@
-// What generated kernels need beside lanes: memory, atomics, exchanges between lanes, barriers.
+// What generated kernels need in addition to lanes: memory, atomics, exchanges between lanes, barriers.
 #pragma once
-#include "lanes.h"
+#include "faults.h"
 
-// --- memory ---
-enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED, WARP_RACE };
-// A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
-constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
+// --- the context: what the host and a launch share (amdgpu/device.py fills it in) ---
 struct Cell;
 struct Group;
 struct Program;
 struct Context {
-  u8 *data, *shadow;         // host copies of device memory and its state, one byte of state per byte
-  u64 base, size;            // device address of data[0], bytes
-  u64 dispatch, kernarg;     // device addresses
+  u8 *data, *shadow;         // host copies of device memory and of its state: one byte of state per byte
+  u64 base, size;            // device address of data[0]; bytes
+  u64 dispatch, kernarg;     // device addresses of the dispatch packet and of the arguments
   u64 image;                 // device address of the code object's data
   u64 lds, scratch;          // device addresses
-  u64 variables;             // of the data of code objects; LDS follows
+  u64 variables;             // device address of the variables of code objects; LDS follows
   u32 lds_bytes;             // of a workgroup
   u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
-  i64 budget;                // instructions left until it is looked whether anything still happens
+  i64 budget;                // instructions left until the next check for progress
   u32 checked, fault, instruction, lane, bytes;
   u32 group[3];
   u64 address;
-  u32 register_fill;         // the bits of a register that nothing wrote
-  u32 inverted_register;     // the number of a register that holds their complement
-  u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
+  u32 register_fill;         // the bits of a register that nothing has written
+  u32 inverted_register;     // number of a register that holds the complement of register_fill
+  u32 seed;                  // of the order in which wavefronts and workgroups run; 0: natural order
   u32 other;                 // the second instruction of a race
-  u32 lacking;               // 1 + the first exchange in which a thread took the value of one that takes no part, or 0
-  u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
+  u32 lacking;               // 1 + the first exchange in which a thread read an inactive thread's value; 0: none
+  u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32; 0: none
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Cell *trace[3];            // by level: who accessed the bytes below trace_bytes and, behind those, from variables on; or null
+  Cell *trace[3];            // by level: accesses to the bytes below trace_bytes, then to the bytes from variables on; or null
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
   const Program *program;    // what "threaded" executes
-  u64 mailbox;               // device address of the buffer for requests to the host, see requests.cpp
-  u64 *log;                  // the requests, RECORD words each
-  u64 log_size, logged, lost; // how many fit, how many there are, and how many did not fit
-  u64 messages;              // how many there were, twice
-  i64 reserve, whole;        // instructions left beyond those; all at the beginning
+  u64 mailbox;               // device address of the buffer for requests to the host (requests.cpp)
+  u64 *log;                  // the messages: RECORD words per record
+  u64 log_size, logged, lost; // records that fit, records written, and records that did not fit
+  u64 messages;              // twice the number of messages
+  i64 reserve, whole;        // instructions left beyond `budget`; all instructions of the launch
   u8 *snapshot;              // room for the registers of a wavefront
-  const void *watched;       // the wavefront whose registers they are
+  const void *watched;       // the wavefront in the snapshot
   u64 ticks;                 // how often the clock was read
-  u64 changes;               // of memory, to see that nothing happens any more
+  u64 changes;               // of memory, to detect that nothing changes any more
   u32 compares;              // the kernel has a compare-and-swap
-  u32 wave;                  // of its workgroup, in which the fault happened
-  u32 random;                // of the order in which threads of a warp run that diverged; 0 is the natural order (ptx.cpp)
-  u32 turns;                 // how often threads were chosen from those that diverged
+  u32 wave;                  // number, in its workgroup, of the wavefront that raised the fault
+  u32 random;                // of the order in which diverged threads of a warp run; 0: natural order (ptx.cpp)
+  u32 turns;                 // how often threads were chosen among those that diverged
   u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup
-  u32 *who[2];               // of words and of bytes, as `trace` has them, which threads of a warp accessed them; or null (warps.cpp)
-  u16 *wrote[2], *loaded[2]; // and by which instruction
+  u32 *who[2];               // for words and for bytes, in the order of `trace`: which threads of a warp accessed them; or null (warps.cpp)
+  u16 *wrote[2], *loaded[2]; // the instructions that did so
   u64 used;                  // bytes that were ever allocated, from the base on
-  u32 phases;                // the number of the last phase of a warp
+  u32 phases;                // number of the last phase of a warp
 };
-// The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
+// The budget is used up. Compiled code then gets all of the reserve; threaded code first checks for progress (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
   left += c->reserve, c->reserve = 0;
   if (left >= 0) return 0;
   return c->fault = TIMEOUT, c->instruction = instruction, 1;
 }
-constexpr u32 COHERENT = 1u << 31; // in the number of a load: it is atomic
+INLINE bool in_scratch(const Context *c, u64 at) { return at - c->scratch < c->variables - c->scratch; }
 INLINE u32 unwritten(const Context *c, u32 number) { return number == c->inverted_register ? ~c->register_fill : c->register_fill; }
-// Vector accesses are at base + hi:lo of each lane, or at its address.
+
+// --- memory ---
+enum ByteState { WRITABLE = 1, READABLE = 2 }; // bits; without READABLE, nothing has written an allocated byte
+// The upper half of a generic pointer into LDS or scratch memory; its lower half is an offset.
+constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
+constexpr u32 COHERENT = 1u << 31; // in the number of a load: the load is atomic
+// Vector accesses are at base + hi:lo of each lane, or at the lane's address.
 RUNTIME u32 gather_at(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, V<u32> *out);
 RUNTIME u32 scatter_at(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, const V<u32> *in);
 INLINE u32 gather(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
@@ -80,23 +82,23 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
   return 0;
 }
 RUNTIME u32 scalar_load_part(Context *, u64 at, u32 bytes, u32 instruction, u32 *out);
-// The source's type promises addresses of which these bits are 0.
+// The type in the source promises that the bits `low` of the address are 0.
 RUNTIME u32 misaligned_lane(Context *, Mask exec, In<u64> at, u32 low, u32 instruction);
 RUNTIME u32 misaligned_at(Context *, u64 at, u32 low, u32 instruction);
 INLINE u32 misaligned(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction) {
   return mask(bools((((u32)base + lo) & low) != 0)) & exec ? misaligned_lane(c, exec, base + join(lo, hi), low, instruction) : 0;
 }
 INLINE u32 misaligned(Context *c, Mask exec, In<u64> at, u32 low, u32 instruction) {
-  if (!(__builtin_reduce_or(at) & low)) return 0; // mostly
+  if (!(__builtin_reduce_or(at) & low)) return 0; // fast path
   return mask(bools((lo32(at) & low) != 0)) & exec ? misaligned_lane(c, exec, at, low, instruction) : 0;
 }
 INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {
   return at & low ? misaligned_at(c, at, low, instruction) : 0;
 }
-// A load of up to 8 bytes, by all lanes that run, from one place that is none's own.
+// A load of up to 8 bytes that all active lanes make from one place outside of their scratch memory.
 RUNTIME u32 load_shared(Context *, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *out);
-// Bytes of the compiler's own in scratch memory count as written: it widens vectors and does not use what it adds.
-RUNTIME void granted(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes);
+// Marks bytes of scratch memory that only the compiler uses as written: it widens vectors and ignores the added elements.
+RUNTIME void mark_written(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes);
 // Generic pointers: offsets into LDS and scratch memory become addresses.
 INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
   V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);
@@ -105,7 +107,7 @@ INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
 INLINE V<u32> flat_lo(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return lo32(flat_address(c, wave, lo, hi)); }
 INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(flat_address(c, wave, lo, hi)); }
 
-// load_at and store_at are traced always.
+// load_at and store_at always trace.
 #define ACCESS(T)                                                                                            \
   RUNTIME u32 load_at_##T(Context *, Mask exec, In<u64> at, u32 instruction, V<T> *);                            \
   RUNTIME u32 store_at_##T(Context *, Mask exec, In<u64> at, u32 instruction, In<T>);                            \
@@ -113,7 +115,7 @@ INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(
   RUNTIME u32 store_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
 
-// --- atomics: one lane after the other ---
+// --- atomics: the lanes in order ---
 struct PackedF16 { f16 x, y; };
 struct PackedBf16 { u16 x, y; };
 INLINE PackedF16 operator+(PackedF16 a, PackedF16 b) { return {(f16)(a.x + b.x), (f16)(a.y + b.y)}; }
@@ -124,11 +126,13 @@ INLINE u16 bf16_sum(u16 a, u16 b) {
 }
 INLINE PackedBf16 operator+(PackedBf16 a, PackedBf16 b) { return {bf16_sum(a.x, b.x), bf16_sum(a.y, b.y)}; }
 template <class T> using Atom = T;
-template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a number beats a NaN
+template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a NaN loses against a number
 template <class T> INLINE T larger(T a, T b) { return b > a || a != a ? b : a; }
-// Checks an atomic that changes these bits of memory.
-RUNTIME u32 atomics_of_warp(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, bool compares); // before them
-RUNTIME void ordered(Context *); // what threads of the warp that runs did so far comes before what they do from now on
+// Checks the atomics of a warp for races, before they execute (warps.cpp).
+RUNTIME u32 atomics_of_warp(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, bool compares);
+// Orders the earlier accesses of the running warp's threads before their later accesses (warps.cpp).
+RUNTIME void ordered(Context *);
+// Checks and records the atomic of one lane, which changes the bits `changed` of memory.
 RUNTIME u32 atomic_done(Context *, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares);
 template <class T, bool COMPARES, class U, class F>
 INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {
@@ -148,7 +152,7 @@ INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 ins
   return 0;
 }
 
-// --- exchanges between lanes; from a lane that is off comes 0 (ISA, DS_BPERMUTE_B32) ---
+// --- exchanges between lanes; an inactive lane gives 0 (ISA, DS_BPERMUTE_B32) ---
 RUNTIME V<u32> bpermute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
 RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
 RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
@@ -156,7 +160,7 @@ RUNTIME V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 i
 RUNTIME V<u32> swapped_halves(In<u32> x);
 
 // --- subnormal f32 ---
-// MODE.FP_DENORM is the processor's own switch, which flushes f64 as well; what a launch changes its end undoes.
+// MODE.FP_DENORM sets the host processor's own mode, which flushes f64, too. The end of a launch restores the mode.
 #ifdef __aarch64__
 struct Subnormals {
   u64 before;
@@ -188,5 +192,5 @@ RUNTIME u32 bad_call(Context *, u32 instruction);
 RUNTIME u32 trap(Context *, Mask exec, u32 instruction);
 
 // --- the rest of the machine ---
-RUNTIME u32 interrupt(Context *, u32 instruction); // the host is asked for something
-RUNTIME u64 ticks(Context *, i64 left);            // a clock that counts instructions, and never stands still
+RUNTIME u32 interrupt(Context *, u32 instruction); // handles a request to the host
+RUNTIME u64 ticks(Context *, i64 left);            // a clock that counts instructions, and increases with each reading

@@ -1,9 +1,10 @@
-// Threads of a warp that diverge, what they exchange, and calls of the host.
+// Divergence of the threads of a warp, exchanges between them, and calls to the host.
 #include "lanes.h"
 #if LANES == 32 // a warp
 #include "ptx.h"
+#include "requests.h"
 
-// --- divergence: parked threads run when those that run come to a branch or an end ---
+// --- divergence: parked threads continue when the running threads reach a branch or an end ---
 void park(State *t, Mask lanes, u64 at) {
   Parked *group = PARKED_AT;
   u32 k = t->scalar[GROUPS];
@@ -27,27 +28,22 @@ static Mask taken_out(State *t, u32 k, Mask lanes) { // of group k
   for (const u32 last = --t->scalar[GROUPS]; k < last; k++) group[k] = group[k + 1];
   return lanes;
 }
-static u32 next_random(Context *c) { // xorshift32 (Marsaglia 2003)
-  u32 &state = c->random;
-  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-  return state;
-}
-// The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order,
-// but that each thread goes on some time: so now and then it is others' turn. In some launches it is so often, in the
-// first warp of a block and in some of the others: what warps do is mostly the same code.
-static u32 opportunities(const Context *c) { // of which one is others'
+// The threads at the earliest operation run first, so that both sides of a branch meet after it. A GPU guarantees only that
+// each thread makes progress eventually, so other threads sometimes get a turn. In some launches this happens often: in the
+// first warp of a block and in a sample of the other warps, which mostly execute the same code.
+static u32 opportunities(const Context *c) { // other threads run at one of these
   const u32 warp = c->running->current;
   return c->seed & 2 && (!warp || (warp + (c->seed >> 2)) % 8 == 0) ? 4 : 256;
 }
 static bool turn_of_others(Context *c) {
-  const u32 n = c->random ? next_random(c) : ++c->turns;
+  const u32 n = c->random ? xorshift32(c->random) : ++c->turns;
   return (n & (opportunities(c) - 1)) == 0;
 }
 static const Operation *chosen(State *t, Mask ready, bool others) {
   Context *c = t->c;
   Mask wanted = ready;
   if (others) {
-    const u32 n = c->random ? next_random(c) : c->turns / opportunities(c);
+    const u32 n = c->random ? xorshift32(c->random) : c->turns / opportunities(c);
     for (u32 skip = n % __builtin_popcount(ready); skip; skip--) wanted &= wanted - 1;
     wanted &= -wanted;
   }
@@ -72,27 +68,27 @@ static inline const Operation *together(State *t, const Operation *to, bool othe
   return to;
 }
 u32 together(State *t, const Operation *to) { GO_ON(together(t, to, turn_of_others(t->c))); }
-u32 apart(State *t, const Operation *o) { // vcc: the threads that go to operation scc
+u32 apart(State *t, const Operation *o) { // the threads in vcc go to operation scc
   const Mask taken = t->vcc;
   const u32 groups = t->scalar[GROUPS];
   const bool others = turn_of_others(t->c);
-  if (!others && t->scc > NEXT && (!groups || PARKED_AT[groups - 1].at > NEXT)) { // the others are the earliest
+  if (!others && t->scc > NEXT && (!groups || PARKED_AT[groups - 1].at > NEXT)) { // the threads that stay are the earliest
     park(t, taken, t->scc), t->exec &= ~taken;
     GO_ON(o + 1);
   }
   park(t, t->exec & ~taken, NEXT), t->exec = taken;
   GO_ON(together(t, t->code + t->scc, others));
 }
-// Threads that repeat themselves may wait for parked ones, whose turn comes.
+// Threads that repeat a state may wait for parked threads, which will get a turn.
 u32 exhausted_warp(State *t, i64 &left, u32 instruction) {
   Context *c = t->c;
   if (!(t->scalar[PARKED] & ~t->scalar[BLOCKED])) return exhausted(t, left, instruction);
   c->reserve += left, left = 0;
   if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
-  left = c->reserve < 1 << 20 ? c->reserve : 1 << 20, c->reserve -= left, c->watched = nullptr;
+  left = c->reserve < SLICE ? c->reserve : SLICE, c->reserve -= left, c->watched = nullptr;
   return 0;
 }
-// Nothing can run: some wait at a barrier that others do not come to, or for threads that a mask names.
+// No thread can run: some wait at a barrier that other threads do not reach, or for threads that a mask names.
 u32 stranded(State *t, u32 instruction) {
   Context *c = t->c;
   const Mask parked = t->scalar[PARKED], at_barrier = t->scalar[AT_BARRIER] & parked;
@@ -108,7 +104,7 @@ static void absorb(State *t, u64 here) {
       return;
     }
 }
-// Threads wait until all that their mask names, and that did not exit, are at the same operation with the same mask.
+// Threads wait until all threads that their mask names, except exited ones, are at this operation with the same mask.
 Mask gathered(State *t, u64 here, In<u32> members, u32 instruction) {
   absorb(t, here);
   const Mask alive = t->exec | t->scalar[PARKED];
@@ -139,7 +135,7 @@ bool all_here(State *t, u64 here) {
 
 // --- exchanges ---
 V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> from, In<u32> members, u32 instruction) {
-  // What a thread that does not take part gives is undefined.
+  // The value from a thread that does not take part is undefined.
   const Mask takes = holds((all<u32>(on) >> from & 1) != 0) & holds(taken_from(members, from) == members);
   if (on & ~takes && !t->c->lacking) t->c->lacking = instruction + 1;
   return sel(on, sel(takes, taken_from(x, from), all(t->c->register_fill ^ 0x5a5a5a5a)), V<u32>(x));
@@ -191,10 +187,9 @@ u32 barrier_count(State *t) {
   return c->votes[(c->running->wave[c->running->current].epoch - 1) & 1][1];
 }
 
-// --- calls of the host: printf and failed assertions, as records of the log (requests.cpp) ---
-constexpr u32 WORDS = 7, BEGINS = 1, ENDS = 2;
-constexpr u64 KEPT = 1024;
-struct Text { // words of a message
+// --- calls to the host: printf and failed assertions, as records of the log (requests.h) ---
+constexpr u32 WORDS = 7; // of a message, in each record
+struct Text { // the words of a message
   u64 word[512];
   u32 n;
 };
@@ -226,15 +221,11 @@ static void put_literal(Text &x, const char *s) {
   }
 }
 static void log(Context *c, u32 lane, const Text &x, bool error) {
-  const u64 number = (c->messages += 2) | (error ? 1 : 0), limit = error ? c->log_size : c->log_size - KEPT;
+  const u64 number = next_message(c, error);
   for (u32 i = 0; i < x.n; i += WORDS) {
     const u32 n = x.n - i < WORDS ? x.n - i : WORDS;
-    if (c->logged >= limit) {
-      c->lost++;
-      return;
-    }
-    u64 *record = c->log + c->logged++ * RECORD;
-    record[0] = pair(c->group[0], c->group[1]), record[1] = pair(c->group[2], c->running->current * LANES + lane);
+    u64 *record = next_record(c, lane, error);
+    if (!record) return;
     record[2] = number << 8 | n << 5 | (i + n == x.n ? ENDS : 0) | (i ? 0 : BEGINS);
     for (u32 k = 0; k < n; k++) record[3 + k] = x.word[i + k];
   }

@@ -1,10 +1,10 @@
-// Approximate instructions of PTX as an NVIDIA H200 computes them: equal to it for all operands of 32 bits, and for all
-// upper words of f64, which are all that it looks at there.
+// Approximate instructions of PTX as an NVIDIA H200 computes them. Results equal the GPU's for all 32-bit operands, and for
+// all upper words of f64 operands (the GPU ignores the lower words).
 //
 // The unit that computes them (Oberman and Siu 2005, "A High-Performance Area-Efficient Multifunction Interpolator")
-// looks up three integers by the upper bits of the fraction, and gives c0 + c1 * x + c2 * square of the lower bits x.
-// ROOT and TANGENT were fitted to all results of an H200; the other tables are those that M. Koscielnicka found in the
-// G80 (envytools, nvhw), and all results of an H200 are the same. What is around the unit was read from machine code.
+// looks up three integers by the upper bits of the fraction and computes c0 + c1 * x + c2 * x^2 from the lower bits x.
+// ROOT and TANGENT were fitted to all results of an H200. M. Koscielnicka found the other tables in the G80 (envytools,
+// nvhw); all results of an H200 agree with them. The code around the unit was read from machine code.
 #pragma once
 #include "lanes.h"
 
@@ -184,8 +184,8 @@ static const Segment TANGENT[] = {
     {16775696, 356, -464}, {16776656, 132, -176}, {16777012, 48, -64}, {16777140, 20, -32}, {16777188, 8, -16},
     {16777204, 4, -8},
 };
-// TANGENT has 1 to 16 segments of the same width for each power of two from 2^-8 to 4: the number of the first one, and
-// by how many bits of the fraction they are numbered.
+// TANGENT has 1 to 16 segments of equal width for each power of two from 2^-8 to 4. For each power: the number of the first
+// segment, and how many bits of the fraction select the segment.
 constexpr u32 OCTAVES = 11;
 static const u32 FIRST[OCTAVES] = {0, 1, 2, 3, 5, 7, 11, 15, 19, 27, 43};
 static const u32 BITS[OCTAVES] = {0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3};
@@ -197,17 +197,17 @@ INLINE V<u32> fraction(V<f32> x) { return as<u32>(x) & (STEP - 1); }
 INLINE B is_nan(V<f32> x) { return bools(x != x); }
 INLINE V<f32> bits_or_nan(B nan, V<u32> bits) { return as<f32>(sel(nan, all(NOT_A_NUMBER), bits)); }
 INLINE V<f32> canonical(V<f32> x) { return bits_or_nan(is_nan(x), as<u32>(x)); }
-INLINE B is_zero(V<f32> x) { return bools(exponent(x) == 0); } // or subnormal, which the unit takes for zero
+INLINE B is_zero(V<f32> x) { return bools(exponent(x) == 0); } // or subnormal, which the unit treats as zero
 INLINE B is_infinite(V<f32> x) { return bools((as<u32>(x) & ~SIGN) == INF); }
-INLINE V<u32> flushed_bits(V<i32> r) { return sel(r >= (i32)STEP, as<u32>(r), all(0u)); } // without its sign
+INLINE V<u32> flushed_bits(V<i32> r) { return sel(r >= (i32)STEP, as<u32>(r), all(0u)); } // without the sign
 
-// The square of 17 bits, in 15: each partial product loses its bits below 2^18, and their sum its last bit.
+// The square of a 17-bit number, in 15 bits: each partial product loses the bits below 2^18, and their sum the last bit.
 INLINE V<u32> square(V<u32> x) {
   V<u32> r = 0;
   for (u32 i = 2; i < 17; i++) r += (0u - (x >> i & 1)) & (x >> (18 - i));
   return r >> 1;
 }
-// Integers, which an f64 holds exactly.
+// These are integers that an f64 holds exactly.
 INLINE V<f64> exactly(V<u32> x) { return to<f64>(as<i32>(x)); }
 INLINE V<f64> interpolated(const Segment *table, V<u32> number, V<u32> x, V<u32> squared, f64 scale0, f64 scale2) {
   u32 at[LANES];
@@ -225,7 +225,7 @@ INLINE V<f64> by_17(const Segment *table, V<u32> fixed, f64 scale0, f64 scale2) 
   V<u32> x = fixed & 0x1ffff;
   return interpolated(table, fixed >> 17, x, square(x), scale0, scale2);
 }
-INLINE V<i32> rounded(V<f64> sum, f64 bias, f64 scale) { return to<i32>((sum + bias) * scale); } // of a positive sum
+INLINE V<i32> rounded(V<f64> sum, f64 bias, f64 scale) { return to<i32>((sum + bias) * scale); } // for a positive sum
 INLINE V<f64> cut(V<f64> x) { return as<f64>(as<u64>(x) & ~0x1ffffffful); } // to 24 bits
 
 // --- the unit ---
@@ -302,7 +302,7 @@ INLINE V<f32> hyperbolic_tangent(V<f32> x) {
   return bits_or_nan(is_nan(x), r | sign(x));
 }
 
-// --- instructions of f32; ptxas scales subnormal operands of those without .ftz ---
+// --- f32 instructions; without .ftz, ptxas scales subnormal operands ---
 constexpr f32 SMALLEST = 0x1p-126f;
 INLINE B is_small(V<f32> x) { return bools(mag(x) < SMALLEST); } // and a number
 INLINE V<f32> rcp_approx_ftz(V<f32> x) { return reciprocal(x); }
@@ -331,7 +331,7 @@ INLINE V<f32> lg2_approx(V<f32> x) {
   V<f32> r = logarithm(sel(is_small(x), x * 0x1p24f, x));
   return canonical(sel(is_small(x), r - 24.0f, r));
 }
-INLINE V<f32> sin_approx(V<f32> x) { return wave(x, 0); } // .ftz too
+INLINE V<f32> sin_approx(V<f32> x) { return wave(x, 0); } // also with .ftz
 INLINE V<f32> cos_approx(V<f32> x) { return wave(x, 1); }
 INLINE V<f32> tanh_approx(V<f32> x) { return hyperbolic_tangent(x); }
 
@@ -349,7 +349,7 @@ INLINE V<f32> div_full(V<f32> a, V<f32> b) {
   return canonical(a * scale * reciprocal(b * scale));
 }
 
-// --- of f16 and bf16 (as u16): those of f32, cut ---
+// --- f16 and bf16 (as u16) instructions: the f32 result, cut ---
 INLINE V<f16> cut_to_f16(V<f32> x) {
   V<u16> r = sel(mag(x) >= 0x1p16f, to<u16>(sign(x) >> 16) | (u16)0x7c00, toward_zero(x));
   return as<f16>(sel(x != x, all((u16)0x7fff), r));
@@ -361,7 +361,7 @@ INLINE V<f16> tanh_approx(V<f16> x) { return cut_to_f16(hyperbolic_tangent(to<f3
 INLINE V<u16> ex2_approx_ftz_bf16(V<u16> x) { return cut_to_bf16(power_of_two(of_bf16(x))); }
 INLINE V<u16> tanh_approx_bf16(V<u16> x) { return cut_to_bf16(hyperbolic_tangent(of_bf16(x))); }
 
-// --- of f64: from the upper word alone, the lower word of the result is 0 ---
+// --- f64 instructions: use only the upper word; the lower word of the result is 0 ---
 INLINE V<f64> of_upper(V<u32> x) { return as<f64>(to<u64>(x) << 32); }
 INLINE V<f64> rcp_approx_ftz(V<f64> x) {
   V<u32> u = hi32(as<u64>(x)), size = u & ~SIGN;
@@ -378,7 +378,7 @@ INLINE V<f64> rsqrt_approx_ftz(V<f64> x) {
   V<u32> bits = sel(zero, 0x7ff00000u | (u & SIGN), sel(size == 0x7ff00000u, all(0u), as<u32>(r)));
   return of_upper(sel(wrong, all(NOT_A_NUMBER), bits));
 }
-// Without .ftz it is refined, by code of ptxas.
+// Without .ftz, code of ptxas refines the result.
 INLINE V<f64> rsqrt_approx(V<f64> x) {
   B subnormal = bools(x > 0.0) & bools(x < 0x1p-1022);
   V<f64> a = sel(subnormal, x * 0x1p54, x), r = rsqrt_approx_ftz(a);

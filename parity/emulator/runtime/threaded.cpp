@@ -1,17 +1,15 @@
-// The kernel that executes threaded code, and how one is found that does not go on.
+// Executes threaded code, and detects kernels that make no progress.
 #include "threaded.h"
 #include "wavefronts.h"
 
-constexpr u32 SCALARS = 256;
-constexpr i64 SLICE = 1 << 20;   // instructions between two looks
-constexpr u32 VISITS = 1 << 12;  // backward branches for which a wavefront is watched
-struct Snapshot {                // and, before it, the registers
+constexpr u32 VISITS = 1 << 12; // backward branches for which a wavefront is watched
+struct Snapshot {               // the registers follow it
   Mask exec, vcc;
   u32 scc, instruction;
   u64 changes, ticks;
 };
-// A wavefront that comes to a branch with the same registers again, while memory stays as it is, does so for ever
-// (Brent 1980: the snapshot is of the last visit that is a power of two).
+// A wavefront that reaches a branch again with the same registers and the same memory will do so for ever (Brent 1980: the
+// snapshot is from the last visit whose number is a power of two).
 static bool repeats(State *t, u32 instruction) {
   Context *c = t->c;
   const Program &p = *c->program;

@@ -1,5 +1,5 @@
-// Threaded code: a kernel is an array of operations, and the step of each of them goes on with the next one's.
-// The steps of all kernels are few, so they are quick to compile; registers lie in memory.
+// Threaded code: a kernel is an array of operations. The step of each operation ends with a tail call of the next step.
+// All kernels together need few steps, so these compile quickly. Registers are in memory.
 #pragma once
 #include "matrix.h"
 #include "memory.h"
@@ -9,17 +9,19 @@ struct Operation;
 typedef u32 Step(State *, const Operation *);
 struct Operation {
   Step *step;
-  const u64 *numbers; // of registers, of operations to go on with, and constants, in the order of the step's text
+  const u64 *numbers; // registers, operations to branch to, and constants, in the order of the step's text
 };
 struct Program {
   const Operation *code;
-  const u32 *registers; // in the order of their numbers for unwritten(); VECTOR is set for a VGPR, CONSTANT for one of the constants
-  u64 count, vectors;   // of registers; of the array that holds the VGPRs
-  u64 *constants;       // of the code; the first two, of PTX, say of what block and launch they are. May be null
-  u64 shared;           // of those behind these two: how many are the wavefront's that runs, and its threads'
+  const u32 *registers; // in the order of their numbers for unwritten(); VECTOR marks a VGPR, CONSTANT one of the constants
+  u64 count, vectors;   // number of registers; size of the array that holds the VGPRs
+  u64 *constants;       // of the code, or null. In PTX, the first two name the block and the launch they belong to
+  u64 shared;           // how many constants after these two belong to the running wavefront
 };
 INLINE u64 *shared_of(const Program &p) { return p.constants + 2; }
-constexpr u32 VECTOR = 1u << 31, CONSTANT = 1u << 30;
+constexpr u32 VECTOR = 1u << 31, CONSTANT = 1u << 30; // bits of a register's number
+constexpr u32 SCALARS = 256;   // scalar registers of a wavefront
+constexpr i64 SLICE = 1 << 20; // instructions between two checks for progress
 struct State { // of one wavefront
   Context *c;
   const Operation *code;
@@ -29,7 +31,7 @@ struct State { // of one wavefront
   i64 left;
   Mask exec, vcc;
   u32 scc, wave;
-  u32 visits; // of backward branches since it is watched; 0: it is not
+  u32 visits; // backward branches since the watch began; 0: not watched
   u64 *constants;
 };
 RUNTIME u32 exhausted(State *, i64 &left, u32 instruction);

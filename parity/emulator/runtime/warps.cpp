@@ -1,16 +1,17 @@
-// Races between threads of one warp, which have no order of their own in CUDA (PTX ISA, memory consistency model).
+// Finds races between threads of one warp, which CUDA does not order (PTX ISA, memory consistency model).
 //
-// What threads did before a barrier of the warp or of the block comes before what they do behind it. So of each word it
-// is kept which threads of a warp wrote and read it since the last one: in a phase, which has a number of its own, so
-// that what is left of earlier ones counts no more. A barrier of some threads, and an atomic whose result is used (a
-// lock, a ticket), begin a phase for all: what others did goes unseen then, but nothing that is in order is a race.
+// A barrier of the warp or of the block orders the accesses before it and the accesses after it. The time between two
+// barriers is a phase. For each word, entries record which threads of a warp wrote and read it in the phase whose number
+// they contain; entries of earlier phases are ignored. A barrier of some threads, and an atomic whose result is used (a
+// lock, a ticket), begin a new phase for all threads. That may hide a race, but never reports accesses that are in order.
 #include "wavefronts.h"
 #if LANES == 32
 
-// Who accessed a unit, a word or one byte: the phase, then who read it, then who wrote it. Of a word of which a part was
-// accessed, the units of its bytes say so.
+// An entry describes a unit, which is a word or a byte: the phase, then the code of the reader, then the code of the writer.
+// After an access to a part of a word, the entries of its bytes count instead.
 constexpr u32 CODE = 6, CODES = 63, PHASE = 2 * CODE;
-// Thread n is n + 1. SEVERAL wrote the same value, or read; MIXED are values that one instruction wrote, or atomics.
+// Thread n has the code n + 1. SEVERAL: several threads read, or wrote the same value. MIXED: one instruction wrote several
+// values, or atomics wrote.
 enum { NOBODY, SEVERAL = LANES + 1, MIXED, APART = CODES };
 constexpr u32 WORDS = 0, BYTES = 1, PARTED = APART << CODE | APART;
 
@@ -21,9 +22,10 @@ static void forget(Context *c) {
     memset(c->who[BYTES] + from, 0, 4 * bytes);
   }
 }
-// A launch looks at the first phases of the first warp, of the others at one of 8 and then at one of 64: what warps do is
-// mostly the same code, and so is what they repeat (multiplicative hashing spreads them; Knuth, 6.4). Of these samples so
-// much is looked at as is logged, and of the first warp of several so many loads before the first store of a phase.
+// A launch checks the first phases of the first warp, one of 8 of the first phases of other warps, and one of 64 later
+// phases: warps mostly execute the same code, again and again (multiplicative hashing spreads the samples; Knuth, 6.4).
+// A sampled phase is checked until the log is full. In the first phases of the first of several warps, the log limits only
+// the loads before the first store.
 constexpr u32 SEEN = 12;
 void next_phase(Context *c, Wave &w) {
   const u32 warp = &w - c->running->wave, before = c->running->begun[warp]++;
@@ -40,28 +42,28 @@ void next_phase(Context *c, Wave &w) {
 void ordered(Context *c) { next_phase(c, c->running->wave[c->running->current]); }
 
 namespace {
-struct Accesses { // of an instruction
+struct Accesses { // of one instruction
   Context *const c;
-  const u32 now; // the phase of its warp, where an entry has it
-  const u16 number; // of the instruction, ATOMIC if it is one
+  const u32 now;    // the phase of the warp, shifted to its place in an entry
+  const u16 number; // of the instruction; ATOMIC is set for an atomic
   const bool atomic;
   Accesses(Context *c, u32 instruction, bool atomic)
       : c(c), now(c->running->wave[c->running->current].phase << PHASE), number((u16)((instruction & (ATOMIC - 1)) | (atomic ? ATOMIC : 0))), atomic(atomic) {}
   u64 place(u64 at) const { return at < c->variables ? at - c->base : at - c->variables + c->trace_bytes; }
   bool kept(u64 at, u64 n) const { return at >= c->variables || (at + n <= c->scratch && at - c->base + n <= c->trace_bytes); }
-  // What is known of a unit in this phase.
+  // The codes of a unit in this phase; 0 if nothing has accessed it.
   u32 known(u32 kind, u64 unit) const {
     const u32 e = c->who[kind][unit];
     return (e ^ now) >> PHASE ? 0 : e & ((1u << PHASE) - 1);
   }
-  void part(u64 word) const { // its bytes have what it has
+  void split(u64 word) const { // copies the entry of a word to its bytes
     const u32 codes = known(WORDS, word);
     if (codes == PARTED) return;
     for (u64 k = 4 * word; codes && k < 4 * word + 4; k++)
       c->who[BYTES][k] = now | codes, c->wrote[BYTES][k] = c->wrote[WORDS][word], c->loaded[BYTES][k] = c->loaded[WORDS][word];
     c->who[WORDS][word] = now | PARTED;
   }
-  // The number of the instruction that an access of one unit conflicts with, beyond which is ATOMIC's bit; or none.
+  // The instruction that an access of one unit conflicts with (its number, with ATOMIC); ~0u if there is no conflict.
   template <bool WRITES, bool NOTES = true> u32 other(u32 kind, u64 unit, u32 thread, bool same, bool &reads) const {
     const u32 codes = known(kind, unit), me = thread + 1;
     u32 writer = codes & CODES, reader = codes >> CODE;
@@ -71,7 +73,7 @@ struct Accesses { // of an instruction
       const bool both = atomic && wrote & ATOMIC;
       if (WRITES && both) mine = MIXED;
       else if (WRITES && same) mine = writer == MIXED ? MIXED : SEVERAL;
-      else if (WRITES && wrote == number) mine = MIXED; // one of the values remains (CUDA's programming guide)
+      else if (WRITES && wrote == number) mine = MIXED; // one of the values remains (CUDA C++ Programming Guide)
       else if (!both && (WRITES || writer != SEVERAL)) found = wrote, reads = !WRITES;
     }
     if (WRITES && reader != NOBODY && reader != me && !(atomic && loaded & ATOMIC)) found = loaded, reads = true;
@@ -81,7 +83,7 @@ struct Accesses { // of an instruction
     c->who[kind][unit] = now | reader << CODE | writer;
     return found;
   }
-  // The same of the bytes from a place on; `thread` is LANES if it is several.
+  // The same for the bytes from a place on; `thread` is LANES for several threads.
   template <bool WRITES, bool NOTES = true> u32 others(u64 from, u32 bytes, u32 thread, bool same, bool &reads) const {
     u32 found = ~0u;
     for (u64 at = from, next; found == ~0u && at < from + bytes; at = next) {
@@ -90,13 +92,13 @@ struct Accesses { // of an instruction
       next = at + (whole ? 4 : 1);
       if (whole && known(WORDS, word) != PARTED) found = other<WRITES, NOTES>(WORDS, word, thread, same, reads);
       else {
-        part(word);
+        split(word);
         for (u64 k = at; found == ~0u && k < next; k++) found = other<WRITES, NOTES>(BYTES, k, thread, same, reads);
       }
     }
     return found;
   }
-  // What entries become by the accesses of these threads; false if these are not simply in order.
+  // Updates the entries for the accesses of these threads; returns false if an access may conflict.
   template <bool WRITES> bool follows(V<u32> &entries, V<u32> thread, Mask on) const {
     const V<u32> me = thread + 1;
     const V<u32> codes = sel(bools((entries ^ now) >> PHASE == 0), entries & ((1u << PHASE) - 1), all(0u)), writer = codes & CODES, reader = codes >> CODE;
@@ -107,7 +109,7 @@ struct Accesses { // of an instruction
     entries = sel(unmask(on), to | now, entries);
     return true;
   }
-  // Threads one behind the other, each with N units.
+  // Threads that access consecutive places, N units each.
   template <bool WRITES, u32 KIND, u32 N> bool follow(u64 unit, Mask exec) const {
     u32 *const who = c->who[KIND] + unit;
     u16 *const what = (WRITES ? c->wrote : c->loaded)[KIND] + unit;
@@ -126,14 +128,14 @@ struct Accesses { // of an instruction
     }
     return true;
   }
-  // Threads at any words of their own, N each.
+  // Threads that each access N words of their own, anywhere.
   template <bool WRITES, u32 N> bool apart(const Lanes<u64> &at, Mask exec) const {
     u32 *const who = c->who[WORDS];
     u16 *const what = (WRITES ? c->wrote : c->loaded)[WORDS];
     const u64 one = at[first(exec)];
     Lanes<u32> word(to<u32>(at.vector() - (one - place(one))) >> 2), entries[N];
     word = Lanes<u32>(sel(unmask(exec), word.vector(), all(word[first(exec)])));
-    Mask changed = WRITES ? exec : 0; // what was read is read again, mostly
+    Mask changed = WRITES ? exec : 0; // most reads repeat an earlier read
     for (u32 j = 0; j < N; j++) {
       for (u32 i = 0; i < LANES; i++) entries[j][i] = who[word[i] + j];
       const V<u32> was = entries[j].vector();
@@ -160,7 +162,7 @@ struct Accesses { // of an instruction
     default: return false;
     }
   }
-  // Whether the bytes of words are looked at from now on, and nothing else is known of them in this phase.
+  // Switches words to entries of their bytes; returns false if an access to a whole word is known in this phase.
   bool parted(u64 word, u32 n) const {
     for (u32 i = 0; i < n; i++)
       if (const u32 codes = known(WORDS, word + i); codes && codes != PARTED) return false;
@@ -179,13 +181,13 @@ struct Accesses { // of an instruction
   }
   bool fails(u32 found, bool reads, u64 at, u32 bytes, u32 thread, u32 instruction, bool writes) const {
     c->other = found & (ATOMIC - 1);
-    if (reads && c->compares) return doubtful(c, WARP_RACE, at, bytes, thread, instruction, writes ? c->other : instruction);
+    if (reads && c->compares) return defer_load_fault(c, WARP_RACE, at, bytes, thread, instruction, writes ? c->other : instruction);
     return report(c, WARP_RACE, at, bytes, thread, instruction);
   }
 };
 }
 
-// `lanes` of those that execute count: where all are at one place, from which they load, the first alone.
+// Of the threads `exec`, only `lanes` count: the first thread if all load from the same place.
 template <bool WRITES> static u32 check(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   const Accesses a(c, instruction, (instruction & COHERENT) != 0);
   instruction &= ~COHERENT;
@@ -210,9 +212,9 @@ template <bool WRITES> static u32 check(Context *c, Mask exec, Mask lanes, const
   return 0;
 }
 
-// Mostly what a phase has in it is few instructions, whose places are apart or the threads' own: a log of these shows it
-// at once. If one of them may conflict with another, or they are many, all are looked at, unit by unit.
-static u32 look_at_all(Context *c) {
+// Most phases consist of few instructions that access distinct places, or places that belong to one thread. A log of these
+// instructions shows that quickly. If two of them may conflict, or if the log is full, all are checked unit by unit.
+static u32 check_logged(Context *c) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   const u32 n = w.logged;
@@ -224,7 +226,7 @@ static u32 look_at_all(Context *c) {
   }
   return 0;
 }
-// Whether what two instructions access of a thread's, and what is between that, is apart from what is another thread's.
+// Whether the range of memory that a thread accesses in two instructions is disjoint from the ranges of other threads.
 static bool own(V<u32> place, Mask on, u32 bytes, const Logged &e) {
   const B here = unmask(on), there = unmask(e.exec), both = here & there;
   const V<u32> end = place + bytes, end_there = e.place + e.bytes;
@@ -241,7 +243,7 @@ template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, co
   }
   w.writes |= WRITES;
   const u64 one = at[first(lanes)];
-  if (one - c->scratch < c->variables - c->scratch) // each has its own
+  if (in_scratch(c, one)) // each thread has its own
     return mask(bools(at.vector() - c->scratch >= c->variables - c->scratch)) & lanes ? check<WRITES>(c, exec, lanes, at, bytes, instruction, same) : 0;
   const u64 from = one < c->variables ? c->base : c->variables;
   const u64 size = one >= c->variables ? c->size - (from - c->base) : c->trace_bytes < c->scratch - c->base ? c->trace_bytes : c->scratch - c->base;
@@ -262,11 +264,11 @@ template <bool WRITES> static u32 accessed(Context *c, Mask exec, Mask lanes, co
       return 0;
     }
   }
-  return (w.whole != w.phase && look_at_all(c)) || check<WRITES>(c, exec, lanes, at, bytes, instruction, same);
+  return (w.whole != w.phase && check_logged(c)) || check<WRITES>(c, exec, lanes, at, bytes, instruction, same);
 }
 u32 loads_of_warp(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction) {
   if (!c->running->wave[c->running->current].unseen && accessed<false>(c, exec, lanes, at, bytes, instruction, 0)) return 1;
-  if (instruction & COHERENT) ordered(c); // what was loaded may come from a thread that released it
+  if (instruction & COHERENT) ordered(c); // the value may come from a thread that released it
   return 0;
 }
 u32 stores_of_warp(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
@@ -275,10 +277,10 @@ u32 stores_of_warp(Context *c, Mask exec, const Lanes<u64> &at, u32 bytes, u32 i
 u32 atomics_of_warp(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, bool compares) {
   Wave &w = c->running->wave[c->running->current];
   if (w.unseen) return 0;
-  if (w.whole != w.phase && look_at_all(c)) return 1;
+  if (w.whole != w.phase && check_logged(c)) return 1;
   const Accesses a(c, instruction, true);
   const Lanes<u64> at(where);
-  // What one thread wrote is another one's fault, even if the first of them is the same thread.
+  // Checks all threads before it records any: each must be compared with the accesses before this instruction.
   for (u32 notes = 0; notes < 2; notes++)
     for (Mask m = exec; m; m &= m - 1) {
       const u32 k = first(m);
@@ -286,7 +288,7 @@ u32 atomics_of_warp(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruc
       bool reads = false;
       const u64 from = a.place(at[k]);
       const u32 found = notes ? a.others<true>(from, bytes, k, false, reads) : a.others<true, false>(from, bytes, k, false, reads);
-      // The load before a compare-and-swap is verified by it.
+      // A compare-and-swap verifies the load before it.
       if (!notes && found != ~0u && !(reads && compares) && a.fails(found, reads, at[k], bytes, k, instruction, true)) return 1;
     }
   return 0;

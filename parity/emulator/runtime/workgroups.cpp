@@ -9,7 +9,7 @@ static void crosses(Context *c, Mask exec, V<u32> from, u32 instruction) {
 V<u32> bpermute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
   V<u32> from = at >> 2 & (LANES - 1), r;
   crosses(c, exec, from, instruction);
-  // On generations 10 and up a wavefront of 64 exchanges within its halves only.
+  // From generation 10 on, a wavefront of 64 lanes exchanges only within its halves: `at` accounts for that.
   return taken_from(sel(unmask(exec), x, all(0u)), from);
 }
 V<u32> permute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
@@ -32,7 +32,8 @@ V<u32> swizzle(In<u32> x, Mask exec, u32 pattern) {
   return out.vector();
 }
 
-// A lane that is off gives its value if `inactive`, else 0 if `bound`, else the reader keeps its own (V_PERMLANE16_B32).
+// An inactive lane gives its value if `inactive`, otherwise 0 if `bound`. Otherwise the reader keeps its own value
+// (V_PERMLANE16_B32).
 V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 inactive, u32 bound, In<u32> old) {
   const Lanes<u32> value(x), own(old);
   Lanes<u32> out;
@@ -49,8 +50,7 @@ V<u32> swapped_halves(In<u32> x) {
   return out.vector();
 }
 
-// --- workgroups: wavefronts take turns; each has a stack of its own, and a barrier goes on with the next ---
-constexpr u64 STACK = 1 << 20;
+// --- workgroups: each wavefront has its own stack, and a barrier switches to the next wavefront ---
 RUNTIME void parity_switch(void **from, void *to);
 #if defined(__x86_64__)
 asm(R"(
@@ -74,7 +74,7 @@ parity_switch:
   popq %rbp
   ret
 )");
-constexpr int SAVED = 6, RETURN = 6; // words of a saved frame; the one that holds the return address
+constexpr int SAVED = 6, RETURN = 6; // words of a saved frame; index of the return address
 #else
 asm(R"(
 .text
@@ -131,7 +131,7 @@ static u32 run_wave(const Job &job, u32 number) {
   w.done = 1;
   return c->fault;
 }
-static const Job *starting; // what a new stack begins with
+static const Job *starting; // the job of the wavefront that begins on a new stack
 static void enter() {
   const Job job = *starting;
   Group *g = job.c->running;
@@ -139,8 +139,8 @@ static void enter() {
   parity_switch(&g->wave[g->current].stack, g->main);
   __builtin_unreachable();
 }
-// Lets other wavefronts run. Meanwhile the numbers that are this one's are kept.
-static void give_way(Context *c, Wave &w) {
+// Lets other wavefronts run. Saves the constants that belong to this wavefront, and restores them afterwards.
+static void yield(Context *c, Wave &w) {
   const Program *p = c->program;
   const u64 bytes = p ? p->shared * sizeof(u64) : 0;
   u8 *kept = (u8 *)__builtin_alloca(bytes);
@@ -148,7 +148,7 @@ static void give_way(Context *c, Wave &w) {
   parity_switch(&w.stack, c->running->main);
   if (bytes) memcpy(shared_of(*p), kept, bytes);
 }
-u32 bad_call(Context *c, u32 instruction) { return fault(c, BAD_CALL, 0, 0, ~0u, instruction); }
+// An s_barrier: waits for all wavefronts of the workgroup. Lanes that are inactive here must not do any work afterwards.
 u32 barrier(Context *c, Mask exec, u32 instruction) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
@@ -159,23 +159,20 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
 #if LANES == 32
   if (c->who[0]) ordered(c);
 #endif
-  if (g->waves > 1) give_way(c, w);
+  if (g->waves > 1) yield(c, w);
   return c->fault;
 }
-// Registers and memory are the same as before: as long as nobody else changes memory this wavefront does not go on.
+// A wavefront repeats the same state: it waits until another wavefront changes memory.
 u32 stuck(Context *c, Mask exec, u32 instruction) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   w.stuck = exec, w.instruction = instruction;
   if (!w.stack) return report(c, STUCK, exec, 0, g->current * LANES + first(exec), instruction);
-  give_way(c, w);
+  yield(c, w);
   w.stuck = 0;
   return c->fault;
 }
-static u32 draw(u32 &state, u32 n) { // xorshift32 (Marsaglia 2003)
-  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-  return state % n;
-}
+static u32 draw(u32 &state, u32 n) { return xorshift32(state) % n; }
 static void shuffle(u32 *order, u32 n, u32 &state) {
   for (u32 i = 0; i < n; i++) order[i] = i;
   for (u32 i = n; state && i > 1; i--) {
@@ -186,7 +183,7 @@ static void shuffle(u32 *order, u32 n, u32 &state) {
 static u32 run_group(const Job &job, bool barriers, u32 &random) {
   Context *c = job.c;
   Group &g = *c->running;
-  u32 order[32], alive = g.waves;
+  u32 order[MAX_WAVEFRONTS], alive = g.waves;
   for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
 #if LANES == 32
   for (u32 i = 0; c->who[0] && i < g.waves; i++) next_phase(c, g.wave[i]);
@@ -196,7 +193,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
     shuffle(order, g.waves, random);
     for (u32 i = 0; i < g.waves; i++)
       if (g.current = order[i], run_wave(job, order[i])) return c->fault;
-    return settle(c);
+    return report_deferred(c);
   }
   for (u32 i = 0; i < g.waves; i++) {
     void **top = (void **)(c->stacks + (i + 1) * STACK - 64) - SAVED;
@@ -206,7 +203,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
   }
   for (u32 round = 1; alive; round++) {
     shuffle(order, g.waves, random);
-    u32 waiting = ~0u, still = ~0u; // a wavefront at the barrier; one that waits for memory to change
+    u32 waiting = ~0u, still = ~0u; // a wavefront at the barrier; a wavefront that waits for memory to change
     for (bool moved = true; moved;) {
       moved = false, still = ~0u;
       for (u32 i = 0; i < g.waves; i++) {
@@ -227,18 +224,18 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
       const Wave &w = g.wave[still];
       return report(c, STUCK, w.stuck, 0, still * LANES + first(w.stuck), w.instruction);
     }
-    if (settle(c)) return c->fault;
+    if (report_deferred(c)) return c->fault;
     if (waiting == ~0u) break;
     g.round = ++c->ordinal;
-    // A wavefront that ended early is not waited for; one that went on working without the others is a fault.
+    // The barrier does not wait for a wavefront that has ended. If that wavefront worked after the last barrier, it is a fault.
     for (u32 i = 0; i < g.waves; i++)
       if (g.wave[i].done && g.wave[i].busy && g.wave[i].epoch < round)
-        return fault(c, DIVERGENT_BARRIER, 0, 0, i * LANES | 1u << 31, g.wave[waiting].instruction);
+        return fault(c, DIVERGENT_BARRIER, 0, 0, i * LANES | WHOLE_WAVEFRONT, g.wave[waiting].instruction);
   }
   return NONE;
 }
 
-// --- launch: workgroups one after the other; returns the fault or NONE ---
+// --- launch: executes the workgroups in order; returns the fault or NONE ---
 static u32 coprime_step(u32 &random, u32 n) {
   for (u32 step = 1 + draw(random, n);; step = step % n + 1) {
     u32 a = step, b = n;
@@ -252,7 +249,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
-  group.doubts = group.atomics = 0, group.scratched = 1;
+  group.suspects = group.atomics = 0, group.scratched = 1;
   memset(group.begun, 0, sizeof group.begun);
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
@@ -263,12 +260,12 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   for (u64 i = 0; i < groups; i++) {
     u64 at = (begin + i * step) % groups;
     c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
-    // LDS and scratch memory are fresh for every workgroup.
+    // Each workgroup begins with unwritten LDS and scratch memory.
     memset(c->shadow + (c->lds - c->base), WRITABLE, c->lds_bytes);
     for (u64 k = 0; group.scratched && k < span; k += c->scratch_stride)
       memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
-    group.scratched = !c->trace[0]; // else the trace sees it
+    group.scratched = !c->trace[0]; // tracing sets it
     if (run_group(job, barriers, random)) return c->fault;
   }
-  return settle_doubts(c);
+  return report_unverified_loads(c);
 }

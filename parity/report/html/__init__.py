@@ -1,4 +1,4 @@
-"""The report that a browser opens: one file without network or server, drawn from data that are compressed inside."""
+"""Writes the report for browsers: one HTML file with compressed data, which needs neither a network nor a server."""
 
 from parity.report.html.content import PageInput, comparison_content, page_content, recall_content
 from parity.report.html.excerpts import SourceFolders

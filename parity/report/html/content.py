@@ -1,7 +1,7 @@
-"""The data of the page: a run as columns of numbers and texts, which compress well.
+"""Prepares the data of the page: a run as columns of numbers and texts, which compress well.
 
-A packed column is ``{"all": value}`` if every value is the same, ``{"texts": [...], "at": [...]}`` for texts (each text
-once, and an index for each value), else a list. What JSON lacks (infinity) is ``null``.
+A packed column is ``{"all": value}`` if all values are equal, ``{"texts": [...], "at": [...]}`` for texts (each text
+once, and one index per value), or else a list. Infinities, which JSON lacks, are ``null``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
-from parity.platform.files import rows_of
+from parity.platform.files import read_table
 from parity.report.agreement import AGREEMENT_LEGEND, describe_agreement
 from parity.report.changes import RunComparison
 from parity.report.document import CellEntry, MatrixFile
@@ -34,25 +34,26 @@ if TYPE_CHECKING:  # with the emulator
 __all__ = ["PageInput", "comparison_content", "packed", "page_content", "recall_content"]
 
 LONGEST = 20_000
-"""Characters of a value of a failure that are shown; compilers can say more."""
+"""Characters to show of a value of a failure; compiler messages can be longer."""
 
 DIGITS = 4
-"""Significant digits of numbers whose last ones nobody reads."""
+"""Significant digits of rounded numbers."""
 
 
-CLASSES = {row["class"]: row["meaning"] for row in rows_of(Path(__file__).with_name("classes.csv"))}
-"""The meaning and the usual causes of each class of failures, by its name; one that is not here goes without."""
+CLASSES = {row["class"]: row["meaning"] for row in read_table(Path(__file__).with_name("classes.csv"))}
+"""Explanations and usual causes of failure classes."""
 
 MOST_CASES = 5_000
-"""Cases of a comparison that are listed; two runs of other seeds have no case in common."""
+"""Cases of a comparison to list; runs with different seeds have hardly any case in common."""
 
 
 @dataclass(frozen=True)
 class PageInput:
-    """A run as the page shows it. ``records`` are its cases, and those without a case of what did not compile.
+    """The run that the page shows.
 
-    ``date`` says when it was run (ISO 8601), ``notes`` what has to be known about it. ``more`` are further parts of the
-    page, by name, as plain data.
+    ``records`` contains its cases, and records without a case for kernels that did not compile. ``date`` is the time of
+    the run (ISO 8601), ``notes`` are remarks for the reader. ``more`` maps names of additional parts of the page to
+    plain data.
     """
 
     matrix: MatrixFile
@@ -67,7 +68,7 @@ class PageInput:
 
 
 def page_content(shown: PageInput) -> dict[str, Any]:
-    """The data of the page."""
+    """Return the data of the page."""
     matrix = shown.matrix
     rows = {(each.op, each.kernel): i for i, each in enumerate(matrix.kernels)}
     columns = {(each.runner, each.target): i for i, each in enumerate(matrix.columns)}
@@ -107,7 +108,7 @@ def page_content(shown: PageInput) -> dict[str, Any]:
 
 
 def packed(values: Iterable[object]) -> object:
-    """A column as the page unpacks it."""
+    """Pack a column for ``unpacked`` in js/model.js."""
     column = list(values)
     if column and all(each == column[0] and type(each) is type(column[0]) for each in column):
         return {"all": column[0]}
@@ -118,20 +119,20 @@ def packed(values: Iterable[object]) -> object:
 
 
 def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
-    """A number with few digits; None for what is none, or infinite."""
+    """Round to a few significant digits; None for None, NaN and infinities."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{digits}g}")
     return int(short) if short == int(short) else short
 
 
-_AS_THEY_ARE = (
+_UNCHANGED = (
     *("state", "run", "passed", "failed", "exact", "beyond_observed", "unsupported", "not_judged", "unreferenced"),
     *("taken", "by"),
 )
 
 _CELL: Mapping[str, Callable[[CellEntry], object]] = {
-    **{name: attrgetter(name) for name in _AS_THEY_ARE},
+    **{name: attrgetter(name) for name in _UNCHANGED},
     "budget": lambda cell: rounded(cell.worst_budget),
     "vacuous": lambda cell: " ".join(cell.vacuous),
     "divergences": lambda cell: " ".join(cell.divergences),
@@ -151,7 +152,7 @@ def _cells(matrix: MatrixFile) -> dict[str, object]:
 
 
 def _met(matrix: MatrixFile) -> list[str]:
-    """The ids of the divergences that were met."""
+    """The ids of the divergences that cases met."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
     found = ((*cell.divergences, *(cell.against.divergences if cell.against else ())) for cell in cells)
     return list(dict.fromkeys(itertools.chain.from_iterable(found)))
@@ -181,7 +182,7 @@ _CASE: Mapping[str, Callable[[CaseRecord], object]] = {
 def _cases(
     records: Iterable[CaseRecord], rows: Mapping[tuple[str, str], int], columns: Mapping[tuple[str, str], int]
 ) -> dict[str, object]:
-    """The cases as columns, kernel by kernel, those of one text together."""
+    """The cases as columns, grouped by kernel and then by text."""
     places = ((rows.get((e.op, e.kernel)), columns.get((e.runner, e.target)), e) for e in records if e.case)
     found = [(row, column, each) for row, column, each in places if row is not None and column is not None]
     texts = {text: i for i, text in enumerate(dict.fromkeys(each.case for *_, each in found))}
@@ -218,7 +219,7 @@ def _failure(
         "again": shown.reproduction.of(small),
         "alone": shown.reproduction.alone(small),
         "more": failure.more,
-        # The smallest case often has one element, and in the one that was found first a pattern shows.
+        # The minimized case often has one element; the original case shows a pattern.
         "picture": record.verdict.picture or small.verdict.picture,
         "shape": record.verdict.shape or small.verdict.shape,
         "excerpts": [asdict(each) for each in shown.sources.named(small.verdict.detail, vendor)],
@@ -246,7 +247,7 @@ def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
 
 
 def recall_content(recall: Recall | None) -> list[dict[str, object]]:
-    """The part ``recall`` of the page: by kernel and target the planted faults that are caught, of all that count."""
+    """Return the part ``recall`` of the page: caught and planted faults by kernel and target."""
     return [
         {"kernel": each.kernel, "target": each.target, "caught": each.caught, "planted": each.planted}
         for each in (recall.kernels if recall else ())
@@ -254,7 +255,7 @@ def recall_content(recall: Recall | None) -> list[dict[str, object]]:
 
 
 def comparison_content(found: RunComparison, before: str) -> dict[str, Any]:
-    """The part ``comparison`` of the page: the changes since the run that is called ``before``."""
+    """Return the part ``comparison`` of the page: the changes since the run named ``before``."""
     return {
         "before": before,
         "counts": dict(found.counts),

@@ -1,4 +1,4 @@
-"""The lines of a source that a message names, with their neighbours."""
+"""Extracts the source lines that a message names, with their neighbours."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parity.platform.files import below
+from parity.platform.files import find_below
 from parity.suite.loading import Suite
 
 __all__ = ["Excerpt", "SourceFolders"]
 
 NEIGHBOURS = 4
-"""Lines that are shown before and after the one that is named."""
+"""Lines to show before and after the named line."""
 MOST = 3
-"""Places of a message that are shown; a race has two."""
+"""Locations to show for a message; a race has two."""
 LONGEST = 400
-"""Characters of a line that are shown."""
+"""Characters to show of a line."""
 
 _ENDINGS = (".cu", ".cuh", ".cu.cc", ".h", ".hpp", ".hip")
 _Files = Mapping[str, list[Path]]
@@ -28,7 +28,7 @@ _PLACE = re.compile(r"([\w./+-]+\.(?:cu|cuh|cu\.cc|h|hpp|hip)):(\d+)")
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of a file, the first of which has the number ``first``; ``line`` is the one that is meant."""
+    """Lines of a file. ``first`` is the number of the first line, ``line`` the number of the named line."""
 
     file: str
     line: int
@@ -38,10 +38,10 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class SourceFolders:
-    """The folders with the sources of kernels, and what their files were when the kernels were run.
+    """The folders with the sources of kernels, and digests of their files at the time of the run.
 
-    ``ported`` are those of AMD's side, where that has sources of its own. ``digests`` are SHA-256 by the path below its
-    folder; a file that is not as it was then is not shown.
+    ``ported`` are the folders of the HIP port, if there is one. ``digests`` maps relative paths to SHA-256 digests;
+    files that have changed since the run are not shown.
     """
 
     folders: tuple[Path, ...] = ()
@@ -50,19 +50,22 @@ class SourceFolders:
 
     @classmethod
     def of(cls, suite: Suite, digests: Mapping[str, str] | None = None) -> SourceFolders:
-        """The sources of a suite."""
+        """Return the source folders of a suite."""
         sides = suite.sides
         ported = (sides.ported, *sides.amd.include) if sides.ported else ()
         return cls((suite.kernels, *sides.cuda.include), ported, digests or {})
 
     def named(self, message: str, vendor: str = "cuda") -> list[Excerpt]:
-        """The lines that a message names, in its order, each once: of files that are in the folders of this side."""
+        """Return excerpts for the locations that a message names, in order and without duplicates.
+
+        Only files in the folders of this vendor's side count.
+        """
         names = dict.fromkeys(_PLACE.findall(message))
         found = (self._excerpt(name, int(line), vendor) for name, line in names)
         return [each for each in found if each][:MOST]
 
     def places(self, message: str, vendor: str = "cuda") -> list[tuple[Path, int]]:
-        """The files and lines that a message names, of those that are in the folders of this side."""
+        """Return the files and lines that a message names, in the folders of this vendor's side."""
         names = dict.fromkeys(_PLACE.findall(message))
         return [(path, int(line)) for name, line in names if (path := self._path(name, vendor))]
 
@@ -76,21 +79,21 @@ class SourceFolders:
         return Excerpt(name, line, first, tuple(text.expandtabs(4)[:LONGEST] for text in shown))
 
     def _path(self, name: str, vendor: str) -> Path | None:
-        """The one file with this name, or whose path ends so; None if there is none, or several."""
+        """The file whose path ends with this name; None if there is no such file, or more than one."""
         files = self._ported if vendor == "amd" and self.ported else self._files
         wanted = Path(name).parts
         paths = [path for path in files.get(wanted[-1], ()) if path.parts[-len(wanted) :] == wanted]
         return paths[0] if len(paths) == 1 else None
 
     def _lines(self, path: Path) -> list[str]:
-        """The lines of a file; none if it is not as it was, or cannot be read."""
+        """The lines of a file; empty if it has changed since the run or is not readable."""
         try:
             content = path.read_bytes()
         except OSError:
             return []
-        return content.decode(errors="replace").splitlines() if self._as_it_was(path, content) else []
+        return content.decode(errors="replace").splitlines() if self._is_unchanged(path, content) else []
 
-    def _as_it_was(self, path: Path, content: bytes) -> bool:
+    def _is_unchanged(self, path: Path, content: bytes) -> bool:
         names = (path.relative_to(folder.resolve()) for folder in self.folders if path.is_relative_to(folder.resolve()))
         digest = next((self.digests[name.as_posix()] for name in names if name.as_posix() in self.digests), None)
         return digest is None or digest == hashlib.sha256(content).hexdigest()
@@ -105,8 +108,8 @@ class SourceFolders:
 
 
 def _by_name(folders: Iterable[Path]) -> _Files:
-    """The files below these folders by their names, each once."""
-    paths = (path.resolve() for folder in folders if folder.is_dir() for path in below(folder, *_ENDINGS))
+    """All source files below these folders, by file name."""
+    paths = (path.resolve() for folder in folders if folder.is_dir() for path in find_below(folder, *_ENDINGS))
     found: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
         found.setdefault(path.name, []).append(path)

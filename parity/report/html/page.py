@@ -1,7 +1,7 @@
-"""The report as one HTML file: template, style, program, libraries and data, the latter two compressed.
+"""Assembles the HTML file of the report from template, style, program, and compressed libraries and data.
 
-What comes from a run reaches the page only as data, and its program makes text of it, never HTML. The content security
-policy of the page allows no script but those that it is written with, by their digests, and no request at all.
+The page receives everything from a run as data, and its program inserts the data as text, never as HTML. The content
+security policy allows only the scripts of this page, by their digests, and no requests.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.errors import count_of
-from parity.platform.files import rows_of
+from parity.errors import pluralize
+from parity.platform.files import read_table
 from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.model import FAILED_KEYS
@@ -25,22 +25,22 @@ __all__ = ["LIBRARIES", "render_badge", "render_page"]
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
-"""Charts and tables by others, programs compressed: ``vendor.csv`` says which, ``nox -s vendor`` fetches them."""
+"""Compressed third-party libraries. ``vendor.csv`` lists them, and ``nox -s vendor`` downloads them."""
 VENDORED = LIBRARIES / "vendor.csv"
 
 PROGRAM = (
     *("dom.js", "model.js", "address.js", "matrix.js", "plots.js", "failures.js", "cell.js", "tables.js", "history.js"),
     "main.js",
 )
-"""The parts of the page's program, in this order."""
+"""The parts of the page's program, in order."""
 
 
 def render_page(content: Mapping[str, Any], title: str) -> str:
-    """The text of the file; ``content`` is what ``content()`` makes of a run."""
+    """Return the text of the file; ``content`` is the result of ``page_content``."""
     program = "".join((HERE / "js" / name).read_text(encoding="utf-8") for name in PROGRAM)
-    # What would end the script element, or begin a comment in it.
+    # Such text would end the script element, or start a comment in it.
     assert "</script" not in program and "<!--" not in program
-    # Of scripts that a parser reads, line ends are line feeds.
+    # HTML parsers normalize line ends to line feeds.
     own = hashlib.sha256(program.replace("\r\n", "\n").encode()).digest()
     scripts, styles = _libraries()
     digests = [own, *(bytes.fromhex(digest) for digest in scripts.values())]
@@ -57,7 +57,7 @@ def render_page(content: Mapping[str, Any], title: str) -> str:
 
 
 def render_badge(matrix: MatrixFile) -> str:
-    """The result of a run as a small picture (SVG) for a page such as a README."""
+    """Return the result of a run as a badge (SVG), for example for a README."""
     failing = sum(any(cell.state in FAILED_KEYS for cell in kernel.cells) for kernel in matrix.kernels)
     ran = sum(any(cell.run for cell in kernel.cells) for kernel in matrix.kernels)
     if failing:
@@ -67,7 +67,7 @@ def render_badge(matrix: MatrixFile) -> str:
     elif not ran:
         text, colour = "nothing was run", "#8a6d00"
     else:
-        text, colour = f"{count_of(ran, 'kernel')} passed", "#0072b2"
+        text, colour = f"{pluralize(ran, 'kernel')} passed", "#0072b2"
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     left, right = 44, 12 + round(6.4 * len(text))
@@ -85,26 +85,26 @@ def render_badge(matrix: MatrixFile) -> str:
 
 
 def _filled(name: str, **values: object) -> str:
-    """A file with what stands in it as ``$name`` replaced."""
+    """The text of a template file with each ``$name`` replaced."""
     return string.Template((HERE / name).read_text(encoding="utf-8")).substitute(values)
 
 
 def _data(attribute: str, name: str, content: bytes) -> str:
-    """A line with data that no browser executes."""
+    """A line with data in a script element that no browser executes."""
     text = base64.b64encode(content).decode()
     return f'<script type="application/octet-stream" {attribute}="{name}">{text}</script>\n'
 
 
 def _libraries() -> tuple[Mapping[str, str], Sequence[str]]:
-    """The digest of each program, by the file that has it compressed, and the text of each style."""
-    rows = rows_of(VENDORED)
+    """The digest of each library by file name, and the text of each style sheet."""
+    rows = read_table(VENDORED)
     styles = [(LIBRARIES / row["file"]).read_text(encoding="utf-8") for row in rows if row["file"].endswith(".css")]
     return {row["file"]: row["sha256"] for row in rows if not row["file"].endswith(".css")}, styles
 
 
 def _licences() -> list[dict[str, str]]:
-    """Name, version and licence of every library."""
-    found = {row["package"]: row for row in rows_of(VENDORED)}
+    """Name, version and licence of each library."""
+    found = {row["package"]: row for row in read_table(VENDORED)}
     return [
         {
             "name": row["package"],

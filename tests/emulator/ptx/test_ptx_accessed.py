@@ -1,4 +1,4 @@
-"""The bytes that a launch accessed, whatever of its memory launches before it did."""
+"""The bytes that a launch accessed, regardless of earlier launches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITTEN = {4 * i + k for i in range(1, 64, 2) for k in range(2)}
 
 
 @pytest.mark.parametrize("before", [(), (WHOLE,), (WHOLE, PARTS)], ids=["first", "after all", "after the same"])
-def test_of_a_launch_the_bytes_are_told_that_it_read_and_wrote(cache, before):
+def test_accessed_returns_bytes_read_and_written(cache, before):
     device = PtxDevice(traced=True, cache=cache)
     out, given = (device.allocate(4 * 64, name) for name in ("out", "given"))
     device.write(given, np.zeros(64, np.uint32))

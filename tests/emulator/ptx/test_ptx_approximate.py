@@ -1,4 +1,4 @@
-"""Approximate instructions of PTX give what an H200 gave: bit for bit, and what their table says of errors is so."""
+"""Approximate PTX instructions match an H200 bit for bit, and the errors in their table are correct."""
 
 import csv
 import ctypes
@@ -11,11 +11,11 @@ import pytest
 from sweep import Recording, differences, forms, operands
 
 from parity.compilers import zig
-from parity.emulator.amdgpu import device
+from parity.emulator import jit
 from parity.emulator.jit import host_features
 from parity.platform.cache import digest
 
-HERE, EMULATOR = Path(__file__).parent, Path(device.__file__).parents[1]
+HERE, EMULATOR = Path(__file__).parent, Path(jit.__file__).parent
 RUNTIME = EMULATOR / "runtime"
 FLAGS = "-x c++ -std=c++20 -O2 -fPIC -ffreestanding -nostdinc -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w"
 CHUNK, LOWER = 1 << 20, 2654435761  # as in record_approximate.py
@@ -59,7 +59,7 @@ def library(cache):
 
 
 def run(library, instruction, x, y=None):
-    """The bits that an instruction gives for operands given as bits, a multiple of 32 of them."""
+    """Run an instruction on operands given as bits. Their number must be a multiple of 32."""
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(x if y is None else y)
     results = np.empty_like(x)
     function = getattr(library, instruction.replace(".", "_"))
@@ -68,9 +68,9 @@ def run(library, instruction, x, y=None):
 
 
 @pytest.mark.parametrize("instruction", CHECKSUMS.files)
-def test_all_results_of_a_sample_of_all_operands_are_those_of_an_h200(library, instruction):
+def test_sampled_results_match_h200(library, instruction):
     recorded = CHECKSUMS[instruction]
-    # A power of two has 8 chunks: those at the ends and at 1, and some of the others.
+    # A power of two has 8 chunks. Includes the chunks at the ends and at 1, and some further chunks.
     chosen = {0, 0x3F8, 0x3FF, 0x400, 0x7F8, 0xBF8, *range(5, len(recorded), 579)}
     wrong = [k for k in sorted(chosen) if k < len(recorded) and checksum(library, instruction, k) != recorded[k]]
     assert not wrong, f"{instruction} differs for operands from {[hex(k * CHUNK) for k in wrong]} on"
@@ -87,7 +87,7 @@ def checksum(library, instruction, chunk):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.instruction)
-def test_every_approximate_form_of_the_sweep(library, form):
+def test_approximate_forms_of_sweep_match_h200(library, form):
     recorded = Recording.load(HERE / "recorded.npz").of_forms(forms())
     given = [operands(kind, position) for position, kind in enumerate(form.sources)]
     pairs = form.sources[0].endswith("x2")
@@ -97,12 +97,12 @@ def test_every_approximate_form_of_the_sweep(library, form):
     assert not differences(got, sample, checksums)
 
 
-def test_every_approximate_form_has_an_error_in_the_table():
+def test_table_has_error_of_every_approximate_form():
     assert {form.instruction.removesuffix("x2") for form in FORMS} == {row["instruction"] for row in ROWS}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['instruction']} {row['where']}")
-def test_no_error_is_larger_than_the_table_says(library, row):
+def test_errors_do_not_exceed_table(library, row):
     base, kind = row["instruction"].split(".")[0], row["instruction"].split(".")[-1]
     given = [numbers(row, position) for position in range(2 if base == "div" else 1)]
     words = run(library, row["instruction"], *(bits_of(x, kind) for x in given))
@@ -115,7 +115,7 @@ def test_no_error_is_larger_than_the_table_says(library, row):
 
 
 def numbers(row, position):
-    """Operands in the range of a row of the table; positive where the results of others are not numbers."""
+    """Return operands in the range of a table row; only positive operands if others have NaN results."""
     rng = np.random.default_rng(position)
     ranges = {"0.5 to 2": (0.5, 2), "-2 pi to 2 pi": (-2 * math.pi, 2 * math.pi)}
     ranges |= {"-100 pi to 100 pi": (-100 * math.pi, 100 * math.pi)}
@@ -137,8 +137,8 @@ def value_of(words, kind):
     return words.view(f"f{words.itemsize}").astype(np.longdouble)
 
 
-def test_the_errors_that_are_larger_than_documented():
-    """Of cosine alone, if the manual's bound is meant for both ends of the interval."""
+def test_table_names_errors_larger_than_documented():
+    """Only cosine exceeds its bound, if the manual's bound includes both ends of the interval."""
     power = [row["documented"].removeprefix("2^") for row in ROWS]
     bounds = [
         2 ** float(p) if "^" in row["documented"] else float(p or "inf") for p, row in zip(power, ROWS, strict=True)

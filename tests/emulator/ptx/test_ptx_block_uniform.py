@@ -1,4 +1,4 @@
-"""What is the same in all threads of a block is computed once; loads of all threads from one place are one access."""
+"""Block-uniform values are computed once; loads of all threads from one address are one access."""
 
 import numpy as np
 import pytest
@@ -25,22 +25,22 @@ LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0
         ),
         ("mov.u64 %d1, table; mov.u64 %d2, tile; mov.u64 %d3, own;", {"%d1": False, "%d2": False}),
         ("mov.u32 %r1, 1; mov.u32 %r1, 2;", {}),  # written twice
-        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # each thread has its own
-        ("@%p1 mov.u32 %r1, 1;", {}),  # by some threads alone
-        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # a carry is a thread's
+        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # differs between threads
+        ("@%p1 mov.u32 %r1, 1;", {}),  # written by some threads only
+        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # each thread has a carry
         ("ld.global.u32 %r1, [%d1]; mov.u32 %r2, %clock;", {}),
     ],
     ids=["parameter", "index of the block", "addresses", "twice", "thread", "guard", "carry", "time"],
 )
-def test_constants(body, expected):
+def test_block_uniform_registers(body, expected):
     registers = ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;"
     text = f"{HEAD} .visible .entry k(.param .u32 k_0) {{ {registers} {body} ret; }}"
     found = block_uniform_registers(parse_function(function_texts(text)["k"], {}), LAYOUT)
     assert {each.register: each.per_block for each in found} == expected
 
 
-def test_constants_are_those_of_the_block_and_of_the_launch(cache):
-    """Blocks of several warps, in several launches with other arguments on one device."""
+def test_uniform_registers_differ_between_blocks_and_launches(cache):
+    """Uses blocks of several warps, and launches with different arguments on one device."""
     text = module(kernel("ld.global.u32 %r1, [%b1]; add.u32 %r2, %r1, %g; st.global.u32 [%x], %r2;"))
     code, device = parse_ptx(text, "module", target("sm_90")), PtxDevice(traced=True, cache=cache)
     out, *added = (device.allocate(size, "buffer") for size in (4 * 96 * 3, 4, 4))
@@ -53,7 +53,7 @@ def test_constants_are_those_of_the_block_and_of_the_launch(cache):
         assert found.tolist() == [value + i // block for i in range(3 * block)]
 
 
-def test_a_load_of_one_place_by_all_threads_is_checked(cache):
+def test_uniform_load_is_bounds_checked(cache):
     text = module(kernel("ld.global.u32 %r1, [%b1+16]; st.global.u32 [%x], %r1;"))
     with pytest.raises(MemoryFault, match="0 bytes past the end") as caught:
         run(text, cache, np.zeros(32, np.uint32), u32(1, 2, 3, 4))
@@ -61,7 +61,7 @@ def test_a_load_of_one_place_by_all_threads_is_checked(cache):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_load_of_one_place_by_all_threads_races_with_a_store(cache, seed):
+def test_uniform_load_races_with_store(cache, seed):
     text = module(
         kernel(
             "setp.eq.u32 %p1, %t, 40; @%p1 st.global.u32 [%b1], %t; ld.global.u32 %r1, [%b1]; st.global.u32 [%x], %r1;"
@@ -71,7 +71,7 @@ def test_a_load_of_one_place_by_all_threads_races_with_a_store(cache, seed):
         run(text, cache, np.zeros(64, np.uint32), u32(1), block=64, seed=seed)
 
 
-def test_threads_that_do_not_run_keep_what_a_constant_is_added_to(cache):
+def test_inactive_threads_keep_register(cache):
     text = module(
         kernel(
             """
@@ -87,7 +87,7 @@ def test_threads_that_do_not_run_keep_what_a_constant_is_added_to(cache):
     assert found.tolist() == [t + 1032 if t > 9 else t for t in range(32)]
 
 
-def test_a_thread_that_loads_from_another_place_than_its_neighbours(cache):
+def test_load_from_divergent_address(cache):
     text = module(
         kernel(
             """

@@ -1,13 +1,14 @@
-"""What an H200 gave where the operands of the sweep do not go, and what is not in it."""
+"""Results of an H200 for operands and instructions that the sweep does not cover."""
 
 import numpy as np
 import pytest
+from marks import thorough
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator.faults import Refused
+from parity.emulator.faults import UnsupportedFeature
 
-# Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
-# would have been rounded so with any exponent as well. By instruction, operands and result.
+# Products below the smallest normal number 2^-126 (f16: 2^-14) that round to it. With .ftz they are flushed, unless an
+# unbounded exponent would give the same rounding. Instruction, operands, result.
 BITS32 = [
     ("mul.rn.ftz.f32", (0x3F000800, 0x00FFF000), 0x00000000),  # (1 + 2^-12) / 2 by (1 - 2^-12) 2^-125
     ("mul.rn.ftz.f32", (0x3F000400, 0x00FFF800), 0x00800000),
@@ -18,7 +19,7 @@ BITS32 = [
     ("fma.rn.ftz.f32", (0x3F000800, 0x00FFF000, 0x00000000), 0x00000000),
     ("fma.rn.ftz.f32", (0x3F000400, 0x00FFF800, 0x00000000), 0x00800000),
 ]
-# A factor that is NaN with the bits of what tensor maps give for reads out of bounds.
+# Factors with the NaN that tensor maps return for out-of-bounds reads.
 BITS16 = [
     ("fma.rn.oob.f16", (0x7FF7, 0x3C00, 0x3C00), 0x0000),
     ("fma.rn.oob.f16", (0x3C00, 0xFFF7, 0x3C00), 0x0000),
@@ -28,7 +29,7 @@ BITS16 = [
     ("fma.rn.oob.bf16", (0x3F80, 0x3F80, 0x7FF7), 0x7FFF),
     ("fma.rn.f16", (0x7FF7, 0x3C00, 0x3C00), 0x7FFF),
 ]
-# PTX ISA, "Scalar Video Instructions": of operands and of the result, a part.
+# PTX ISA, "Scalar Video Instructions": parts of operands and results.
 VIDEO = [
     ("vadd.s32.s32.s32 %r5.b1, %r1.b0, %r2.h1, %r3", (0x000000FF, 0x00030000, 0x44332211), 0x44330211),
     ("vsub.s32.u32.u32.sat %r5.h1, %r1, %r2, %r3", (0x00000000, 0x00010000, 0x44332211), 0x80002211),
@@ -36,7 +37,7 @@ VIDEO = [
 ]
 
 
-# NaNs of f64 whose payloads are 1, 2 and 3, made in this order: the payload of the result. ptxas orders the operands.
+# f64 NaNs with the payloads 1, 2 and 3, computed in this order, and the payload of the result. ptxas orders operands.
 PAYLOADS = [
     ("add.f64 %e4, %e1, %e2", 2),
     ("add.f64 %e4, %e2, %e1", 2),
@@ -48,7 +49,7 @@ PAYLOADS = [
     ("fma.rn.f64 %e4, %e2, %e1, %e3", 2),
     ("fma.rn.f64 %e4, %e1, %e3, %e2", 3),
     ("fma.rn.f64 %e4, %e3, %e2, %e1", 3),
-    ("fma.rn.f64 %e4, %e1, 0d4000000000000000, %e3", 3),  # a literal is the second source, seen on an H200
+    ("fma.rn.f64 %e4, %e1, 0d4000000000000000, %e3", 3),  # a literal is the second source, as measured on an H200
     ("fma.rn.f64 %e4, 0d4000000000000000, %e1, %e3", 3),
     ("div.rn.f64 %e4, %e2, %e1", 2),
     ("neg.f64 %e4, %e1", 1),
@@ -76,7 +77,7 @@ def test_results(cache, cases, register, letter):
     assert results(cache, cases, register, letter) == [hex(result) for *_, result in cases]
 
 
-def test_payloads_of_nans(cache):
+def test_nan_payloads(cache):
     nans = "".join(f"mov.f64 %e{k}, 0d7ff800000000000{k};\n" for k in (1, 2, 3))
     lines = [f"{nans}{text};\nst.global.f64 [%x+{8 * i}], %e4;" for i, (text, _) in enumerate(PAYLOADS)]
     (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(PAYLOADS), np.uint64), block=1)
@@ -86,16 +87,16 @@ def test_payloads_of_nans(cache):
 @pytest.mark.parametrize(
     ("between", "fuses"),
     [
-        ("div.full.f32 %f5, %f1, %f2", True),
-        ("rem.u32 %r5, %t, 3", True),
+        thorough("div.full.f32 %f5, %f1, %f2", True),
+        thorough("rem.u32 %r5, %t, 3", True),
         ("bar.sync 0", True),
-        ("div.rn.f32 %f5, %f1, %f2", False),
-        ("sqrt.rn.f64 %e5, %e1", False),
-        ("rem.s32 %r5, %t, 3", False),
-        ("membar.cta", False),
+        thorough("div.rn.f32 %f5, %f1, %f2", False),
+        thorough("sqrt.rn.f64 %e5, %e1", False),
+        thorough("rem.s32 %r5, %t, 3", False),
+        thorough("membar.cta", False),
     ],
 )
-def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_block(cache, between, fuses):
+def test_product_and_sum_are_fused_within_ptxas_block(cache, between, fuses):
     body = f"""
     mov.f32 %f1, 0f3f800001; mov.f32 %f2, 0fbf800002; mov.f64 %e1, 0d3ff0000000000000;
     mul.f32 %f3, %f1, %f1; {between}; add.f32 %f4, %f3, %f2;
@@ -104,6 +105,6 @@ def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_
     assert found[0] == (2.0**-46 if fuses else 0)
 
 
-def test_elements_that_are_chosen_are_refused_by_name(cache):
-    with pytest.raises(Refused, match=r"choose elements"):
+def test_video_element_selection_is_refused(cache):
+    with pytest.raises(UnsupportedFeature, match=r"choose elements"):
         run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))

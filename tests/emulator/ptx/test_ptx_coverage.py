@@ -1,4 +1,4 @@
-"""What of a PTX kernel's code launches reach: exact figures of code that is written by hand."""
+"""Coverage of PTX kernels: exact figures for handwritten code."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ SMALL:
     [(np.full(32, 3), "101", "01"), (np.full(32, 9), "111", "10"), (np.arange(32), "111", "11")],
     ids=["all lanes branch", "none does", "some do"],
 )
-def test_blocks_and_directions_of_the_threads_of_a_warp(cache, values, blocks, directions):
+def test_blocks_and_directions_of_warp_are_noted(cache, values, blocks, directions):
     code = parse_ptx(module(kernel(BODY, 1)), "module", target("sm_90"))
     device = PtxDevice(traced=True, cache=cache)
     x = device.allocate(128)
@@ -90,7 +90,7 @@ def reached_by(code, cache, value):
     return device.take_reached(code, "k")
 
 
-def test_blocks_that_were_not_reached_have_the_lines_and_the_conditions_before_them(cache):
+def test_gaps_have_line_and_guard(cache):
     code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
     shown = {
         value: [[(each.kind, each.line, each.guard, each.header, each.reason) for each in block] for block in gaps]
@@ -111,7 +111,7 @@ def test_blocks_that_were_not_reached_have_the_lines_and_the_conditions_before_t
     ]
 
 
-def test_numbers_that_ptx_compares_with_and_places_of_its_points():
+def test_kernel_constants_and_point_places_of_ptx():
     code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
     found = kernel_constants(code, ["k"])
     assert found.whole[:2] == (-7, 4099) and {65536, 1 << 12} <= {*found.whole}

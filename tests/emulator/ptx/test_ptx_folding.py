@@ -1,4 +1,4 @@
-"""Instructions that are computed where their result is used: which these are, and that results are what they were."""
+"""Folded instructions: which instructions are folded, and that results stay the same."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ LOAD = "ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%y];"
          (2 * (X.astype(np.float32) - 9)).view(np.uint32), 1),
     ],
 )  # fmt: skip
-def test_results_and_how_many_instructions_are_inside_of_others(cache, body, expected, gone):
+def test_folding_keeps_results(cache, body, expected, gone):
     assert inside(body) - inside("") == gone
     threads = len(expected)
     text = module(kernel(f"{LOAD} {body} st.global.u32 [%x], %r1;"))
@@ -46,12 +46,12 @@ def test_results_and_how_many_instructions_are_inside_of_others(cache, body, exp
 
 
 def inside(body, constants=()):
-    """The number of instructions that are computed where their result is used."""
+    """Return the number of folded instructions."""
     (function,) = optimized_functions(module(kernel(f"{LOAD} {body} st.global.u32 [%x], %r1;")), "k")
     return len(function.items) - len(fold_instructions(function, constants))
 
 
-def test_what_is_computed_once_for_a_block_is_not_computed_by_each_thread():
+def test_block_uniform_register_is_not_folded():
     body = "add.u32 %r3, %g, 5; add.u32 %r1, %r3, %r1;"
     assert inside(body) - inside("") == 1
     assert inside(body, {"%r3"}) == inside("", {"%r3"})

@@ -1,4 +1,4 @@
-"""Matrices of a warp (``wmma``, ``mma``, ``ldmatrix``) against definitions, with the sums measured on Hopper."""
+"""Matrix instructions (``wmma``, ``mma``, ``ldmatrix``) against definitions, with sums as measured on Hopper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator import MemoryFault, Refused
+from parity.emulator import MemoryFault, UnsupportedFeature
 
 NUMPY = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,
@@ -29,7 +29,7 @@ FORMS = [
 
 
 def text_of(shape, factors, sums, rows, columns, a, b, c, more="", guard=""):
-    """A kernel: the third array is c, by columns, and becomes d, by rows."""
+    """Return a kernel whose third array is c, by columns, and becomes d, by rows."""
     m, n, k = map(int, shape.replace("m", "").replace("n", " ").replace("k", " ").split())
     kind = {"f64": "f64"}.get(factors, "b32")
     whole = {"f64": "f64", "f16": "b32", "s32": "b32"}.get(sums, "f32")
@@ -57,9 +57,9 @@ def exponent(x, least):
 
 
 def on_hopper(a, b, c, factors, sums):
-    """Products and c are aligned to the largest of them and cut 25 bits below its exponent; the sum is cut to f32.
+    """Align products and c to the largest of them, truncate 25 bits below its exponent, and truncate the sum to f32.
 
-    Of f8 nvcc makes products of f16, one of the first two of every four k, then one of the others.
+    For f8, nvcc generates f16 products: first of the first two of every four k, then of the remaining two.
     """
     if factors in ("e4m3", "e5m2"):
         first = np.arange(a.shape[1]) % 4 < 2
@@ -81,7 +81,7 @@ def on_hopper(a, b, c, factors, sums):
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: ".".join(form[:5]))
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "wide"])
-def test_products(form, whole, cache):
+def test_wmma_products(form, whole, cache):
     _, factors, sums, rows, columns, *_ = form
     text, (m, n, k) = text_of(*form)
     rng = np.random.default_rng(3)
@@ -109,8 +109,8 @@ def test_products(form, whole, cache):
     assert (d == wanted).all() if sums != "f64" or whole else np.allclose(d, wanted.astype(np.float64), rtol=1e-15)
 
 
-def test_sums_begin_with_a_constant_that_all_threads_share(cache):
-    """It is computed once for all threads, and has no register of its own."""
+def test_wmma_accumulator_is_uniform_constant(cache):
+    """The constant is computed once for all threads and does not occupy a register."""
     text, _ = text_of(*FORMS[0])
     before, _, after = text.partition("wmma.mma.sync")
     product, _, store = after.partition(";")
@@ -198,7 +198,7 @@ def test_mma(form, cache):
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_ldmatrix(count, trans, cache):
-    """Thread l gets of matrix q the elements 2 (l % 4) and the next of row l / 4, or of that column."""
+    """Thread l receives two elements of matrix q, from 2 (l % 4) on, of row (or column) l / 4."""
     names = ", ".join(f"%r{10 + q}" for q in range(count))
     body = f"""
     .shared .align 16 .b8 tile[512];
@@ -219,7 +219,7 @@ def test_ldmatrix(count, trans, cache):
             assert y[lane, q].tolist() == matrix[lane // 4, 2 * (lane % 4) : 2 * (lane % 4) + 2].tolist()
 
 
-def test_integers_saturate_if_they_shall(cache):
+def test_satfinite_saturates_integer_sums(cache):
     form = FORMS[6]
     given = [np.full((16, 16), x, np.int8) for x in (127, 127)]
     for more, wanted in (("", 2**31 - 1 - 2**32 + 16 * 127 * 127), (".satfinite", 2**31 - 1)):
@@ -228,16 +228,16 @@ def test_integers_saturate_if_they_shall(cache):
         assert (d == wanted).all()
 
 
-def test_a_fragment_beyond_its_buffer_is_seen(cache):
+def test_fragment_past_buffer_end_is_fault(cache):
     text, _ = text_of(*FORMS[0])
     short = [np.zeros((16, 16), np.float16), np.zeros((15, 16), np.float16), np.zeros((16, 16), np.float32)]
     with pytest.raises(MemoryFault, match="out-of-bounds read of 2 bytes"):
         run(text, cache, *short)
 
 
-def test_what_is_not_executed_is_refused_by_name(cache):
+def test_unsupported_matrix_instruction_is_refused(cache):
     given = [np.zeros((16, 16), np.float16)] * 2 + [np.zeros((16, 16), np.float32)]
-    with pytest.raises(Refused, match="with a guard"):
+    with pytest.raises(UnsupportedFeature, match="with a guard"):
         run(text_of(*FORMS[0], guard="@%p1")[0], cache, *given)
-    with pytest.raises(Refused, match="matrix instructions of s4"):
+    with pytest.raises(UnsupportedFeature, match="matrix instructions of s4"):
         run(text_of(*FORMS[0])[0].replace(".global.f16", ".global.s4"), cache, *given)

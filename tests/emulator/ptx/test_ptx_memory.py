@@ -1,4 +1,4 @@
-"""Memory of every kind, calls, what kernels print and assert, and accesses that are wrong."""
+"""Memory of all kinds, calls, printing, assertions, and invalid accesses."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,9 @@ from parity.emulator import (
     LdsExceeded,
     MemoryFault,
     MisalignedAccess,
-    Refused,
     Trapped,
     UnknownInstruction,
+    UnsupportedFeature,
 )
 
 COPY = kernel(
@@ -25,7 +25,7 @@ COPY = kernel(
 FILE = '.file 1 "/home/me/copy.cu"\n'
 
 
-def test_an_access_beyond_a_buffer_names_the_users_line(cache):
+def test_access_past_buffer_end_names_source_line(cache):
     x = np.arange(32, dtype=np.uint32)
     (_, y), _ = run(module(FILE, COPY.replace("{offset}", "0")), cache, x, np.zeros_like(x))
     assert y.tolist() == x.tolist()
@@ -39,7 +39,7 @@ def test_an_access_beyond_a_buffer_names_the_users_line(cache):
         run(module(FILE, COPY.replace("{offset}", "2")), cache, x, np.zeros_like(x))
 
 
-def test_vectors_and_parts_of_registers(cache):
+def test_vector_access_and_register_parts(cache):
     text = module(
         kernel(
             """
@@ -62,7 +62,7 @@ def test_vectors_and_parts_of_registers(cache):
 
 
 def test_registers_of_inner_scopes(cache):
-    """As in inline assembly: their names hide those outside, and need no percent sign or space."""
+    """As in inline assembly, inner names hide outer names and need neither a percent sign nor a space."""
     text = module(
         kernel(
             """
@@ -79,7 +79,7 @@ def test_registers_of_inner_scopes(cache):
     assert found.tolist() == [t + 7 + (9 if t < 3 else 5) for t in range(32)]
 
 
-def test_variables(cache):
+def test_module_variables(cache):
     text = module(
         ".const .align 4 .u32 table[4] = {10, 20, 0x1e, 40};",
         ".visible .global .align 8 .u64 place = table;",
@@ -123,7 +123,7 @@ def test_local_memory(cache):
 
 
 def test_local_memory_is_fresh_in_every_block(cache):
-    """Of three blocks the first and the second write theirs, the third does not."""
+    """The first two of three blocks write their local memory, the third does not."""
     text = module(
         LOCAL.replace("st.local.u32 [%d4{offset}], %t;", "setp.lt.u32 %p1, %g, 2; @%p1 st.local.u32 [%d4], %t;")
     )
@@ -211,7 +211,7 @@ def test_assertions_and_traps(cache):
     with pytest.raises(FailedAssertion) as info:
         run(module(extern, *variables, kernel(body, 1), '.file 1 "sub/a.cu"'), cache, u32(0))
     assert "n > 0" in str(info.value)
-    assert "at sub/a.cu:17, in void k()" in str(info.value)  # as the project calls it, wherever it was compiled
+    assert "at sub/a.cu:17, in void k()" in str(info.value)  # relative to the project, not to the build folder
     assert "thread (5, 0, 0)" in str(info.value)
     with pytest.raises(Trapped, match=r"thread \(9, 0, 0\)"):
         run(module(kernel("setp.eq.u32 %p1, %t, 9; @%p1 trap;", 1)), cache, u32(0))
@@ -257,7 +257,7 @@ END:
         run(text.replace("{offset}", "+4"), cache, np.zeros(32, np.uint32), shared=128)
 
 
-def test_a_block_has_the_dynamic_shared_memory_that_its_gpu_can_give(cache):
+def test_dynamic_shared_memory_is_limited_by_gpu(cache):
     text = module(
         ".extern .shared .align 16 .b8 dynamic[];",
         kernel(
@@ -277,12 +277,12 @@ def test_a_block_has_the_dynamic_shared_memory_that_its_gpu_can_give(cache):
         run(text.replace("{offset}", "+-4"), cache, np.zeros(32, np.uint32), shared=most + 4)
 
 
-def test_what_is_not_known_is_named(cache):
+def test_unknown_instruction_is_named(cache):
     with pytest.raises(UnknownInstruction, match="frobnicate"):
         run(module(kernel("frobnicate.u32 %r1, %r2;", 1)), cache, u32(0))
     with pytest.raises(UnknownInstruction, match="modifier"):
         run(module(kernel("mul.lo.sat.u32 %r1, %r2, %r3;", 1)), cache, u32(0))
-    with pytest.raises(Refused, match="malloc"):
+    with pytest.raises(UnsupportedFeature, match="malloc"):
         extern = ".extern .func (.param .b64 r) malloc (.param .b64 n);"
         call = (
             "{ .param .b64 p; st.param.b64 [p], 8; .param .b64 q; call.uni (q), malloc, (p); ld.param.b64 %d1, [q]; }"

@@ -1,4 +1,4 @@
-"""Copies and neighbouring loads of PTX: how many remain, and that results and faults are what they were."""
+"""Copies and adjacent accesses: how many instructions remain, and that results and faults stay the same."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def result(cache, body, threads=16, grid=1):
 
 
 @pytest.mark.parametrize("cut", [4, 2, 1], ids=["four", "two", "one"])
-def test_loads_from_neighbouring_places_are_one(cache, cut):
-    """Of ``cut`` neighbours without a store between them."""
+def test_adjacent_loads_are_joined(cache, cut):
+    """Loads ``cut`` neighbours without a store between them."""
     parts = FOUR.replace("; ", ";|").split("|")
     body = ROW + " st.global.u32 [%x], 1; ".join("".join(parts[i : i + cut]) for i in range(0, 4, cut))
     found, _ = result(cache, f"{body} {SUM} st.global.u32 [%x], %r1;")
@@ -39,7 +39,7 @@ def test_loads_from_neighbouring_places_are_one(cache, cut):
     assert loads(body + SUM) == joined[cut]
 
 
-def test_bytes_and_longs_too(cache):
+def test_adjacent_loads_of_bytes_and_longs_are_joined(cache):
     small = "".join(f"ld.global.u8 %h{i}, [%d2+{i}];" for i in range(4))
     body = f"{ROW} {small} add.u16 %h5, %h0, %h1; add.u16 %h6, %h2, %h3; shl.b16 %h7, %h6, 4; add.u16 %h8, %h5, %h7;"
     assert loads(body) == ["ld.global.apart.v4.u8"]
@@ -55,7 +55,7 @@ IN_SHARED = ".shared .align 4 .b8 s[64]; mov.u32 %r9, s; mad.lo.u32 %r10, %t, 4,
 FOUR_SHARED = FOUR.replace("global", "shared").replace("%d2", "%r11")
 
 
-def test_those_of_shared_memory_too(cache):
+def test_adjacent_loads_of_shared_memory_are_joined(cache):
     body = f"{IN_SHARED} ld.global.u32 %r1, [%y]; st.shared.u32 [%r10], %r1; bar.sync 0; setp.gt.u32 %p1, %t, 3;"
     body += f"@%p1 bra END; {FOUR_SHARED} {SUM} st.global.u32 [%x], %r1; END:"
     assert loads(body, "ld.shared") == ["ld.shared.apart.v4.u32"]
@@ -65,7 +65,7 @@ def test_those_of_shared_memory_too(cache):
 
 
 @pytest.mark.parametrize("block", [16, 48])
-def test_the_word_of_shared_memory_that_nothing_wrote_is_named(cache, block):
+def test_joined_load_names_unwritten_shared_word(cache, block):
     body = f"{IN_SHARED} setp.eq.u32 %p2, %t, 6; setp.gt.u32 %p3, %t, 15; or.pred %p2, %p2, %p3; @%p2 bra ALL;"
     body += "st.shared.u32 [%r10], 1; ALL: bar.sync 0; setp.gt.u32 %p1, %t, 3;"
     body += f"@%p1 bra END; {FOUR_SHARED} {SUM} st.global.u32 [%x], %r1; END:"
@@ -79,7 +79,7 @@ STORES = "add.u32 %r2, %t, 1; add.u32 %r3, %t, 2; " + " ".join(
 )
 
 
-def test_stores_to_neighbouring_places_are_one(cache):
+def test_adjacent_stores_are_joined(cache):
     assert loads(ROW + STORES, "st") == ["st.global.apart.v4.u32"]
     text = module(kernel(ROW + STORES))
     (_, after), _ = run(text, cache, np.zeros(16, np.uint32), np.zeros(64, np.uint32), block=16)
@@ -87,7 +87,7 @@ def test_stores_to_neighbouring_places_are_one(cache):
     np.testing.assert_array_equal(after.reshape(16, 4), np.stack([t, t + 1, t + 2, t], axis=1))
 
 
-def test_bytes_and_longs_are_stored_as_one_too(cache):
+def test_adjacent_stores_of_bytes_and_longs_are_joined(cache):
     body = "cvt.u16.u32 %h1, %t; st.global.u8 [%y], %h1; st.global.u8 [%y+1], 7; st.global.u8 [%y+2], %h1;"
     body += "st.global.u8 [%y+3], 9;"
     assert loads(body, "st") == ["st.global.apart.v4.u8"]
@@ -103,21 +103,21 @@ def test_bytes_and_longs_are_stored_as_one_too(cache):
 
 
 @pytest.mark.parametrize("size", [15, 13])
-def test_the_fault_is_that_of_the_store_that_is_outside(cache, size):
+def test_joined_stores_fault_names_the_invalid_store(cache, size):
     text = module(kernel(ROW + STORES))
     expected = rf"write of 4 bytes(?s:.*)\[%d2\+{4 * (size - 12)}\](?s:.*)lane 3.* 0 bytes past the end"
     with pytest.raises(KernelFault, match=expected):
         run(text, cache, np.zeros(4, np.uint32), np.zeros(size, np.uint32), block=4)
 
 
-def test_stores_to_places_of_other_threads_are_a_race(cache):
+def test_joined_stores_to_other_threads_addresses_are_race(cache):
     body = STORES.replace("%d2", "%y")
     assert loads(body, "st") == ["st.global.apart.v4.u32"]
     with pytest.raises(KernelFault, match=r"race in a warp(?s:.*)\[%y\+8\](?s:.*)\[%y\+12\]"):
         run(module(kernel(body)), cache, np.zeros(8, np.uint32), np.zeros(16, np.uint32), block=8)
 
 
-def test_a_load_behind_a_store_finds_what_was_stored(cache):
+def test_load_after_store_is_not_joined(cache):
     body = "ld.global.u32 %r2, [%y]; st.global.u32 [%y], 7; ld.global.u32 %r3, [%y]; sub.u32 %r1, %r3, %r2;"
     found, _ = result(cache, f"{body} st.global.u32 [%x], %r1;")
     np.testing.assert_array_equal(found, np.uint32(7) - X[:16])
@@ -125,21 +125,21 @@ def test_a_load_behind_a_store_finds_what_was_stored(cache):
     assert (loads(body), loads(again)) == (["ld.global.u32"] * 2, ["ld.global.u32"])
 
 
-def test_an_address_that_changes_in_between(cache):
+def test_loads_with_changed_address_are_not_joined(cache):
     body = f"{ROW} ld.global.u32 %r2, [%d2]; add.s64 %d2, %d2, 4; ld.global.u32 %r3, [%d2+4]; sub.u32 %r1, %r3, %r2;"
     found, _ = result(cache, f"{body} st.global.u32 [%x], %r1;")
     np.testing.assert_array_equal(found, X[2::4] - X[::4])
 
 
 @pytest.mark.parametrize("size", [15, 13])
-def test_the_fault_is_that_of_the_load_that_is_outside(cache, size):
-    """The last thread's row of four numbers ends early: the first load that is outside is named, with its bytes."""
+def test_joined_loads_fault_names_the_invalid_load(cache, size):
+    """The last thread's row of four numbers is too short. The fault names the first invalid load with its bytes."""
     text = module(kernel(f"{ROW} {FOUR} {SUM} st.global.u32 [%x], %r1;"))
     with pytest.raises(KernelFault, match=r"read of 4 bytes(?s:.*)lane 3.* 0 bytes past the end"):
         run(text, cache, np.zeros(4, np.uint32), X[:size].copy(), block=4)
 
 
-def test_copies_have_the_name_of_what_they_copy(cache):
+def test_copies_are_removed(cache):
     body = (
         "ld.global.u32 %r1, [%y]; mov.b32 %f1, %r1; add.f32 %f2, %f1, %f1; mov.b32 %r2, %f2; st.global.u32 [%x], %r2;"
     )
@@ -149,7 +149,7 @@ def test_copies_have_the_name_of_what_they_copy(cache):
     np.testing.assert_array_equal(found, (X[:16].view(np.float32) * np.float32(2)).view(np.uint32))
 
 
-def test_a_copy_of_the_round_before_stays(cache):
+def test_copy_of_previous_iteration_is_kept(cache):
     body = """
     ld.global.u32 %r1, [%y]; mov.u32 %r7, 0; mov.u32 %r8, 0;
     AGAIN: add.u32 %r2, %r1, %r7; setp.eq.u32 %p1, %r7, 0; @%p1 bra FIRST;
@@ -162,7 +162,7 @@ def test_a_copy_of_the_round_before_stays(cache):
 
 
 @pytest.mark.parametrize("guard", ["%p1", "!%p1"])
-def test_a_branch_over_a_branch_is_one(cache, guard):
+def test_branch_over_branch_is_inverted(cache, guard):
     body = f"""
     setp.lt.u32 %p1, %t, 5; @{guard} bra SOME; bra.uni OTHERS;
     SOME: mov.u32 %r1, 7; bra.uni END;

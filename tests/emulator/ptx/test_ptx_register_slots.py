@@ -1,4 +1,4 @@
-"""Slots of virtual registers: which registers share one."""
+"""Slots of virtual registers, and which registers share a slot."""
 
 import pytest
 from ptx_runs import kernel, module
@@ -18,7 +18,7 @@ from parity.emulator.ptx.register_slots import allocate_slots
         (("b32", "%r1"), ("b64", "%d2"), False),
     ],
 )
-def test_registers_share_a_slot_if_no_thread_needs_both_and_they_are_of_one_kind(first, second, shares):
+def test_registers_of_one_kind_share_slot_unless_live_together(first, second, shares):
     (kind, one), (other, two) = first, second
     load = f"ld.global.{kind} {one}, [%x];", f"ld.global.{other} {two}, [%x+8];"
     store = f"st.global.{kind} [%x], {one};", f"st.global.{other} [%x+8], {two};"

@@ -1,10 +1,17 @@
-"""Threads of a warp that diverge, that exchange values, and that wait for each other."""
+"""Threads of a warp that diverge, exchange values and wait for each other."""
 
 import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator import DataRace, DivergentBarrier, InstructionBudgetExceeded, NoProgress, Refused, WarpMask
+from parity.emulator import (
+    DataRace,
+    DivergentBarrier,
+    InstructionBudgetExceeded,
+    NoProgress,
+    UnsupportedFeature,
+    WarpMask,
+)
 
 SEEDS = range(8)
 LANES = np.arange(32, dtype=np.uint32)
@@ -32,8 +39,8 @@ DONE:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_registers_of_threads_that_are_elsewhere_stay(cache, seed):
-    """16-bit, 32-bit and 64-bit registers that share slots, on both sides of branches that part threads."""
+def test_registers_of_diverged_threads_are_kept(cache, seed):
+    """Uses registers of 16, 32 and 64 bits that share slots, on both sides of divergent branches."""
     text = module(
         kernel(
             """
@@ -97,8 +104,8 @@ SUM = """
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_threads_meet_at_a_shuffle(cache, seed):
-    """They come to it over two ways, one of them longer."""
+def test_diverged_threads_meet_at_shuffle(cache, seed):
+    """The threads arrive over two ways of different lengths."""
     apart = """
     and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 1;
     @%p1 bra ODD;
@@ -113,7 +120,7 @@ MEET:
 
 
 @pytest.mark.parametrize("lane", [*range(32), 33])
-def test_the_thread_that_a_shuffle_takes_from_is_known_before_or_not(cache, lane):
+def test_shuffle_with_constant_or_computed_source(cache, lane):
     take = "shfl.sync.bfly.b32 %r1, %r1, {lane}, 31, {mask}; st.global.u32 [%x], %r1;"
     known = take.format(lane=lane, mask=-1)
     constants = f"mov.u32 %r2, {lane}; mov.u32 %r3, -1;" + take.format(lane="%r2", mask="%r3")
@@ -126,7 +133,7 @@ def test_the_thread_that_a_shuffle_takes_from_is_known_before_or_not(cache, lane
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_a_mask_that_names_threads_that_do_not_come(cache, seed):
+def test_mask_with_absent_threads_is_fault(cache, seed):
     half = "setp.ge.u32 %p1, %t, 16; @%p1 bra OTHERS;"
     others = "bra.uni END; OTHERS: bar.sync 0; END:"
     with pytest.raises(DivergentBarrier, match="lane 0 of a wavefront"):
@@ -134,7 +141,7 @@ def test_a_mask_that_names_threads_that_do_not_come(cache, seed):
     others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
     with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
-    # Those that have left are not waited for.
+    # Threads that have exited are not waited for.
     left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
     (found,), _ = run(
         module(kernel(SUM.format(before=left, mask=-1, after="END:").replace("16, 31", "0, 31"), 1)),
@@ -144,15 +151,15 @@ def test_a_mask_that_names_threads_that_do_not_come(cache, seed):
     assert found[:16].tolist() == [sum(range(16)) * 2] * 16
 
 
-def test_a_thread_that_its_mask_does_not_name(cache):
+def test_thread_not_in_its_mask_is_fault(cache):
     with pytest.raises(WarpMask, match="a thread executes it that the mask does not name") as info:
         run(module(kernel(SUM.format(before="", mask=0xFFFF, after=""), 1)), cache, LANES.copy())
     assert "block (0, 0, 0), thread (16, 0, 0)" in str(info.value)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_halves_of_a_warp_exchange_values_apart(cache, seed):
-    """Both execute the same instruction, each with its own mask."""
+def test_halves_of_warp_exchange_separately(cache, seed):
+    """Both halves execute the same instruction with different masks."""
     masks = "setp.lt.u32 %p1, %t, 16; selp.b32 %r9, 0xffff, 0xffff0000, %p1;"
     text = module(kernel(SUM.format(before=masks, mask="%r9", after="").replace("16, 31", "0, 31"), 1))
     (found,), _ = run(text, cache, LANES.copy(), seed=seed)
@@ -183,8 +190,8 @@ def test_votes_matches_and_reductions(cache, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_lock_is_passed_on_within_a_warp(cache, seed):
-    """Threads of a warp wait for one of them, which a GPU since Volta lets go on."""
+def test_lock_is_passed_on_within_warp(cache, seed):
+    """Threads of a warp wait for one of them, which makes progress on GPUs since Volta."""
     text = module(
         kernel(
             """
@@ -201,7 +208,7 @@ SPIN:
     assert found.tolist() == [32]
 
 
-def test_threads_that_wait_for_ever(cache):
+def test_endless_wait_is_fault(cache):
     text = module(kernel("SPIN: ld.volatile.global.u32 %r1, [%b0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra SPIN;", 1))
     with pytest.raises((NoProgress, InstructionBudgetExceeded)):
         run(text, cache, u32(0), budget=3_000_000)
@@ -222,19 +229,19 @@ SHARED = module(
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_barrier_of_a_block(cache, seed):
+def test_block_barrier(cache, seed):
     x = np.arange(128, dtype=np.uint32)
     (_, found), _ = run(SHARED.replace("{barrier}", "bar.sync 0;"), cache, x, np.zeros_like(x), block=128, seed=seed)
     assert found.tolist() == x[::-1].tolist()
 
 
-def test_a_missing_barrier_is_a_race(cache):
+def test_missing_block_barrier_is_race(cache):
     x = np.arange(128, dtype=np.uint32)
     with pytest.raises(DataRace, match=r"tile|shared|LDS"):
         run(SHARED.replace("{barrier}", ""), cache, x, np.zeros_like(x), block=128, seed=1)
 
 
-def test_a_barrier_that_some_threads_do_not_come_to(cache):
+def test_barrier_missed_by_some_threads_is_fault(cache):
     apart = "setp.lt.u32 %p1, %t, 7; @%p1 bra A; bar.sync 0; bra.uni B; A: bar.sync 0; B:"
     x = np.arange(64, dtype=np.uint32)
     with pytest.raises(DivergentBarrier):
@@ -242,7 +249,7 @@ def test_a_barrier_that_some_threads_do_not_come_to(cache):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_barrier_that_counts(cache, seed):
+def test_barrier_with_reduction(cache, seed):
     text = module(
         kernel(
             """
@@ -259,11 +266,11 @@ def test_a_barrier_that_counts(cache, seed):
     assert found.tolist() == [1040] * 192
 
 
-def test_what_is_refused_is_named(cache):
+def test_refused_feature_is_named(cache):
     for line, named in {
         "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex, {%r1}];": "textures",
         "barrier.sync 1, 64;": "number of threads",
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};": "matrix",
     }.items():
-        with pytest.raises(Refused, match=named):
+        with pytest.raises(UnsupportedFeature, match=named):
             run(module(kernel(line, 1)), cache, u32(0))

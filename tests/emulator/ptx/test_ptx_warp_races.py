@@ -1,4 +1,4 @@
-"""Races between threads of one warp: CUDA gives them no order without ``__syncwarp``."""
+"""Races between threads of one warp, which CUDA only orders by ``__syncwarp``."""
 
 import re
 
@@ -15,18 +15,18 @@ PLACES = """
     xor.b32 %r3, %t, 1; mad.lo.u32 %r4, %r3, 4, %r1;
     ld.global.u32 %r5, [%x];
 """
-"""%r2 is the place of the thread, %r4 that of its neighbour, %r5 what it is given."""
+"""%r2 is the address of the thread, %r4 the address of its neighbour, %r5 the thread's input."""
 
 
 def launched(body, cache, *arrays, **options):
-    """The arrays after the launch of a kernel with shared memory, and with a place for each thread."""
+    """Launch a kernel with shared memory and an address per thread. Returns the arrays afterwards."""
     arrays = arrays or (X.copy(), np.zeros(32, np.uint32))
     found, _ = run(module(SHARED, kernel(PLACES + body, len(arrays))), cache, *arrays, **options)
     return found
 
 
 def told(body, cache, *arrays, **options):
-    """The race of such a launch."""
+    """Return the race that such a launch reports."""
     with pytest.raises(WarpRace) as caught:
         launched(body, cache, *arrays, **options)
     return caught.value
@@ -37,7 +37,7 @@ EXCHANGE = "st.shared.u32 [%r2], %r5; {between} ld.shared.u32 %r6, [%r4]; st.glo
 
 @pytest.mark.parametrize("block", [32, 96])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_what_another_thread_wrote_is_read_after_a_barrier_of_the_warp(cache, seed, block):
+def test_read_after_warp_barrier_is_not_race(cache, seed, block):
     x = np.arange(block, dtype=np.uint32)
     for between in ("bar.warp.sync -1;", "bar.sync 0;", "barrier.sync 0;"):
         _, found = launched(EXCHANGE.format(between=between), cache, x.copy(), 0 * x, block=block, seed=seed)
@@ -52,17 +52,17 @@ def test_what_another_thread_wrote_is_read_after_a_barrier_of_the_warp(cache, se
     "between",
     ["shfl.sync.bfly.b32 %r7, %r5, 1, 31, -1;", "vote.sync.ballot.b32 %r7, 1, -1;", "membar.cta;", "fence.sc.cta;"],
 )
-def test_exchanges_votes_and_fences_alone_order_nothing(cache, between):
+def test_exchanges_votes_and_fences_do_not_order_accesses(cache, between):
     told(EXCHANGE.format(between=between), cache)
 
 
-def test_halves_of_a_warp_have_barriers_of_their_own(cache):
+def test_halves_of_warp_have_separate_barriers(cache):
     between = "shr.u32 %r7, %t, 4; setp.eq.u32 %p1, %r7, 0; selp.b32 %r8, 0xffff, 0xffff0000, %p1; bar.warp.sync %r8;"
     _, found = launched(EXCHANGE.format(between=between), cache)
     assert found.tolist() == (X ^ 1).tolist()
 
 
-def test_a_value_that_was_read_is_written_by_another_thread(cache):
+def test_write_of_value_read_by_other_thread_is_race(cache):
     race = told(
         "st.shared.u32 [%r2], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r4]; st.shared.u32 [%r2], %r6;"
         "st.global.u32 [%y], %r6;",
@@ -76,13 +76,13 @@ def test_a_value_that_was_read_is_written_by_another_thread(cache):
     )
 
 
-def test_a_value_that_several_threads_read_is_written_by_one_of_them(cache):
+def test_write_of_value_read_by_several_threads_is_race(cache):
     both = "st.shared.u32 [%r2], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r4]; ld.shared.u32 %r7, [%r2]; {}"
     told(both.format("st.shared.u32 [%r2], %r6;"), cache)
     launched(both.format("bar.warp.sync -1; st.shared.u32 [%r2], %r6;"), cache)
 
 
-def test_one_thread_writes_for_all(cache):
+def test_write_by_one_thread_read_by_all(cache):
     first = "setp.ne.u32 %p1, %t, 5; @%p1 bra L; st.shared.u32 [tile], %t; L: {} ld.shared.u32 %r6, [tile];"
     race = told(first.format(""), cache)
     assert race.lane == 0
@@ -90,14 +90,14 @@ def test_one_thread_writes_for_all(cache):
     launched(first.format("bar.warp.sync -1;"), cache)
 
 
-def test_memory_of_the_device(cache):
+def test_races_in_global_memory(cache):
     body = "st.global.u32 [%y], %r5; {} xor.b32 %r6, %i, 1; mad.wide.u32 %d1, %r6, 4, %b1; ld.global.u32 %r7, [%d1];"
     assert "buffer 'buffer 1'" in str(told(body.format(""), cache))
     launched(body.format("bar.warp.sync -1;"), cache)
 
 
-def test_what_is_a_threads_own_needs_no_barrier(cache):
-    """Whatever the sizes of its accesses, and in whatever order."""
+def test_private_accesses_need_no_barrier(cache):
+    """Holds for accesses of any sizes in any order."""
     _, found = launched(
         """
     mul.lo.u32 %r6, %t, 16; add.u32 %r6, %r6, %r1;
@@ -111,7 +111,7 @@ def test_what_is_a_threads_own_needs_no_barrier(cache):
     assert found.tolist() == X.tolist()
 
 
-def test_accesses_of_different_sizes_that_overlap(cache):
+def test_overlapping_accesses_of_different_sizes(cache):
     wide = "mul.lo.u32 %r6, %t, 8; add.u32 %r6, %r6, %r1;"
     half = "setp.ge.u32 %p2, %t, 16; @%p2 bra L;"
     one = f"{wide} st.shared.u32 [%r2], %r5; {{}} {half} ld.shared.u32 %r7, [%r6]; L:"
@@ -121,8 +121,8 @@ def test_accesses_of_different_sizes_that_overlap(cache):
     launched(first, cache)
 
 
-def test_reads_of_different_sizes_before_a_write(cache):
-    """Bytes that one thread alone read, in words that several read."""
+def test_reads_of_different_sizes_before_write(cache):
+    """Bytes that only one thread read lie in words that several threads read."""
     body = """
     st.shared.u32 [%r2], %r5; bar.warp.sync -1;
     ld.shared.u32 %r6, [%r2]; mul.lo.u32 %r7, %t, 2; mad.lo.u32 %r7, %r7, 1, %r1; ld.shared.u16 %h1, [%r7];
@@ -133,8 +133,8 @@ def test_reads_of_different_sizes_before_a_write(cache):
     told(body.format(thread=1, type="u16", value="%h1"), cache)
 
 
-def test_several_threads_write_one_place(cache):
-    """By one instruction, of which CUDA promises that one of the values remains; or the same value."""
+def test_several_threads_write_one_address(cache):
+    """One instruction writes, so that CUDA guarantees one of the values; or all threads write the same value."""
     launched("st.shared.u32 [tile], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
     launched("st.shared.u32 [tile], 7; st.shared.u32 [tile], 7; ld.shared.u32 %r6, [tile];", cache)
     told("st.shared.u32 [tile], %r5; ld.shared.u32 %r6, [tile];", cache)
@@ -143,8 +143,8 @@ def test_several_threads_write_one_place(cache):
     told(parts.format(7, 8), cache)
 
 
-def test_one_instruction_that_threads_execute_apart(cache):
-    """As they do when they come to it over ways of different lengths."""
+def test_instruction_executed_by_diverged_threads(cache):
+    """The threads arrive over ways of different lengths."""
     body = """
     and.b32 %r7, %t, 3; mov.u32 %r8, 0;
 LOOP:
@@ -157,7 +157,7 @@ LOOP:
 
 
 def test_volatile_accesses_are_atomic(cache):
-    """Code from before ``__syncwarp``: what one of them reads is left open, but it is no race (PTX ISA)."""
+    """Code older than ``__syncwarp``: the value read is unspecified, but there is no race (PTX ISA)."""
     launched(EXCHANGE.format(between="").replace(".shared", ".volatile.shared"), cache)
     told("st.shared.u32 [%r2], %r5; ld.volatile.shared.u32 %r6, [%r4];", cache)
 
@@ -174,7 +174,7 @@ def test_atomics(cache):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_a_lock_guards_is_no_race(cache, seed):
+def test_lock_guarded_access_is_not_race(cache, seed):
     text = module(
         kernel(
             """
@@ -191,8 +191,8 @@ SPIN:
     assert found.tolist() == [32]
 
 
-def test_a_compare_and_swap_loop(cache):
-    """Its first load is verified by the compare-and-swap."""
+def test_compare_and_swap_loop_is_not_race(cache):
+    """The compare-and-swap verifies the value of the first load."""
     text = module(
         kernel(
             """
@@ -210,7 +210,7 @@ AGAIN:
     assert found.tolist() == [32]
 
 
-def test_a_race_between_warps_is_one_of_warps(cache):
+def test_race_between_warps_is_reported_as_such(cache):
     with pytest.raises(DataRace, match="two wavefronts") as caught:
         launched(
             "xor.b32 %r3, %t, 32; mad.lo.u32 %r4, %r3, 4, %r1;" + EXCHANGE.format(between="bar.warp.sync -1;"),
@@ -226,7 +226,7 @@ REDUCTION = """
 """
 
 
-def test_a_reduction_that_lacks_one_barrier(cache):
+def test_reduction_without_one_barrier_is_race(cache):
     def step(distance, barrier):
         guard = f"setp.ge.u32 %p1, %t, {distance}; @%p1 bra L{distance};"
         sum_ = f"ld.shared.u32 %r6, [%r2]; ld.shared.u32 %r7, [%r2+{4 * distance}]; add.u32 %r6, %r6, %r7;"
@@ -243,8 +243,8 @@ def test_a_reduction_that_lacks_one_barrier(cache):
             assert found.tolist() == [496] * 32
 
 
-def test_more_barriers_than_there_are_numbers_of_phases(cache):
-    """What was accessed before the numbers began anew is forgotten; of so many phases one of 64 is looked at."""
+def test_barrier_phases_wrap_around(cache):
+    """Accesses from before the wrap-around are forgotten. Only every 64th of the many phases is checked."""
 
     def looked_at(phase):
         return phase * 0x9E3779B9 % (1 << 32) >> 26 == 0

@@ -1,4 +1,4 @@
-"""Registers that are one number for all threads of a warp, as long as no thread went another way than the others."""
+"""Warp-uniform registers, which have one value for all threads of a warp until the threads diverge."""
 
 import numpy as np
 import pytest
@@ -39,15 +39,15 @@ APART = "mov.u32 %r9, %tid.x; setp.lt.u32 %p9, %r9, 5;"
         "exit", "loop of some", "exchange", "exchange of some", "barrier", "call", "index", "other instructions",
     ],
 )  # fmt: skip
-def test_shared_registers(body, expected):
+def test_warp_uniform_registers(body, expected):
     registers = ".reg .pred %p<10>; .reg .b16 %h<9>; .reg .b32 %r<10>; .reg .b64 %d<9>; .reg .f32 %f<9>;"
     text = f"{HEAD} .visible .entry k(.param .u64 k_0) {{ {registers} ld.param.u64 %d0, [k_0]; {body} ret; }}"
     found = warp_uniform_registers(parse_function(function_texts(text)["k"], {}), ["%d0"], LAYOUT)
     assert found - {"%p0"} == expected
 
 
-def test_each_warp_has_its_own_where_they_take_turns_at_barriers(cache):
-    """A warp is one turn of the loop ahead of those that did not come to the barrier yet."""
+def test_warps_alternating_at_barriers_keep_separate_values(cache):
+    """A warp is one iteration ahead of warps that have not yet reached the barrier."""
     body = """
     mov.u32 %r1, 0; mov.u32 %r2, 0;
 $L: add.u32 %r1, %r1, 3; bar.sync 0; mad.lo.u32 %r2, %r1, %n, %r2; add.u32 %r2, %r2, %t;
@@ -57,7 +57,7 @@ $L: add.u32 %r1, %r1, 3; bar.sync 0; mad.lo.u32 %r2, %r1, %n, %r2; add.u32 %r2, 
     assert found.tolist() == [(3 + 6 + 9 + 12) * 96 + 4 * i for i in range(96)]
 
 
-def test_a_long_loop_in_which_nothing_else_changes_ends(cache):
+def test_long_uniform_loop_ends(cache):
     body = """
     ld.global.u32 %r1, [%b1];
 $L: sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra $L;
@@ -67,7 +67,7 @@ $L: sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra $L;
     assert not found.any()
 
 
-def test_it_is_computed_also_if_the_first_thread_has_ended(cache):
+def test_uniform_register_is_computed_after_first_thread_ended(cache):
     body = """
     setp.eq.u32 %p2, %n, 1; setp.lt.u32 %p1, %t, 16; @%p1 ret;
     ld.global.u32 %r1, [%b1]; setp.eq.u32 %p2, %r1, 8; selp.u32 %r2, 5, 7, %p2; add.u32 %r3, %r2, %r1;
@@ -76,7 +76,7 @@ def test_it_is_computed_also_if_the_first_thread_has_ended(cache):
     assert found.tolist() == [0] * 16 + [13] * 16
 
 
-def test_what_a_guard_leaves_as_it_was_is_what_no_instruction_wrote(cache):
+def test_guarded_uniform_register_keeps_fill_value(cache):
     body = """
     ld.global.u32 %r1, [%b1]; setp.eq.u32 %p1, %r1, 8; @%p1 mov.u32 %r2, 4; @!%p1 mov.u32 %r3, 6;
     add.u32 %r4, %r2, %t; st.global.u32 [%x], %r4; st.global.u32 [%x+128], %r3;"""
@@ -84,7 +84,7 @@ def test_what_a_guard_leaves_as_it_was_is_what_no_instruction_wrote(cache):
     assert found.tolist() == [4 + i for i in range(32)] + [0xBAADF00D] * 32
 
 
-def test_its_loads_are_checked(cache):
+def test_uniform_loads_are_checked(cache):
     load = "ld.global.u32 %r1, [%b1+{}]; add.u32 %r1, %r1, 1; add.u32 %r1, %r1, %r1; st.global.u32 [%x], %r1;"
     arrays = np.zeros(32, np.uint32), u32(1, 2)
     with pytest.raises(MemoryFault, match="0 bytes past the end") as caught:

@@ -1,4 +1,4 @@
-// What is shown is in the address behind "#", so that a link shows the same.
+// The address after "#" stores the state of the page, so that a link shows the same view.
 
 const LISTS = ["state", "module", "dtype", "target", "evidence", "open"];
 const TEXTS = ["view", "q", "cell", "differ", "failure"];
@@ -18,7 +18,7 @@ function toAddress(what) {
   return `#${given}`;
 }
 
-/** Show something else, at once, so that the next key meets it: what is named here, and the rest as it is. */
+/** Change parts of the state and redraw synchronously, so that the next key acts on the new view. */
 function go(changes, { replace = false } = {}) {
   const address = toAddress({ ...shown, ...changes });
   if (address === location.hash || (address === "#" && !location.hash)) return;
@@ -36,7 +36,7 @@ function toggled(name, value) {
 const kept = (name, value) => !shown[name].size || shown[name].has(value);
 const columnsShown = () => run.columns.filter((each) => kept("target", each.target || each.runner) && kept("evidence", each.evidence));
 
-/** The kernels that the filters leave, in their order. */
+/** The kernels that pass the filters, in order. */
 function kernelsShown() {
   const columns = columnsShown();
   const words = shown.q.toLowerCase().split(/\s+/).filter(Boolean);

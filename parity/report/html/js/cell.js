@@ -1,4 +1,4 @@
-// A kernel: all its columns, its failures, the distributions of budgets and distances, and its cases in a table.
+// The panel of a kernel: all columns, failures, distributions of used error bounds and distances, and a table of cases.
 
 /** The kernel and column that a link names. */
 function cellAt(name) {
@@ -25,7 +25,7 @@ async function panel() {
     return;
   }
   if (!place) {
-    aside.replaceChildren(head("no such kernel", ""), el("p.none", {}, `This report has no ${opened}.`));
+    aside.replaceChildren(head("no such kernel", ""), el("p.none", {}, `This report does not contain ${opened}.`));
     return;
   }
   const { row, column } = place;
@@ -38,7 +38,7 @@ async function panel() {
   aside.replaceChildren();
   aside.append(...[
     head(kernel.kernel, kernelName(kernel)),
-    el("table.cells", {}, el("thead", {}, el("tr", {}, ["column", "state", "cases", "used budget", "notes"].map((each) => el("th", { scope: "col" }, each)))),
+    el("table.cells", {}, el("thead", {}, el("tr", {}, ["column", "state", "cases", "error share", "notes"].map((each) => el("th", { scope: "col" }, each)))),
       el("tbody", {}, run.columns.map((each) => cellRow(row, each, each.index === column)))),
     command(again(kernelName(kernel))),
     cards.length ? el("section", {}, el("h3", {}, plural(cards.length, "failure")), cards.map(card)) : "",
@@ -51,9 +51,9 @@ async function panel() {
   }
   const width = Math.min(720, aside.clientWidth - 40);
   const made = [
-    ["How much of the allowed error its cases use", await budgetPlot(cases, width)],
-    ["How far they are from the reference", await ulpPlot(cases, width, "ulp", "largest distance of a case, ULP")],
-    ["How far AMD is from CUDA", await ulpPlot(cases, width, "apart", "largest distance of a case, ULP")],
+    ["Share of the allowed error that cases use", await budgetPlot(cases, width)],
+    ["Distance from the reference", await ulpPlot(cases, width, "ulp", "largest distance of a case, ULP")],
+    ["Distance between AMD and CUDA", await ulpPlot(cases, width, "apart", "largest distance of a case, ULP")],
   ];
   if (opened !== shown.cell) return;
   plots.replaceChildren(...made.filter(([, plot]) => plot).map(([title, plot]) => el("figure", {}, el("figcaption", {}, title), plot)));
@@ -76,7 +76,7 @@ function cellRow(row, column, chosen) {
     el("td", {}, counts), el("td", {}, cell.exact ? "exact" : percent(cell.budget)), el("td", {}, notes.filter(Boolean).join("; ")));
 }
 
-/** All cases, those that are nearest to their limit first. */
+/** All cases, nearest to their limit first. */
 async function caseTable(place, cases, column) {
   await tables();
   const rows = cases.map((each, id) => ({ ...each, id, name: run.columns[each.column].name, used: each.failed ? Infinity : each.budget ?? Infinity }));
@@ -104,7 +104,7 @@ async function caseTable(place, cases, column) {
   filter.addEventListener("change", () => (filter.value ? table.setFilter("name", "=", filter.value) : table.clearFilter()));
 }
 
-/** A formatter of Tabulator, which takes texts for HTML, and elements as they are. */
+/** A formatter for Tabulator: Tabulator treats strings as HTML, but inserts elements unchanged. */
 const shows = (value) => (cell) => {
   const found = value(cell.getData());
   return found instanceof Element ? found : el("span", {}, found);

@@ -1,7 +1,7 @@
 "use strict";
-// Elements, texts and numbers. What comes from a run is only ever made a text node or an attribute, never HTML.
+// Elements, texts and numbers. Data of a run only become text nodes or attributes, never HTML.
 
-/** An element: its tag (with classes: "td.state"), its attributes, and its children, which are elements or texts. */
+/** Create an element from a tag with classes ("td.state"), attributes, and children (elements or texts). */
 function el(tag, attributes = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const made = document.createElement(name);
@@ -24,14 +24,14 @@ const figures = (number, digits = 3) =>
     : Math.abs(number) >= 1e5 || Math.abs(number) < 1e-3 ? number.toExponential(digits - 1)
       : String(Number(number.toPrecision(digits)));
 
-/** Seconds with a prefix. */
+/** Format seconds with an SI prefix. */
 function seconds(value) {
   if (value === null || value === undefined) return "";
   const [factor, unit] = value >= 1 ? [1, "s"] : value >= 1e-3 ? [1e3, "ms"] : value >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
   return `${(value * factor).toPrecision(3)} ${unit}`;
 }
 
-/** A text in quotes of a POSIX shell. */
+/** Quote a text for a POSIX shell. */
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
 function say(text) {
@@ -45,7 +45,7 @@ async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // The clipboard of a page from disk is closed in some browsers; a selection is not.
+    // Some browsers deny clipboard access to pages from disk, but allow copying a selection.
     const area = el("textarea", { style: { position: "fixed", opacity: "0" } });
     area.value = text;
     document.body.append(area);
@@ -56,11 +56,11 @@ async function copy(text) {
   say("copied");
 }
 
-/** A command, and a button that copies it. */
+/** A command with a button that copies it. */
 const command = (text) =>
   el("div.command", {}, el("code", {}, text), el("button", { type: "button", onclick: () => copy(text) }, "copy"));
 
-/** What base64 and gzip made of a text. */
+/** Decode a text from base64 and gzip. */
 async function inflated(base64) {
   const bytes = Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -68,7 +68,7 @@ async function inflated(base64) {
 }
 
 const loaded = {};
-/** Load the library of a file when it is first needed. */
+/** Load libraries on first use. */
 function library(...names) {
   return names.reduce(
     (before, name) => before.then(() => (loaded[name] ??= (async () => {

@@ -1,6 +1,6 @@
-// Failures: what the terminal says of each, where the wrong elements lie, and what the other columns say.
+// Failures: the text of the terminal, a picture of the wrong elements, and the results of other columns.
 
-const PAGE = 25; // cards that are drawn at once
+const PAGE = 25; // cards to draw at once
 
 function failuresShown() {
   const kernels = new Set(kernelsShown().map((each) => each.index));
@@ -23,7 +23,7 @@ function failuresView() {
   const linked = found.findIndex((each) => shown.failure && keyOf(each) === shown.failure);
   do draw(); while (next <= linked);
   const kinds = Object.entries(Object.groupBy(found, (each) => each.kind)).sort((a, b) => b[1].length - a[1].length);
-  const none = run.failures.length ? "No failure is left by these filters." : run.complete ? "Nothing failed." : "Nothing failed until the run was interrupted.";
+  const none = run.failures.length ? "No failure matches these filters." : run.complete ? "Nothing failed." : "Nothing failed before the run was interrupted.";
   return el("section.view", {},
     found.length ? el("p.summary", {}, kinds.map(([kind, each]) => el("span.kind", {}, el("b", {}, count(each.length)), ` ${kind}`))) : el("p.none", {}, none),
     list, more);
@@ -32,7 +32,7 @@ function failuresView() {
 const LABELS = { who: "who is wrong" };
 
 const firstCell = (failure) => cellName(failure.rows[0] ?? 0, failure.columns[0] ?? 0);
-/** What a link to a failure says. */
+/** The name of a failure in links. */
 const keyOf = (failure) => `${failure.kind}@${firstCell(failure)}`;
 
 function card(failure) {
@@ -54,7 +54,7 @@ function card(failure) {
     failure.alone && command(failure.alone));
 }
 
-/** What the other columns say of the same case. */
+/** The results of the other columns for the same case. */
 function others(failure) {
   if (!failure.rows.length) return null;
   const mine = new Set(failure.columns);
@@ -62,12 +62,12 @@ function others(failure) {
   const found = casesOf(failure.rows[0]).filter((each) => text.has(each.case) && !mine.has(each.column));
   const cells = run.columns.filter((each) => !mine.has(each.index) && !found.some((one) => one.column === each.index));
   if (run.columns.length === mine.size) return null;
-  return [el("dt", {}, "the others"), el("dd", {}, el("ul.others", {},
+  return [el("dt", {}, "other columns"), el("dd", {}, el("ul.others", {},
     found.map((each) => el("li", { "data-state": each.failed ? "fail" : "pass" }, el("b", {}, run.columns[each.column].name), ` ${each.outcome}`,
-      each.failed || !each.budget ? "" : `, ${percent(each.budget)} of its budget`, each.case === failure.case ? "" : " (the case as found)")),
+      each.failed || !each.budget ? "" : `, ${percent(each.budget)} of the allowed error`, each.case === failure.case ? "" : " (the original case)")),
     cells.map((each) => {
       const state = stateOf(failure.rows[0], each.index);
-      return el("li", { "data-state": state }, el("b", {}, each.name), ` did not run this case; the kernel there: ${state}`);
+      return el("li", { "data-state": state }, el("b", {}, each.name), ` did not run this case; state of the kernel: ${state}`);
     })))];
 }
 

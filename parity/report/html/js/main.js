@@ -1,4 +1,4 @@
-// The page: head, filters, the view that the address names, keys and theme.
+// The page: header, filters, the current view, keys and theme.
 
 const VIEWS = {
   matrix: { title: () => "Matrix", draw: matrix, there: () => true },
@@ -39,7 +39,7 @@ function drawHead() {
       el("button.theme", { type: "button", title: "light or dark", "aria-label": "light or dark", onclick: switchTheme }, "◐")));
 }
 
-/** Bring the head to what the address says, without losing what is typed. */
+/** Update the header from the address without changing text that the user is typing. */
 function refreshHead() {
   const search = document.getElementById("search");
   if (document.activeElement !== search) search.value = shown.q;
@@ -60,7 +60,7 @@ function reset() {
 }
 
 let drawn = "";
-/** Draw what the address names; only the panel, if nothing else has changed. */
+/** Draw the view of the address, or only the panel if nothing else has changed. */
 function draw() {
   shown = fromAddress();
   const view = VIEWS[shown.view]?.there() ? shown.view : "matrix";
@@ -76,7 +76,7 @@ function draw() {
   panel();
 }
 
-/** What has the focus in what is drawn anew, so that the keyboard goes on from there. */
+/** A selector of the focused element, to restore the focus after a redraw. */
 function placeOfFocus() {
   const at = document.activeElement;
   if (at?.dataset?.filter) return `[data-filter="${CSS.escape(at.dataset.filter)}"]`;
@@ -93,15 +93,15 @@ function takeFocus(selector) {
 
 function aboutView() {
   const facts = [
-    ["parity", run.parity], ["date", run.date], ["complete", run.complete ? "yes" : "no: it was interrupted"], ["seed", run.seed], ["examples per kernel", run.examples],
+    ["parity", run.parity], ["date", run.date], ["complete", run.complete ? "yes" : "no, it was interrupted"], ["seed", run.seed], ["examples per kernel", run.examples],
     ...run.columns.map((each) => [each.name, [each.known_as, EVIDENCE[each.evidence], run.compilers[each.target]].filter(Boolean).join("; ")]),
   ];
   return el("section.view.about", {},
     run.notes.length ? el("section", {}, el("h2", {}, "Notes"), el("ul", {}, run.notes.map((each) => el("li", {}, each)))) : null,
     el("h2", {}, "This run"), el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
-    el("h2", {}, "Known issues"), run.issues.length ? el("ul", {}, run.issues.map((each) => el("li", {}, each.complaint ? el("b", {}, `${each.location} ${each.complaint}`) : `${each.location}: ${each.cases.join(" ")}, ${plural(each.known, "case")} on ${each.columns.join(", ")}: ${each.reason}; until ${each.expires}`))) : el("p.none", {}, "None was met."),
-    el("h2", {}, "Keys"), el("dl", {}, [["arrows", "move in the matrix; left and right on a name fold and unfold"], ["Enter", "open a cell, or fold"], ["Esc", "close the kernel"], ["/", "search"], ["t", "light or dark"]].map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
-    el("h2", {}, "Made with"), run.licences.map((each) => el("details", {}, el("summary", {}, `${each.name} ${each.version} (${each.licence})`), el("pre", {}, each.text))));
+    el("h2", {}, "Known issues"), run.issues.length ? el("ul", {}, run.issues.map((each) => el("li", {}, each.complaint ? el("b", {}, `${each.location} ${each.complaint}`) : `${each.location}: ${each.cases.join(" ")}, ${plural(each.known, "case")} on ${each.columns.join(", ")}: ${each.reason}; until ${each.expires}`))) : el("p.none", {}, "No case met a known issue."),
+    el("h2", {}, "Keys"), el("dl", {}, [["arrows", "move in the matrix; left and right on a name fold and unfold it"], ["Enter", "open a cell, or fold or unfold a name"], ["Esc", "close the panel of the kernel"], ["/", "search"], ["t", "light or dark"]].map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
+    el("h2", {}, "Third-party software"), run.licences.map((each) => el("details", {}, el("summary", {}, `${each.name} ${each.version} (${each.licence})`), el("pre", {}, each.text))));
 }
 
 const THEMES = ["", "light", "dark"];
@@ -116,7 +116,7 @@ function theme(name) {
   try {
     localStorage.setItem("parity-theme", name);
   } catch {
-    // A page from disk may have no storage; the choice then lasts as long as the page.
+    // Pages from disk may lack storage; the choice then lasts until the page is closed.
   }
 }
 
@@ -151,5 +151,5 @@ async function start() {
 }
 
 start().catch((error) => {
-  document.getElementById("main").replaceChildren(el("p.wait", {}, `The report cannot be drawn: ${error}. It takes a browser of 2024 or newer.`));
+  document.getElementById("main").replaceChildren(el("p.wait", {}, `The report cannot be displayed: ${error}. It requires a browser from 2024 or later.`));
 });

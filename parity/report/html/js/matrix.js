@@ -1,8 +1,8 @@
-// The matrix: modules, ops and kernels down, columns across. A module folded is a strip with a square for each kernel.
+// The matrix: modules, ops and kernels as rows. A folded module is a strip with one square per kernel.
 
-const FEW = 40; // kernels that are shown unfolded to begin with
+const FEW = 40; // up to this many kernels are initially unfolded
 
-/** What is unfolded: what the address says, else modules of a selection that is small. */
+/** Whether a group is unfolded: by the address, or else if the selection is small. */
 function isOpen(name, few) {
   return shown.open.has(name) || shown.open.has("*") || (few && !shown.open.has(`-${name}`));
 }
@@ -29,7 +29,7 @@ function matrix() {
   const table = el("table.matrix", { role: "treegrid", "aria-label": "matrix", onkeydown: arrows, onclick: clicked, onpointerover: hint, style: { "--columns": columns.length } },
     el("thead", {}, el("tr", {}, el("th.corner", { scope: "col" }, plural(kernels.length, "kernel")), columns.map(columnHead))),
     body);
-  const none = el("p.none", {}, "No kernel is left by these filters. ", el("button", { type: "button", onclick: reset }, "show all"));
+  const none = el("p.none", {}, "No kernel matches these filters. ", el("button", { type: "button", onclick: reset }, "show all"));
   return el("section.view", {}, chips(columns), el("div.scroll", {}, kernels.length ? table : none), legend());
 }
 
@@ -67,30 +67,30 @@ function kernelRow(kernel, columns, level, label) {
     }));
 }
 
-/** How strongly a cell is tinted: by the used budget, of what passed. */
+/** The tint of a cell: the share of the error bound that passing cases used. */
 const heat = (cell) => (cell.budget === null ? 0 : Math.min(1, cell.budget)).toFixed(3);
 
-/** State, cases, used budget and notes of a cell or a group. */
+/** State, cases, share of the error bound and notes of a cell or a group. */
 function words(cell, kernels) {
   const others = Object.entries(cell.counts).filter(([state]) => state !== "pass");
   const state = kernels > 1 && others.length
     ? others.map(([name, number]) => `${count(number)} ${name}`).join(", ")
     : cell.state === "pass" ? "" : cell.state;
   const used = cell.budget === null || !cell.passed ? "" : cell.exact ? "exact" : percent(cell.budget);
-  const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.vacuous && "vacuous", [...cell.divergences].join(" "), cell.against, cell.apart && `${count(cell.apart)} not CUDA's bits`, speed(cell)];
+  const notes = [cell.failures, cell.known && `known: ${cell.known}`, cell.vacuous && "vacuous", [...cell.divergences].join(" "), cell.against, cell.apart && `${count(cell.apart)} with other bits than CUDA`, speed(cell)];
   return el("span.words", {},
     el("span.symbol", { "aria-hidden": "true" }, SYMBOLS[cell.state]),
     el("span.spoken", {}, cell.state),
     state && el("span.state", {}, state),
-    cell.run ? el("span.cases", { title: "cases: passed of run" }, cell.passed === cell.run ? count(cell.run) : `${count(cell.passed)}/${count(cell.run)}`) : null,
-    cell.taken ? el("span.cases", { title: "cases by which other columns are judged" }, cell.state === "taken as right" ? count(cell.taken) : `${count(cell.taken)} taken as right`) : null,
+    cell.run ? el("span.cases", { title: "passed and executed cases" }, cell.passed === cell.run ? count(cell.run) : `${count(cell.passed)}/${count(cell.run)}`) : null,
+    cell.taken ? el("span.cases", { title: "cases that judge the other columns" }, cell.state === "taken as right" ? count(cell.taken) : `${count(cell.taken)} taken as right`) : null,
     used && el("span.used", { title: "largest share of the allowed error that an element used" }, used),
     el("span.notes", {}, notes.filter(Boolean).join("  ")));
 }
 
 const speed = (cell) => (cell.share ? `${Math.round(100 * cell.share)} % of ${cell.bound}` : cell.instructions ? `${figures(cell.instructions)} instr.` : "");
 
-/** A square for each kernel. */
+/** One square per kernel. */
 function squares(rows, column) {
   return el("span.squares", { "aria-hidden": "true" }, rows.map((row) => {
     const at = row * run.width + column;
@@ -101,7 +101,7 @@ function squares(rows, column) {
   }));
 }
 
-/** The states with their numbers: what stands in the matrix, and filters of it. */
+/** The states with their counts, which are also filters. */
 function chips(columns) {
   const numbers = {};
   for (const each of run.kernels) for (const column of columns) {
@@ -119,8 +119,8 @@ function chips(columns) {
 function legend() {
   const found = Object.entries(run.divergences).map(([name, text]) => el("p", {}, text || name));
   return el("footer.legend", {},
-    el("p", {}, el("span.scale", { "aria-hidden": "true" }), " 0 to 100 %: the largest share of the allowed error that an element used; exact: no error was allowed, and none was found. A square is a kernel. The number beside the symbol is that of the cases."),
-    run.legend && el("p", {}, `${run.legend}. n not CUDA's bits: kernels with a case in which AMD's result is another than CUDA's, which both may be right.`),
+    el("p", {}, el("span.scale", { "aria-hidden": "true" }), " 0 to 100 %: the largest share of the allowed error that an element used; exact: no error was allowed, and none was found. Each square is a kernel. The number next to a symbol counts cases."),
+    run.legend && el("p", {}, `${run.legend}. n with other bits than CUDA: kernels with a case in which the results differ; both may be right.`),
     found,
     Object.entries(Object.groupBy(Object.entries(run.compilers), ([, text]) => text)).map(([text, own]) =>
       el("p", {}, `${own.map(([target]) => target).join(" ")}: ${text}`)));
@@ -151,7 +151,7 @@ function clicked(event) {
   if (first) go({ cell: cellName(Number(first.dataset.row), Number(first.dataset.column)) });
 }
 
-/** What a square stands for, when the pointer comes to it: three thousand titles would be slow. */
+/** Set the title of a square when the pointer reaches it, because thousands of titles would be slow. */
 function hint(event) {
   const square = event.target.closest("i[data-row]");
   if (!square || square.title) return;

@@ -1,25 +1,25 @@
-// The run: kernels, columns, cells and cases, from packed columns of numbers and texts.
+// The data of the run: kernels, columns, cells and cases, unpacked from columns of numbers and texts.
 
 let run;
 
-/** A packed column as an array of this length. */
+/** Unpack a column to an array of this length. */
 function unpacked(packed, length) {
   if (Array.isArray(packed)) return packed;
   return "all" in packed ? Array(length).fill(packed.all) : packed.at.map((index) => packed.texts[index]);
 }
 
-// From the worst to the best: a group has the state of its worst kernel. Each has a shape beside its colour.
+// From worst to best: a group has the state of its worst kernel. Each state has a symbol in addition to its colour.
 const SYMBOLS = {
   "fail": "✕", "compile error": "!", "missing kernel": "∅", "not judged": "?", "could not run": "⊝", "known": "◆", "not run": "–",
   "unsupported": "⊘", "not recorded": "◌", "compiled only": "○", "taken as right": "◉", "pass": "✓",
 };
 const WORST = Object.keys(SYMBOLS);
 const EVIDENCE = {
-  hardware: "executed on a GPU of the machine that ran this",
-  recorded: "executed on a GPU before, and judged from the recording",
-  emulated: "the compiled code, executed on a CPU",
-  library: "computed by a library, not by these kernels",
-  "compiled only": "compiled for this target; nothing was executed",
+  hardware: "executed on a GPU in this run",
+  recorded: "executed earlier on a device, and judged from the recording",
+  emulated: "compiled for the target, and executed on a CPU",
+  library: "computed by a library instead of these kernels",
+  "compiled only": "compiled for the target, but not executed",
 };
 
 function model(data) {
@@ -62,7 +62,7 @@ function casesOf(row) {
   return found;
 }
 
-/** Several cells of a column as one. */
+/** Merge several cells of a column. */
 function together(rows, column) {
   const found = { state: "pass", counts: {}, run: 0, passed: 0, taken: 0, budget: null, exact: true, divergences: new Set(), apart: 0 };
   let worst = WORST.length;
@@ -83,7 +83,7 @@ function together(rows, column) {
   return found;
 }
 
-/** True if the columns of a kernel do not show the same, or CUDA and AMD not the same bits. */
+/** Whether the states of a kernel differ between columns, or the bits of CUDA and AMD differ. */
 function differs(row, columns) {
   const { state, run: ran, failed, against } = run.cells;
   const places = columns.map((column) => row * run.width + column.index).filter((at) => !["not run", "could not run"].includes(state[at]));
@@ -91,7 +91,7 @@ function differs(row, columns) {
   return states.size > 1 || places.some((at) => against[at] && against[at] !== "same bits");
 }
 
-/** The planted faults of a kernel that are caught, in words. */
+/** The caught and planted faults of a kernel as text. */
 function recallOf(kernel, target) {
   const found = run.recall.find((each) => each.kernel === kernel && each.target === target);
   return found && found.planted ? `${count(found.caught)} of ${plural(found.planted, "planted fault")} caught` : "";

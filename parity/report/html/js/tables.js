@@ -1,4 +1,4 @@
-// What kernels take, how fast they are, and how two runs differ: tables that sort, and bars.
+// Speed and static properties of kernels, and differences between two runs, as sortable tables and bars.
 
 async function sortable(place, data, columns, options = {}) {
   await tables();
@@ -27,14 +27,14 @@ function codeView() {
       drawn.append(...(await plots(width)));
     });
   };
-  if (speeds.length) part("Speed", "time: median of cold launches, caches flushed; share: the time that the device's copy rate or FLOP rate allows, by the time it took; instructions: per element, of emulated targets, and no measure of speed.", speeds, [
+  if (speeds.length) part("Speed", "time: median of launches with cold caches; share: the time that the device's copy rate or FLOP rate allows, divided by the measured time; instructions: per element, for emulated targets, which do not measure speed.", speeds, [
     { title: "module", field: "module" }, { title: "kernel", field: "kernel" }, { title: "target", field: "target" },
     { title: "time", field: "seconds", ...number, value: (each) => seconds(each.seconds) },
     { title: "share", field: "share", ...number, value: (each) => (each.share === null ? "" : bar(each.share, `${Math.round(100 * each.share)} % of ${each.bound}`)) },
     { title: "instructions", field: "instructions", ...number, value: (each) => figures(each.instructions) },
     { title: "case", field: "case" }, { title: "notes", field: "notes" },
   ], (width) => shareBars(speeds, width));
-  if (footprints.length) part("Code", "registers: vector registers of a lane (CUDA: registers of a thread); occupancy: share of the wavefronts or warps that can be resident which workgroups of the largest size fill; from valu on: instructions of each class as they stand in the code.", footprints, [
+  if (footprints.length) part("Code", "registers: vector registers of a lane (CUDA: registers of a thread); occupancy: share of the possible resident wavefronts or warps that workgroups of the largest size reach; valu and the following columns: static instruction counts by class.", footprints, [
     { title: "module", field: "module" }, { title: "kernel", field: "kernel" }, { title: "target", field: "target" },
     { title: "registers", field: "vgprs", ...number }, { title: "scalar", field: "sgprs", ...number },
     { title: "spills", field: "spills", ...number }, { title: "scratch", field: "scratch_bytes", ...number }, { title: "LDS", field: "lds_bytes", ...number },
@@ -44,8 +44,8 @@ function codeView() {
   ], (width) => mixBars(footprints, width));
   if (!view.childElementCount) {
     view.append(el("p.none", {}, run.static.length + run.speed.length
-      ? "Nothing is left by these filters."
-      : "This run has neither. parity run --time measures; parity static --output and parity bench --save write what parity report reads."));
+      ? "Nothing matches these filters."
+      : "This run has neither measurements nor footprints. parity run --time measures; parity bench --save and parity static --output write files that parity report reads."));
   }
   return view;
 }
@@ -53,7 +53,7 @@ function codeView() {
 const classesOf = (footprints) => [...new Set(footprints.flatMap((each) => Object.keys(each.mix ?? {})))];
 const bar = (share, text) => el("span.bar", { style: { "--share": Math.min(1, share) } }, text);
 
-/** By module and target, how many kernels reach which share of the device's limit. */
+/** Kernels by module and by their share of the device's limit. */
 async function shareBars(speeds, width) {
   const timed = speeds.filter((each) => each.share !== null);
   if (!timed.length) return [];
@@ -68,7 +68,7 @@ async function shareBars(speeds, width) {
   }))];
 }
 
-/** By target, the instructions of all kernels by class. */
+/** The instructions of all kernels by target and class. */
 async function mixBars(footprints, width) {
   const found = footprints.flatMap((each) => Object.entries(each.mix ?? {}).map(([name, number]) => ({ target: each.target, name, number })));
   if (!found.length) return [];
@@ -103,7 +103,7 @@ function compareView() {
   };
   const change = { title: "change", field: "change", value: (each) => el("span.change", { "data-change": each.change }, each.change), sorter: (a, b) => CHANGES.indexOf(a) - CHANGES.indexOf(b) };
   const sides = (name, field, format = (each) => each) => ({ title: name, field: `${field}_after`, value: (each) => [each[`${field}_before`], each[`${field}_after`]].map((one) => (one === null || one === undefined ? "–" : format(one))).filter((one, i, both) => !i || one !== both[0]).join(" → ") });
-  part("Kernels", found, [change, { title: "kernel", field: "kernel" }, { title: "column", field: "column" }, sides("state", "state"), sides("cases", "passed"), sides("used budget", "budget", percent), sides("ULP", "ulp", figures), sides("share", "share", percent)]);
+  part("Kernels", found, [change, { title: "kernel", field: "kernel" }, { title: "column", field: "column" }, sides("state", "state"), sides("cases", "passed"), sides("error share", "budget", percent), sides("ULP", "ulp", figures), sides("share", "share", percent)]);
   part("Cases", changed, [change, { title: "case", field: "case", value: (each) => el("code", {}, each.case) }, { title: "column", field: "column" }, sides("outcome", "outcome")], cases.length < run.comparison.all_cases ? run.comparison.all_cases : changed.length);
   return view;
 }

@@ -1,0 +1,161 @@
+"""Shadow runs: a kernel is executed once more, and every operation that rounds does so up or down, not to nearest.
+
+The change of an output is its response to errors of one ULP in every operation that led to it: the estimate of CESTAC
+(Vignes, "A stochastic arithmetic for reliable scientific computation", Math. Comput. Simul. 35, 1993), with Kahan's
+advice to round a whole program up, and then down ("How futile are mindless assessments of roundoff in floating-point
+computation?", 2006). In half of the runs, a multiply-add is two operations, as without contraction. Approximate
+instructions give results that are drawn from all results that AMD's manual allows. A matrix core rounds each product
+that it adds to the precision of the largest partial sum that any order of addition may have.
+
+Conversions of integers round to nearest, and so does the code that compilers generate for a division of integers:
+these have one correct result on every device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from parity.emulator.amdgpu.approximate import APPROXIMATE
+from parity.emulator.instruction import Instruction
+from parity.emulator.runtime_headers import constants
+from parity.model.launch import Arithmetic
+
+__all__ = [
+    "BF16_SHADOW_RUNS", "EACH_LANE", "EXTRA_SHADOW_RUNS", "NEAREST", "ROUND_DOWN", "SHADOW_RUNS",
+    "UNFLUSHED_SHADOW_RUNS", "classify_arithmetic", "integer_divisions", "shadow_seed", "shadow_step",
+]  # fmt: skip
+
+_SHADOW = constants("shadow.h")
+EACH_LANE: int = _SHADOW["EACH_LANE"]
+ROUND_DOWN: int = _SHADOW["ROUND_DOWN"]
+_APART: int = _SHADOW["NO_CONTRACTION"]
+_PATTERN: int = _SHADOW["PATTERN"]
+_RANDOM: int = _SHADOW["RANDOM"]
+_NARROW: int = _SHADOW["NARROW_PRODUCTS"]
+_RUNS: int = _SHADOW["RUN_NUMBERS"]
+
+SHADOW_RUNS = (
+    *(0, ROUND_DOWN, _APART, _APART | ROUND_DOWN),
+    *(n * _PATTERN | more for n in range(1, 7) for more in (0, _APART | ROUND_DOWN)),
+    *(_RANDOM, _RANDOM | _APART),
+    *(_RANDOM | EACH_LANE | n % 2 * _APART | _RUNS * (n // 2) for n in range(6)),
+)
+"""The numbers of the runs whose differences show which roundings affect a result (``enum ShadowRun``)."""
+
+EXTRA_SHADOW_RUNS = tuple(_RANDOM | n % 2 * _APART | _RUNS * (1 + n // 2) for n in range(16))
+"""Further runs, for a launch whose outputs are the same in all ``SHADOW_RUNS``."""
+
+BF16_SHADOW_RUNS = (_APART | _NARROW, _APART | _NARROW | ROUND_DOWN)
+"""Runs with the roundings of a compiler that does not contract, for kernels that compute with bf16 in f32."""
+
+UNFLUSHED_SHADOW_RUNS = tuple(_SHADOW["KEEP_SUBNORMALS"] | number for number in SHADOW_RUNS)
+"""Runs of a matrix core that keeps subnormal numbers, like CUDA's; AMD's treats them as zero (divergence D25)."""
+
+_FLOATS = re.compile(r"f16|f32|f64|dot2")
+_CROSSES_LANES = re.compile(r"(?:S\(\d+\)|vcc|scc|exec|left|\bd) ?(?:\[\d+\])? = |return|GO_|shuffle")
+_FUNCTIONS = (
+    (re.compile(r"\bfma\(([abcd]), ([abcd]), ([abcd])\)"), r"shadow_fma(\1, \2, \3, shadow_is_up)"),
+    (re.compile(r"\ba \* b\b"), "shadow_product(a, b, shadow_is_up)"),
+)
+_BF16 = "(V<u32>)(a + b + c)"
+
+NEAREST = "/* to nearest */\n"
+"""Precedes the text of a step whose operation must round to nearest."""
+
+
+def shadow_step(step: str, symbol: str) -> str:
+    """Return the C++ of a function that executes a step of threaded code in a shadow run (``runtime/shadow.h``)."""
+    header = '#include "shadow.h"\n'
+    if _BF16 in step:
+        return f"{header}STEP({symbol}, {step.replace(_BF16, 'shadow_add3(a, b, c, shadow_ups(t, o))')})"
+    if not _FLOATS.search(step):
+        return f"STEP({symbol}, {step})"
+    if step.startswith(NEAREST):
+        return f"{header}STEP({symbol}, set_rounding(TO_NEAREST);\n{step})"
+    for call, other in _FUNCTIONS:
+        step = call.sub(other, step)
+    by_lane = "sel(unmask(exec)" in step and not _CROSSES_LANES.search(step)
+    return f"{header}{'SHADOW_LANES_STEP' if by_lane else 'SHADOW_STEP'}({symbol}, {step})"
+
+
+_FROM_INTEGER = re.compile(r"v_(?:dual_)?cvt_f\d+_(?:[iu]\d+|ubyte\d)")
+_TO_INTEGER = re.compile(r"v_cvt_[iu]\d+_f")
+_SCALED = re.compile(r"v_(?:dual_)?(?:ldexp|mul|fma\w*|mad\w*|mac)_f(?:32|64)")
+_RECIPROCAL = re.compile(r"v_(?:rcp(?:_iflag)?|rsq)_f(?:32|64)")
+_REGISTERS = re.compile(r"([va])(?:(\d+)|\[(\d+):(\d+)\])")
+
+
+def integer_divisions(items: Sequence[Instruction | str]) -> frozenset[int]:
+    """Return the places of instructions that convert integers, and of instructions that divide integers.
+
+    Such a division begins with the reciprocal of a converted integer, or of its multiple, and ends with the conversion
+    back to an integer (LLVM, AMDGPUCodeGenPrepare.cpp and AMDGPUISelLowering.cpp: expandDivRem).
+    """
+    found: set[int] = set()
+    integers: set[str] = set()
+    quotients: set[str] = set()
+    for place, item in enumerate(items):
+        each = item if isinstance(item, Instruction) else None
+        while each and each.operands and each.mnemonic.startswith("v_"):
+            result, sources = _registers(each.operands[0]), _registers(" ".join(each.operands[1:]))
+            if _ADDS.match(each.mnemonic):
+                sources |= result
+            kind = None
+            if _FROM_INTEGER.match(each.mnemonic):
+                found.add(place)
+                kind = integers
+            elif sources & quotients or (_RECIPROCAL.match(each.mnemonic) and sources & integers):
+                if _OF_FLOATS.search(each.mnemonic):
+                    found.add(place)
+                    kind = None if _TO_INTEGER.match(each.mnemonic) else quotients
+            elif _SCALED.match(each.mnemonic) and sources <= integers:
+                kind = integers
+            integers -= result
+            quotients -= result
+            if kind is not None:
+                kind |= result
+            each = each.paired
+    return frozenset(found)
+
+
+_ADDS = re.compile(r"v_(?:dual_)?(?:fmac|mac)_")
+
+
+def _registers(operands: str) -> set[str]:
+    """The vector registers of operands."""
+    ranges = ((file, int(one or first), int(one or last)) for file, one, first, last in _REGISTERS.findall(operands))
+    return {f"{file}{number}" for file, first, last in ranges for number in range(first, last + 1)}
+
+
+def shadow_seed(seed: int, number: int) -> int:
+    """Return the seed (32 bits) of a shadow run, from the seed of the launch and the number of the run."""
+    return (seed * _RUNS + number) & 0xFFFFFFFF
+
+
+_MNEMONIC = re.compile(r"\b(?:v|s|ds|global|flat|buffer|scratch)_[a-z0-9_]+")
+_OF_FLOATS = re.compile(r"_b?f(?:16|32|64)(?:_|$)")
+_EXACT = re.compile(
+    r"_(?:cmpx?|max|min|med3|max3|min3|maximum3?|minimum3?|maxmin|minmax|maximumminimum|minimummaximum)_"
+    r"|_(?:floor|ceil|trunc|rndne|frexp_mant|frexp_exp_i\d+)_"
+    r"|_cvt_(?:[iu]\d+_f\d+|f32_f16|f64_f32|f32_ubyte\d|f64_[iu]32)(?:_|$)"
+)
+"""Floating-point instructions with exact results."""
+_CONVERSION = re.compile(r"_cvt_(?:pk_|pkrtz_)?(f16_f32|f32_f64|f32_[iu]32)(?:_|$)")
+"""Conversions that round once, as documented."""
+
+
+def classify_arithmetic(code: str) -> Arithmetic:
+    """Return what code does with floating-point numbers; ``code`` is the text of a kernel or of a function it calls.
+
+    Conversions to fewer bits count as rounding if there are several kinds, because two conversions in a row round
+    twice. A single conversion of an exact number has one result.
+    """
+    found = {name for name in _MNEMONIC.findall(code) if _OF_FLOATS.search(name)}
+    if not found:
+        return Arithmetic.MOVES
+    conversions = {name: match[1].replace("_u32", "_i32") for name in found if (match := _CONVERSION.search(name))}
+    if len({*conversions.values()}) == 1:
+        found -= {*conversions}
+    exact = all(map(_EXACT.search, found)) and not APPROXIMATE.search(code)
+    return Arithmetic.COMPARES if exact else Arithmetic.ROUNDS

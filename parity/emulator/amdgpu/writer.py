@@ -1,0 +1,167 @@
+"""Collects the C++ of a translation, in which the operands of instructions are marks until they are rendered."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from parity.compilers.targets import Target
+from parity.emulator.amdgpu.data_sections import CODE
+from parity.emulator.instruction import Instruction, Unknown
+from parity.emulator.threaded_code import REACHED
+from parity.model.coverage import Point
+
+__all__ = ["CoverageFlag", "Immediate", "Jump", "Operand", "Register", "Writer"]
+
+_MARK = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A 32-bit register of the wavefront; in C++, a variable of the same name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A number of an instruction, from 0 to 2**64 - 1, and its C++."""
+
+    value: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A branch to a label, in C++ without the semicolon."""
+
+    label: str
+
+    def __str__(self) -> str:
+        return f"goto {self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageFlag:
+    """The number of an operation that records whether a coverage point was reached."""
+
+    point: Point
+
+
+Operand = Register | Immediate | Jump | CoverageFlag
+
+
+@dataclass
+class Writer:
+    """The state of the translation of a kernel.
+
+    Attributes:
+        items: the instructions, and the labels that branches refer to.
+        position: the index of each label among the items.
+        sizes: for the first item of a basic block, the number of its instructions that count.
+        symbols: the places of data and functions (``Image.places``).
+        functions: the labels of the functions that the kernel may call.
+        jumps: the labels that the kernel branches to by address.
+        returns: the indices of the items that call.
+        counters: the name of the array that counts executions of basic blocks, or an empty string.
+        vgprs: the number of vector registers without accumulators.
+        lines: the C++ so far; operands of instructions are marks until ``rendered`` replaces them.
+        registers: the registers so far, each with the item that named it first.
+        at: the index of the current item.
+        copy: the prefix of labels in the current copy of the code.
+        keeps_high: the current instruction keeps the upper half of a 16-bit result's register.
+        indexed: the operand of moves that an index selects at this place (``indexed.py``), or an empty string.
+        covered: the code records the coverage points that it reaches.
+    """
+
+    target: Target
+    items: Sequence[Instruction | str]
+    position: dict[str, int]
+    sizes: dict[int, int]
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    functions: Sequence[str] = ()
+    jumps: Sequence[str] = ()
+    returns: Sequence[int] = ()
+    counters: str = ""
+    vgprs: int = 256
+    lines: list[str] = field(default_factory=list)
+    registers: dict[str, int] = field(default_factory=dict)
+    at: int = 0
+    copy: str = ""
+    keeps_high: bool = False
+    indexed: str = ""
+    covered: bool = False
+    _operands: list[Operand] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """The number of the current instruction."""
+        return self._numbers[self.at]
+
+    @property
+    def here(self) -> str:
+        """The number of the current instruction, as C++."""
+        return self.constant(self.number)
+
+    @functools.cached_property
+    def _numbers(self) -> list[int]:
+        """The number of instructions before each item."""
+        return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
+
+    def symbol(self, name: str, offset: int = 0) -> str:
+        """Return C++ of the address of data or of a function, plus ``offset`` bytes."""
+        if name not in self.symbols:
+            raise Unknown(f"symbol {name}")
+        at = self.constant((self.symbols[name] + offset) % (1 << 64))
+        return at if self.symbols[name] >= CODE else f"(c->image + {at})"
+
+    def label(self, name: str) -> str:
+        """Return the name of a label in the current copy of the code."""
+        return self.copy + re.sub(r"\W", "_", name)
+
+    def return_label(self, call: int) -> str:
+        """Return the label after the item of this index, which calls."""
+        return f"{self.copy}return_{call}"
+
+    def put(self, *lines: str) -> None:
+        self.lines += lines
+
+    def register(self, name: str) -> str:
+        """Return C++ that reads or writes a register."""
+        return self._mark(Register(name))
+
+    def constant(self, value: int, form: str = "") -> str:
+        """Return C++ of a 64-bit number that is not negative; ``form`` is a format such as ``#x``."""
+        return self._mark(Immediate(value, f"{value:{form}}ul"))
+
+    def signed(self, value: int) -> str:
+        """Return C++ of a number that may be negative; the sign is not part of the operand."""
+        return f"{'-' if value < 0 else ''}{self._mark(Immediate(abs(value), f'{abs(value)}l'))}"
+
+    def jump(self, label: str) -> str:
+        """Return C++ of a branch to a label from ``label`` or ``return_label``, without the semicolon."""
+        return self._mark(Jump(label))
+
+    def reached(self, kind: Literal["block", "taken", "not taken"], when: str = "1") -> str:
+        """Return C++ that records that a point of the current instruction is reached, in covered code."""
+        return REACHED.format(self._mark(CoverageFlag(Point(kind, self.number))), when) if self.covered else ""
+
+    def rendered(self, text: str, spelled: Callable[[Operand], str] = str) -> str:
+        """Return C++ in which ``spelled`` has replaced the mark of each operand, in the order of the text."""
+        parts = text.split(_MARK)
+        parts[1::2] = (spelled(self._operands[int(number)]) for number in parts[1::2])
+        return "".join(parts)
+
+    def _mark(self, operand: Operand) -> str:
+        self._operands.append(operand)
+        return f"{_MARK}{len(self._operands) - 1}{_MARK}"

@@ -1,0 +1,474 @@
+"""An emulated GPU: memory, and launches of the kernels of a code object."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from parity.compilers.targets import Target, target
+from parity.emulator.approximate import Drawing
+from parity.emulator.fault_report import ASSERTION, FaultSite, fault_error
+from parity.emulator.faults import BoundsExceeded, LdsExceeded
+from parity.emulator.instruction import Instruction
+from parity.emulator.jit import COUNTERS
+from parity.emulator.language import Dim3, Language, LaunchShape
+from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.memory import BASE, Allocation, Bytes, DeviceMemory, zeroed_pages
+from parity.emulator.printing import RECORD, messages
+from parity.emulator.programs import Executable, Kind, Programs
+from parity.emulator.runtime_headers import constants, structure
+from parity.emulator.stats import LaunchStats
+from parity.emulator.trace import TRACED_BYTES, Trace
+from parity.emulator.variables import VARIABLES_BYTES, VariableMemory
+from parity.errors import UsageError, nearest
+from parity.model.code_object import CodeObject, Kernel
+from parity.model.coverage import Point, Reached
+from parity.model.launch import BLOCK
+from parity.platform.cache import Cache, default_root
+
+__all__ = ["Device", "wavefront_target"]
+
+_PACKET_AT, _KERNARG_AT = 256, 1024
+"""The places of a launch's dispatch packet and arguments in the first bytes of device memory."""
+_LDS = 1 << 18
+"""Bytes reserved for LDS: at least the LDS of the largest GPU."""
+_LOGGED = 1 << 15
+"""Records that the log of printed messages holds."""
+_PRINTED = 4096
+"""Characters of a launch's output that ``take_printed`` returns."""
+_REGISTER_BYTES = 1 << 18
+"""Room for the registers of a wavefront, to detect kernels without progress."""
+_ORDINALS = 1 << 31
+"""After this many wavefronts, the trace numbers them from the beginning again."""
+_NO_REGISTER = 0xFFFFFFFF
+_EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 64, 128, 256, 512
+"""Offsets in the buffer for requests to the host, which the host chooses."""
+
+_WAVEFRONTS, _THREADED = constants("wavefronts.h"), constants("threaded.h")
+_MAILBOX: int = constants("requests.h")["MAILBOX"]
+_WRITABLE: int = constants("memory.h")["WRITABLE"]
+_READABLE: int = constants("memory.h")["READABLE"]
+_Context = structure("memory.h", "Context")
+_FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A kernel that is ready to launch on a device."""
+
+    kernel: Kernel
+    target: Target
+    launch: Any
+    executable: Executable
+    image: int
+    prints: bool
+    blocks: Mapping[int, Sequence[str]]
+    counters: Any
+    drawings: tuple[Any, ...]
+
+
+class Device:
+    """An emulated GPU with its own memory; subclasses choose the language of the listings that it executes.
+
+    Args:
+        checked: check each byte of each access. Unchecked devices are for benchmarks: they check only the bounds of the
+            whole memory, and ``written`` is meaningless.
+        traced: also record who accessed each byte, to find data races and divergent barriers in the first 16 MiB of
+            memory and in LDS. That costs a few nanoseconds per access and lane, so traced devices execute threaded
+            code, which is quicker to compile and slower to run.
+        counted: count the executed instructions by class, with code that is compiled for that.
+        shadow: execute shadow runs (``parity.emulator.amdgpu.shadow``): operations round up or down.
+        instruction_budget: how many instructions a launch may execute.
+        cache: where to keep translated and compiled kernels.
+        capacity: the size of device memory, in bytes.
+    """
+
+    _language: Language
+
+    def __init__(
+        self,
+        *,
+        checked: bool = True,
+        traced: bool = False,
+        counted: bool = False,
+        shadow: bool = False,
+        instruction_budget: int = 2_000_000_000,
+        cache: Cache | None = None,
+        capacity: int = 1 << 30,
+    ) -> None:
+        self.instruction_budget = instruction_budget
+        self._counted, self._traced, self._shadow = counted, traced, shadow
+        kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
+        self._programs = Programs(cache or Cache(default_root()), kind, self._language)
+        self._memory = memory = DeviceMemory(capacity)
+        self._loaded: dict[tuple[str, str], _Loaded] = {}
+        self._logged = 0  # records before the last launch
+        self._earlier = 0  # the ordinal of the last wavefront before the last launch
+        self._stacks = zeroed_pages(_WAVEFRONTS["MAX_WAVEFRONTS"] * _WAVEFRONTS["STACK"])
+        self._log = zeroed_pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
+        self._registers = zeroed_pages(_REGISTER_BYTES)
+        self._scratch, self._scratch_bytes = 0, 0
+        # Nothing follows LDS, so an offset beyond its end is outside of memory.
+        variables = memory.reserve(VARIABLES_BYTES + _LDS, red_zone=0)
+        lds = variables + VARIABLES_BYTES
+        self._variables = VariableMemory(memory, self._language, variables, lds)
+        self._context = _Context(
+            data=memory.data.ctypes.data, shadow=memory.state.ctypes.data, base=BASE, size=capacity,
+            checked=checked or traced, lds=lds, variables=variables, stacks=self._stacks.ctypes.data,
+            mailbox=memory.reserve(_MAILBOX), log=self._log.ctypes.data, log_size=_LOGGED,
+            snapshot=self._registers.ctypes.data, trace_bytes=min(TRACED_BYTES, capacity) if traced else 0,
+        )  # fmt: skip
+        tail = VARIABLES_BYTES + _LDS
+        self._trace = Trace(self._context, tail, warps=self._language.warps) if traced else None
+
+    # --- kernels ---
+
+    def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
+        """Translate and compile kernels (default: all of the code object) in parallel batches.
+
+        Raises:
+            UnknownInstruction: the emulator does not know an instruction of a kernel.
+        """
+        names = list(code.kernels if kernels is None else kernels)
+        self._programs.prepare(code, wavefront_target(code), names, workers=workers)
+
+    def points(self, code: CodeObject, kernel: str) -> tuple[Point, ...]:
+        """Return the coverage points of a kernel, in the order of ``Reached.bits``; only traced devices have them."""
+        return self._load(code, kernel).executable.points
+
+    def take_reached(self, code: CodeObject, kernel: str) -> Reached:
+        """Return the coverage of a kernel's launches since the last call; only traced devices record it."""
+        return self._load(code, kernel).executable.take_reached()
+
+    def is_approximate(self, code: CodeObject, kernel: str) -> bool:
+        """True if a launched kernel, or a function it calls, has an instruction with a documented error."""
+        loaded = self._loaded.get((code.digest, kernel))  # missing if the kernel cannot be loaded
+        return loaded is not None and loaded.executable.traits.approximate
+
+    @staticmethod
+    def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
+        """Return the hardware registers of a kernel in the order of their numbers, and the first use of each."""
+        return {}
+
+    @classmethod
+    def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:
+        """Return the texts that determine what a kernel does: metadata, data and code, without source positions."""
+        image = cls._language.image(code.listing)
+        data = f"{image.content.hex()} {image.relocations}"
+        texts = (_FILE.sub("", text) for text in cls._language.parts(code.listing, kernel))
+        return (repr(code.kernels[kernel]), data, *texts)
+
+    # --- memory ---
+
+    def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
+        """Allocate memory that nothing has written."""
+        return self._memory.allocate(nbytes, name)
+
+    def write(
+        self,
+        allocation: Allocation,
+        array: np.ndarray[Any, Any],
+        defined: Any = None,
+        offset: int = 0,
+        *,
+        constant: bool = False,
+    ) -> None:
+        """Copy an array to byte ``offset`` of an allocation; ``defined`` (bool per byte) marks the written bytes.
+
+        Kernels must not write ``constant`` bytes, so reads of them cannot race and are not traced. All bytes of a
+        variable (``symbol``) count as written, and a constant variable stays constant.
+
+        Raises:
+            UsageError: the bytes do not fit, or the allocation was freed.
+        """
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        at = self._part(allocation, offset, raw.size)
+        self._memory.data[at] = raw
+        if at.start < self._memory.end:
+            state = _READABLE if constant else _READABLE | _WRITABLE
+            bytes_defined = True if defined is None else np.asarray(defined, bool).reshape(-1)
+            self._memory.state[at] = np.where(bytes_defined, state, _WRITABLE)
+
+    def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
+        """Return a copy of ``size`` bytes of an allocation from ``offset`` on (default: all following bytes).
+
+        Raises:
+            UsageError: the allocation is too small, or was freed.
+        """
+        return self._memory.data[self._part(allocation, offset, size)].copy()
+
+    def written(
+        self, allocation: Allocation, offset: int = 0, size: int | None = None
+    ) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return, for each byte that ``read`` returns, whether the host or a kernel has written it."""
+        return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], _READABLE)
+
+    def accessed(self, allocation: Allocation) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return, for each byte, whether the last launch read it, and whether it wrote it.
+
+        Requires a traced device, and an allocation in the first 16 MiB of memory.
+        """
+        assert self._trace is not None
+        return self._trace.accessed(self._memory.span(allocation), self._earlier)
+
+    def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
+        """The slice of device memory that holds these bytes of an allocation."""
+        span = self._memory.span(allocation)
+        size = allocation.size - offset if size is None else size
+        if offset < 0 or size < 0 or offset + size > allocation.size:
+            raise UsageError(
+                f"buffer {allocation.name!r} of {allocation.size} bytes does not have {size} bytes at offset {offset}"
+            )
+        return slice(span.start + offset, span.start + offset + size)
+
+    def free(self, allocation: Allocation) -> None:
+        """Make memory inaccessible, until an allocation of the same size reuses it.
+
+        Raises:
+            UsageError: the allocation was freed already.
+        """
+        self._memory.free(allocation)
+
+    def reset(self) -> None:
+        """Free all allocations, and discard printed output."""
+        self._memory.reset()
+        self._context.logged = self._context.lost = 0
+
+    # --- variables of code objects ---
+
+    def restore(self, code: CodeObject | None = None) -> None:
+        """Reset the variables of all code objects, or of one, to their initial values; launches do not reset them."""
+        self._variables.restore(code)
+
+    def symbol(self, code: CodeObject, name: str) -> Allocation:
+        """Return the memory of a variable, ``__constant__`` or ``__device__``, by its name in the source.
+
+        Raises:
+            UsageError: the code object has no variable of that name.
+        """
+        return self._variables.find(code, name)
+
+    def variables(self, code: CodeObject) -> dict[str, bytes]:
+        """Return the contents of the variables that kernels may write, by symbol."""
+        return {place.name: self.read(place).tobytes() for place in self._variables.writable(code)}
+
+    def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
+        """Write the first bytes of a variable, for the following launches until ``restore``.
+
+        Raises:
+            UsageError: the variable does not exist, or it is smaller.
+        """
+        there = self.symbol(code, name)
+        if data.nbytes > there.size:
+            raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
+        self.write(there, data)
+
+    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
+        """Return a copy of the contents of a variable.
+
+        Raises:
+            UsageError: the variable does not exist.
+        """
+        return self.read(self.symbol(code, name))
+
+    # --- launches ---
+
+    def take_printed(self) -> str:
+        """Return the first 4096 characters that launches printed since the last call, in the order of wavefronts."""
+        context = self._context
+        if not context.logged:
+            return ""
+        texts = [m.text for m in messages(self._log[: context.logged]) if not ASSERTION.fullmatch(m.text)]
+        whole, lost = "".join(texts), context.lost
+        context.logged = context.lost = 0
+        if lost or len(whole) > _PRINTED:
+            more = f"{len(whole) - _PRINTED:,} characters" if len(whole) > _PRINTED else ""
+            parts = f"what did not fit into the log, {lost:,} parts" if lost else ""
+            return f"{whole[:_PRINTED]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
+        return whole
+
+    def launch(
+        self,
+        code: CodeObject,
+        kernel: str,
+        *,
+        grid: Dim3,
+        block: Dim3,
+        args: bytes,
+        shared_bytes: int = 0,
+        options: LaunchOptions = LaunchOptions(),  # noqa: B008 - immutable
+    ) -> LaunchStats:
+        """Execute a kernel. ``args`` are the explicit arguments, from ``pack``; ``shared_bytes`` is the dynamic LDS.
+
+        Raises:
+            MemoryFault: a wavefront accessed memory that it must not access; the device stays usable and readable.
+            DataRace, DivergentBarrier: on a traced device.
+            InstructionBudgetExceeded: more instructions than ``instruction_budget``.
+            UnknownInstruction: the emulator does not know an instruction of the kernel.
+            UsageError: the kernel does not exist, or the grid, the block or the arguments do not fit it.
+        """
+        loaded = self._load(code, kernel)
+        shape = LaunchShape(grid, block, shared_bytes)
+        _check_shape(loaded, kernel, shape, args)
+        self._place_launch(loaded, shape, args)
+        self._set_options(loaded, options)
+        if self._counted:
+            ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
+        if fault := self._run(loaded, shape):
+            site = FaultSite(
+                self._context, code, kernel, loaded.target, block, self.instruction_budget,
+                self._log[self._logged : self._context.logged], self._language, self._memory, self._variables,
+            )  # fmt: skip
+            raise fault_error(fault, site)
+        return self._stats(code, kernel, loaded)
+
+    def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes) -> None:
+        """Write the data that the kernel reads, and prepare LDS and scratch memory."""
+        context, kernel = self._context, loaded.kernel
+        mailbox = context.mailbox if loaded.prints else 0
+        arguments = self._language.arguments(kernel, args, shape, mailbox)
+        context.kernarg = self._memory.place(_KERNARG_AT, arguments)
+        context.dispatch = self._memory.place(_PACKET_AT, self._language.dispatch(kernel, shape, context.kernarg))
+        if mailbox:
+            self._memory.put(mailbox, _mailbox(mailbox))
+        self._memory.clear(context.lds, context.lds_bytes)
+        context.image, context.lds_bytes = loaded.image, kernel.lds_bytes + shape.shared_bytes
+        wavefronts = -(-shape.threads // loaded.target.wavefront)
+        self._place_scratch(kernel.scratch_bytes, wavefronts * loaded.target.wavefront)
+
+    def _place_scratch(self, size: int, lanes: int) -> None:
+        """Reserve scratch memory for the lanes of a workgroup, with a gap after each."""
+        context = self._context
+        context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
+        needed = context.scratch_stride * lanes
+        if needed > self._scratch_bytes:
+            self._scratch, self._scratch_bytes = self._memory.reserve(needed), needed
+        elif size:
+            self._memory.clear(self._scratch, self._scratch_bytes)
+        context.scratch = self._scratch or context.variables
+
+    def _set_options(self, loaded: _Loaded, options: LaunchOptions) -> None:
+        context, inverted = self._context, options.inverted_register
+        context.seed, context.register_fill = options.seed, options.register_fill
+        context.inverted_register = _NO_REGISTER if inverted is None else inverted
+        errors = ctypes.addressof(self._language.documented_errors(loaded.target))
+        for drawing in loaded.drawings:
+            drawing[0] = Drawing(options.results, options.draw, errors)
+        context.whole, context.lacking = self.instruction_budget, 0
+        context.budget = min(_THREADED["SLICE"], self.instruction_budget)
+        context.reserve = self.instruction_budget - context.budget
+        context.compares, context.ticks = loaded.executable.traits.compares, 0
+
+    def _run(self, loaded: _Loaded, shape: LaunchShape) -> int:
+        """Execute the wavefronts; returns the fault or 0."""
+        context = self._context
+        if self._trace and context.ordinal > _ORDINALS:
+            self._trace.reset()
+        self._logged, self._earlier = context.logged, context.ordinal
+        context.used = max(context.used, self._memory.used)
+        program = loaded.executable.program
+        context.program = ctypes.addressof(program) if program else 0
+        switching = loaded.executable.traits.barriers or self._traced
+        try:
+            fault: int = loaded.launch(
+                ctypes.byref(context), loaded.executable.address,
+                (ctypes.c_uint32 * 3)(*shape.grid), (ctypes.c_uint32 * 3)(*shape.block), switching,
+            )  # fmt: skip
+        finally:
+            if self._shadow:
+                _round_to_nearest()
+        return fault
+
+    def _stats(self, code: CodeObject, kernel: str, loaded: _Loaded) -> LaunchStats:
+        context = self._context
+
+        def first(number: int) -> Instruction | None:
+            return self._language.instruction(code.listing, kernel, number - 1) if number else None
+
+        crossing = first(context.crossed)
+        counts = ((name, loaded.counters[start]) for start, block in loaded.blocks.items() for name in block)
+        return LaunchStats(
+            self.instruction_budget - context.budget - context.reserve,
+            crossing.text if crossing else None,
+            first(context.lacking),
+            self._language.class_totals(counts) if self._counted else None,
+        )
+
+    def _load(self, code: CodeObject, name: str) -> _Loaded:
+        key = (code.digest, name)
+        if key not in self._loaded:
+            if name not in code.kernels:
+                raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
+            where = wavefront_target(code)
+            executable = self._programs.kernel(code, where, name)
+            library, symbol = executable.library, executable.symbol
+            launch = library.launch
+            launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
+            launch.restype = ctypes.c_uint32
+            kernel = self._language.kernel(code, name)
+            prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
+            blocks: Mapping[int, Sequence[str]] = {}
+            counters = None
+            if self._counted:
+                blocks = self._language.counted_blocks(code.listing, name)
+                counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
+            # Each library has its own variable that controls how approximate instructions draw.
+            drawings = tuple(ctypes.pointer(Drawing.in_dll(each, "drawing")) for each in executable.libraries)
+            image = self._variables.place(code)[1]
+            self._loaded[key] = _Loaded(kernel, where, launch, executable, image, prints, blocks, counters, drawings)
+        return self._loaded[key]
+
+
+def wavefront_target(code: CodeObject) -> Target:
+    """Return the target of a code object, with the wavefront size that its kernels were compiled for."""
+    usual = target(code.target)
+    width = next((kernel.wavefront for kernel in code.kernels.values()), usual.wavefront)
+    return usual if width == usual.wavefront else replace(usual, wavefront=width)
+
+
+def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) -> None:
+    """Raise an error if a launch does not fit the kernel or its target."""
+    kernel, limit = loaded.kernel, loaded.target.lds_bytes
+    if min(shape.grid) < 1 or min(shape.block) < 1 or shape.threads > BLOCK:
+        raise UsageError(
+            f"kernel {name!r} cannot be launched with grid {shape.grid} and block {shape.block}: every size is at "
+            f"least 1, and a block has at most {BLOCK} threads"
+        )
+    if shape.threads > kernel.max_threads:
+        raise BoundsExceeded(name, shape.threads, kernel.max_threads)
+    if shape.shared_bytes < 0:
+        raise UsageError(f"a launch of kernel {name!r} cannot have {shape.shared_bytes} bytes of dynamic LDS")
+    if kernel.lds_bytes + shape.shared_bytes > limit:
+        raise LdsExceeded(name, kernel.lds_bytes, shape.shared_bytes, str(loaded.target), limit)
+    if len(args) != kernel.explicit_bytes:
+        raise UsageError(
+            f"kernel {name!r} takes {kernel.explicit_bytes} bytes of arguments, not {len(args)}; build them with pack()"
+        )
+
+
+@functools.cache
+def _fesetround() -> Callable[[int], int]:
+    function = ctypes.CDLL(None).fesetround
+    function.argtypes, function.restype = [ctypes.c_int], ctypes.c_int
+    found: Callable[[int], int] = function
+    return found
+
+
+def _round_to_nearest() -> None:
+    """Reset the rounding mode of this thread, after a shadow run."""
+    _fesetround()(0)  # FE_TONEAREST, on x86-64 and aarch64
+
+
+def _mailbox(at: int) -> bytes:
+    """The buffer for requests to the host, as the HSA runtime prepares it (ockl: hostcall_impl.cl)."""
+    content = bytearray(_MAILBOX)
+    struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
+    struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
+    return bytes(content)

@@ -1,0 +1,31 @@
+"""The choices of an emulated launch that a kernel's result must not depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parity.emulator.approximate import ApproximateResults
+
+__all__ = ["REGISTER_FILL", "LaunchOptions"]
+
+REGISTER_FILL = 0xBAADF00D
+"""The 32 bits of every register before the first write to it."""
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """The options of a launch.
+
+    Attributes:
+        seed: permutes the order of workgroups and, between barriers, of wavefronts; 0 is the natural order.
+        register_fill: the 32 bits of registers that nothing has written.
+        inverted_register: the number, in ``AmdgpuDevice.registers``, of a register that holds the complement.
+        results: the results of approximate instructions.
+        draw: chooses among the allowed results of approximate instructions; 32 bits.
+    """
+
+    seed: int = 0
+    register_fill: int = REGISTER_FILL
+    inverted_register: int | None = None
+    results: ApproximateResults = ApproximateResults.NEAREST
+    draw: int = 0

@@ -1,0 +1,99 @@
+"""PTX as a language of the emulator."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from parity.compilers.targets import Target
+from parity.emulator.approximate import error_table
+from parity.emulator.image import Image
+from parity.emulator.instruction import Instruction
+from parity.emulator.jit import SYMBOL
+from parity.emulator.language import Language, LaunchShape, Traits
+from parity.emulator.memory import Allocation
+from parity.emulator.ptx.image import ptx_image
+from parity.emulator.ptx.parse import kernel_functions
+from parity.emulator.ptx.pipeline import executed_functions, memory_layout
+from parity.emulator.ptx.translate import translate
+from parity.emulator.threaded_code import ThreadedCode
+from parity.errors import ParityError
+from parity.model.code_object import CodeObject, Kernel
+from parity.platform.cache import digest
+
+__all__ = ["Ptx"]
+
+_HERE = Path(__file__).parent
+_BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
+_COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
+_LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
+
+
+@functools.cache
+def _version() -> str:
+    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
+
+
+class Ptx(Language):
+    """PTX, which executes only as threaded code."""
+
+    warps = True
+
+    @property
+    def version(self) -> str:
+        return _version()
+
+    def parts(self, listing: str, name: str) -> Sequence[str]:
+        texts = [_LINE.sub("", text.text) for text in kernel_functions(listing, name)]
+        return self.version, repr(memory_layout(listing, name)), *texts
+
+    def traits(self, listing: str, name: str) -> Traits:
+        texts = [text.text for text in kernel_functions(listing, name)]
+        # The trait "approximate" stays false: approximate instructions have the results measured on a GPU.
+        return Traits(any(map(_BARRIER.search, texts)), any(map(_COMPARES.search, texts)))
+
+    def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> ThreadedCode:
+        if shadow:
+            raise ParityError("PTX does not have shadow runs")
+        return translate(executed_functions(listing, name), memory_layout(listing, name))
+
+    def step_function(self, step: str, *, shadow: bool) -> str:
+        return f'#include "ptx.h"\nSTEP({SYMBOL}, {step})'
+
+    def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
+        raise ParityError("PTX runs as threaded code only; the device must be traced and must not count instructions")
+
+    def kernel(self, code: CodeObject, name: str) -> Kernel:
+        layout = memory_layout(code.listing, name)
+        return replace(code.kernels[name], lds_bytes=layout.shared_bytes, scratch_bytes=layout.local_bytes)
+
+    def image(self, listing: str) -> Image:
+        return ptx_image(listing)
+
+    def instruction(self, listing: str, name: str, number: int) -> Instruction:
+        items = [item for function in executed_functions(listing, name) for item in function.items]
+        instructions = [item for item in items if isinstance(item, Instruction)]
+        return instructions[min(number, len(instructions) - 1)]
+
+    def arguments(self, kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
+        return args
+
+    def dispatch(self, kernel: Kernel, shape: LaunchShape, arguments: int) -> bytes:
+        dynamic = shape.shared_bytes
+        return struct.pack("<8I", *shape.block, *shape.grid, dynamic, kernel.lds_bytes + dynamic)
+
+    def documented_errors(self, target: Target) -> ctypes.Array[ctypes.Structure]:
+        return _no_errors()
+
+    def private_memory(self, instruction: Instruction, own: Allocation, context: ctypes.Structure) -> Allocation | None:
+        return own if ".local" in instruction.mnemonic else None
+
+
+@functools.cache
+def _no_errors() -> ctypes.Array[ctypes.Structure]:
+    return error_table({})

@@ -1,0 +1,38 @@
+"""Statistics of launches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from parity.emulator.instruction import Instruction
+
+__all__ = ["LaunchStats", "merge_stats"]
+
+
+@dataclass(frozen=True)
+class LaunchStats:
+    """The statistics of a launch.
+
+    Attributes:
+        instructions: how many instructions all wavefronts executed, without waits and hints.
+        crossing: the text of the first instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront.
+        lacking: in PTX, the first instruction by which a thread read the value of a thread that takes no part.
+        classes: the instructions by class (``class_of``), on a device that counts.
+    """
+
+    instructions: int
+    crossing: str | None = None
+    lacking: Instruction | None = None
+    classes: Mapping[str, int] | None = None
+
+
+def merge_stats(stats: Sequence[LaunchStats]) -> LaunchStats:
+    """Return the statistics of several launches as one."""
+    classes: Counter[str] = Counter()
+    for each in stats:
+        classes.update(each.classes or {})
+    crossing = next((each.crossing for each in stats if each.crossing), None)
+    lacking = next((each.lacking for each in stats if each.lacking), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, lacking, classes or None)

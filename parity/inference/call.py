@@ -1,0 +1,258 @@
+"""Declares how a kernel is called: its arguments, shapes, data and launch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+
+from parity.dsl.expression import FUNCTIONS
+from parity.inference.keywords import Keyword, Literal
+from parity.inference.signature import Parameter, Signature
+from parity.inference.spec import GRID_EXTENTS, InferredSpec
+from parity.model.dtypes import NUMBERS
+
+__all__ = ["DeclaredCall", "guessed_call", "inferred_call", "is_idle", "safe_name"]
+
+_COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
+_ROWS_NAME = re.compile(rf"{_COUNT_NAME.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
+_DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
+"""Matches a dim from which the value of a name follows."""
+_LARGE_DIM = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
+"""Matches a dim that is large for small values of a name."""
+_DRAWN = (1, 2, 3, 7, 33, 300)
+"""Choices for an extent that is not a dim of a tensor with data."""
+_SQUARE_CHOICES, _LARGE_CHOICES = (1, 2, 3, 7, 33, 64), (1, 2, 3, 7)
+"""Choices for names whose work grows with their square, or that have a large factor."""
+_BOOLEANS, _SMALL, _MASK_CHOICES = (0, 1), (1, 2, 7), (0, 1, 2)
+_POSITIONS = ("index", "ramp", "repeat")
+"""Data streams for tensors whose elements are positions."""
+_ROLE_DATA: Mapping[str, tuple[str, ...]] = {
+    "offsets": ("offsets",),
+    "size": ("index", "repeat"),
+    "mask": ("-1..2",),
+    "order": ("permutation",),
+}
+"""Data streams for tensors whose elements are bounds, by role."""
+_GUESS = "a guess"
+_PER_ELEMENT = "a guess: the host's; say grid= and shapes= if not a thread per element"
+_GRID_EXTENTS = frozenset(GRID_EXTENTS.values())
+_RESERVED = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
+"""Names with a meaning in declarations."""
+
+
+@dataclass(frozen=True)
+class DeclaredCall:
+    """How a kernel is called: the words of ``args``, the parameters, and the keywords for shapes and launch."""
+
+    words: Sequence[str]
+    params: Mapping[str, str]
+    shapes: Sequence[Keyword]
+    launch: Sequence[Keyword]
+
+
+def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> DeclaredCall:
+    """Return the call of a kernel from names alone. If it is ``shaped``, inputs determine the shape of outputs."""
+    words, params = [], {}
+    for each in one.args:
+        kind = kinds[each.name]
+        if each.is_pointer:
+            words.append(each.name)
+        elif each.name in ("num_dims", "numel"):
+            words.append(f"{each.name}:{'u64' if each.size == 8 else 'i32'}")
+        elif _COUNT_NAME.fullmatch(each.name) and _is_integer(kind):
+            words.append(f"{each.name}:{kind}=numel")
+        else:
+            words.append(each.name)
+            params[each.name] = kind
+    pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
+    lanes = max(each.lanes for each in pointers)
+    extent = "n" if lanes == 1 else f"{lanes}*n"
+    shapes = "; ".join(f"{each.name}: {extent}" for each in pointers)
+    keywords = [] if shaped and lanes == 1 else [Keyword("shapes", shapes, _GUESS)]
+    return DeclaredCall(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
+
+
+def inferred_call(
+    one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]
+) -> DeclaredCall:
+    """Return the call of a kernel from what launches show. ``filled`` are the tensors with data."""
+    facts = _Facts.of(one, kinds, spec, filled)
+    params: dict[str, str] = dict.fromkeys(sorted({*facts.drawn} & _GRID_EXTENTS), "i32")
+    choices: dict[str, Literal] = {**facts.drawn, **facts.few, **spec.choices, **facts.masks}
+    words = []
+    for each in one.args:
+        word, kind = _word(each, facts)
+        words.append(word)
+        if kind:
+            params[word] = kind
+            if word in facts.drawn:
+                continue
+            if each.is_bool:
+                choices[word] = _BOOLEANS
+            elif each in facts.idle and kind in NUMBERS:
+                choices.setdefault(word, _SMALL)
+    where, more = _conditions(facts)
+    shapes = "; ".join(f"{name}: {shape}" for name, shape in spec.shapes.items())
+    keywords = (
+        Keyword("shapes", "" if facts.is_plain else shapes, _GUESS, wraps=True),
+        Keyword("where", " and ".join(where), _GUESS, wraps=True),
+        Keyword("choices", {**choices, **more}),
+        Keyword("indices", _indices(spec), _GUESS),
+        Keyword("data", _data(one, facts)),
+    )
+    return DeclaredCall(words, params, [each for each in keywords if each.value], _launch(facts))
+
+
+def is_idle(parameter: Parameter, kinds: Mapping[str, str], spec: InferredSpec) -> bool:
+    """Return True for an integer that no shape and no grid depends on."""
+    kind = parameter.dtype or kinds[parameter.name]
+    known = {*spec.names, *spec.distances, *spec.made}
+    return not parameter.is_pointer and _is_integer(kind) and safe_name(parameter.name) not in known
+
+
+def safe_name(name: str) -> str:
+    """Append an underscore to a name that has a meaning in declarations."""
+    reserved = name in _RESERVED or name in FUNCTIONS or name in GRID_EXTENTS or iskeyword(name)
+    return f"{name}_" if reserved else name
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What follows from a specification.
+
+    ``filled`` are the tensors with data, and ``determined`` the names whose values follow from their shapes. ``drawn``
+    has choices for all other names, ``few`` for names with which the work grows fast, and ``masks`` for numbers that
+    elements are compared with. Nothing depends on ``idle`` integers. ``extent`` is the dim of all tensors if there is
+    only one. ``any_grid`` is True if one block is enough for a kernel that loops over its elements, and ``is_plain`` if
+    one thread per element is enough for every rank.
+    """
+
+    kinds: Mapping[str, str]
+    spec: InferredSpec
+    filled: Collection[str]
+    determined: frozenset[str]
+    drawn: Mapping[str, Literal]
+    idle: Sequence[Parameter]
+    extent: str
+    any_grid: bool
+    is_plain: bool
+    few: Mapping[str, Literal] = field(default_factory=dict)
+    masks: Mapping[str, Literal] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]) -> _Facts:
+        """Derive the facts."""
+        dims = set(spec.shapes.values())
+        (extent,) = dims if len(dims) == 1 else ("",)
+        with_data = filled or set(spec.shapes)
+        determined = frozenset(
+            match[1] for each in with_data for dim in spec.shapes[each].split() if (match := _DIM.fullmatch(dim))
+        )
+        drawn: dict[str, Literal] = dict.fromkeys(sorted(spec.names - determined - {"threads"}), _DRAWN)
+        any_grid = spec.grid == ("1",) and one.flow is not None and one.flow.strided
+        per_element = spec.grid == (f"ceil({extent}/{math.prod(spec.block)})",)
+        special = drawn or spec.where or spec.threads or spec.shared or spec.indices or spec.roles
+        is_plain = (any_grid or per_element) and len(spec.block) == 1 and extent.isidentifier()
+        return cls(
+            kinds,
+            spec,
+            with_data,
+            determined,
+            drawn,
+            [each for each in one.args if is_idle(each, kinds, spec)],
+            extent,
+            any_grid,
+            is_plain=is_plain and bool(filled) and not special,
+            few=_few(spec),
+            masks={each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound},
+        )
+
+
+def _few(spec: InferredSpec) -> dict[str, Literal]:
+    """Return choices for names that occur twice in a shape, or with a large factor."""
+    twice = [dim for shape in spec.shapes.values() for dim, count in Counter(shape.split()).items() if count > 1]
+    large = [match[2] for shape in spec.shapes.values() for match in _LARGE_DIM.finditer(shape)]
+    large += [
+        dim for shape in spec.shapes.values() if _LARGE_DIM.search(shape) for dim in shape.split()
+        if dim in _GRID_EXTENTS
+    ]  # fmt: skip
+    return {**dict.fromkeys(twice, _SQUARE_CHOICES), **dict.fromkeys(large, _LARGE_CHOICES)}
+
+
+def _word(each: Parameter, facts: _Facts) -> tuple[str, str]:
+    """Return the word of an argument in ``args``, and its type if it is a parameter."""
+    spec, kind, name = facts.spec, facts.kinds[each.name], safe_name(each.name)
+    if name in spec.names:
+        kind = each.dtype or kind
+    if each.is_pointer:
+        return each.name, ""
+    if formula := spec.distances.get(name) or spec.made.get(name):
+        return f"{name}:{each.dtype or kind}={formula}", ""
+    if name in facts.drawn:
+        return name, kind
+    if facts.is_plain and name == facts.extent:
+        return (f"numel:{kind}" if each.name == "numel" else f"{name}:{kind}=numel"), ""
+    if name in spec.names:
+        return f"{name}:{kind}", ""
+    free = sorted(spec.names & _GRID_EXTENTS)
+    if facts.idle == [each] and len(free) == 1 and _ROWS_NAME.fullmatch(name):
+        return f"{name}:{kind}={free[0]}", ""
+    return name, kind
+
+
+def _conditions(facts: _Facts) -> tuple[tuple[str, ...], dict[str, Literal]]:
+    """Return the conditions of ``where``, and choices that make distinct positions likely."""
+    spec, choices = facts.spec, dict[str, Literal]()
+    # Empty tensors are excluded: what is not written then is not an output.
+    where = (*spec.where, *(f"{positions} > 0" for positions in spec.indices.values()))
+    where += tuple(f"{each.bound} > 0" for each in spec.roles.values() if each.use == "offsets")
+    for name in sorted(spec.distinct):
+        count, most = spec.shapes[name].replace(" ", "*"), spec.indices[name]
+        where += (f"{count} <= {most}",)
+        if count.isidentifier() and most not in facts.determined - {f"{name}_range"} and most != count:
+            choices[most] = (count, f"{count}+1", f"2*{count}")
+    return where, choices
+
+
+def _indices(spec: InferredSpec) -> dict[str, Literal]:
+    """Return how many positions, or which values, the elements of integer tensors have."""
+    indices: dict[str, Literal] = dict(spec.indices)
+    for name, role in spec.roles.items():
+        if role.use != "mask":
+            indices[name] = f"{role.bound}+1" if role.bound else spec.shapes[name].replace(" ", "*")
+    return indices
+
+
+def _data(one: Signature, facts: _Facts) -> dict[str, Literal]:
+    """Return the data streams that tensors need because of their role."""
+    spec, data = facts.spec, dict[str, Literal]()
+    for each in one.args:
+        if each.is_bool and each.is_pointer and each.name in facts.filled:
+            data[each.name] = ("0..1",)
+    data |= dict.fromkeys(spec.indices, _POSITIONS) | dict.fromkeys(spec.distinct, _ROLE_DATA["order"])
+    return data | {name: _ROLE_DATA[role.use] for name, role in spec.roles.items()}
+
+
+def _launch(facts: _Facts) -> list[Keyword]:
+    spec = facts.spec
+    grid = [] if facts.is_plain or facts.any_grid else [Keyword("grid", ", ".join(spec.grid), _GUESS)]
+    block: Literal = math.prod(spec.block) if len(spec.block) == 1 else ", ".join(map(str, spec.block))
+    shared = [Keyword("shared", spec.shared, _GUESS)] if spec.shared else []
+    return [*grid, Keyword("block", spec.threads or block, _PER_ELEMENT if facts.is_plain else _GUESS), *shared]
+
+
+def _host_block(one: Signature) -> Literal:
+    """Return the constant block of a launch in host code, or the launch bounds up to the usual number of threads."""
+    for launch in one.launches:
+        sizes = [size for size in launch.block if isinstance(size, int)]
+        if len(sizes) == len(launch.block):
+            return sizes[0] if len(sizes) == 1 else ", ".join(map(str, sizes))
+    return min(256, math.prod(one.flow.threads)) if one.flow and one.flow.threads else 256
+
+
+def _is_integer(kind: str) -> bool:
+    return kind in NUMBERS and not NUMBERS[kind].is_float

@@ -1,0 +1,88 @@
+"""Renders skeletons of ops as the text of a case file."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
+
+import jinja2
+
+from parity.inference.keywords import Keyword, Literal
+from parity.inference.skeleton import Skeleton
+
+__all__ = ["case_file", "literal"]
+
+_WIDTH = 120
+_LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
+_COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
+
+
+def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str]) -> str:
+    """Return the text of a case file.
+
+    Args:
+        source: The source of the kernels.
+        ops: The ops of the file.
+        asked: Why ops cannot be declared yet, by name. These ops become comments.
+    """
+    texts = [_text(op, asked.get(op.name, op.question)) for op in ops]
+    return _template("case_file.py.j2").render(source=source, texts=texts)
+
+
+def literal(value: Literal) -> str:
+    """Return the Python source of a value, with double quotes."""
+    match value:
+        case str():
+            return f'"{value}"'
+        case tuple():
+            return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
+        case Mapping():
+            return "{" + ", ".join(f'"{key}": {literal(each)}' for key, each in value.items()) + "}"
+    return repr(value)
+
+
+def _text(op: Skeleton, reason: str) -> str:
+    """Return the declaration of an op. With a ``reason`` why it is incomplete, the text is a comment."""
+    if op.omitted:
+        return f"# {op.kernel}: {op.omitted}"
+    text = _template("op.py.j2").render(op=op).rstrip("\n")
+    if not reason:
+        return text
+    first, *lines = (line if line.startswith("#") else f"# {line}" for line in text.splitlines())
+    told = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
+    host = _wrapped(f"# The host launches it in {op.launched}") if op.launched else []
+    return "\n".join((first, *told, *host, *lines))
+
+
+def _source(keyword: Keyword) -> str:
+    """Return the lines of a keyword argument. Long texts and mappings take several lines."""
+    value, note = keyword.value, f"  # {keyword.note}" if keyword.note else ""
+    name = f"    {keyword.name}="
+    line = f"{name}{literal(value)},{note}"
+    if isinstance(value, Mapping) and len(line) > _WIDTH:
+        parts = _split(f"{literal(value)[1:-1]},", _MAPPING_WIDTH)
+        return "\n".join((f"{name}{{{note}", *(f"        {part}" for part in parts), "    },"))
+    if isinstance(value, str) and keyword.wraps and len(value) > _LONG_TEXT:
+        *parts, last = _split(value, _TEXT_WIDTH)
+        return "\n".join((f"{name}({note}", *(f'        "{part} "' for part in parts), f'        "{last}"', "    ),"))
+    return line
+
+
+def _split(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent="#   ", break_long_words=False)
+
+
+@functools.cache
+def _template(name: str) -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["source"] = _source
+    return environment.get_template(name)

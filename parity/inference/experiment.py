@@ -1,0 +1,153 @@
+"""An immutable description of what probing assumes of a kernel, and the launches that test it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from parity.inference.conditions import Condition, numbers_for
+from parity.inference.probe_launches import Accessed, InputFill, LaunchConfig, Observation, ProbeLaunches, combined
+from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import (
+    AXES,
+    GRID_EXTENTS,
+    IndexRole,
+    KernelArgument,
+    Numbers,
+    Triple,
+    evaluate,
+    grid_for,
+    triple,
+)
+from parity.inference.strides import StrideRule, dense_strides
+
+__all__ = ["GRID_DEFAULTS", "Experiment", "ProbeLog"]
+
+GRID_DEFAULTS: Numbers = dict.fromkeys(GRID_EXTENTS.values(), 3)
+"""Values for extents that only the grid determines."""
+_REAL_DATA = (1, 0, -3)
+"""Values to fill floating-point tensors with, because a kernel may branch on them."""
+
+
+@dataclass
+class ProbeLog:
+    """What launches of a kernel did not show.
+
+    ``unreached`` are tensors that no launch accessed, ``unexplained`` those whose size fits no formula, and
+    ``endless`` the axes, with the block, along which more blocks always access more.
+    """
+
+    unreached: Collection[str] = ()
+    unexplained: Collection[str] = ()
+    endless: set[tuple[str, Triple]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The assumptions about a kernel.
+
+    Attributes:
+        args: The kernel's arguments.
+        flow: What its PTX shows.
+        launches: Executes launches.
+        log: What launches did not show.
+        numbers: Names of the integer arguments that vary freely, and of bounds that are not arguments.
+        made: Formulas of the integer arguments that the host computes from others.
+        strides: Tensors whose strides are arguments.
+        roles: Integer tensors whose elements are bounds; None before they are determined.
+        threads: The formula for the threads of a block, if a number determines them.
+    """
+
+    args: Sequence[KernelArgument]
+    flow: Flow
+    launches: ProbeLaunches
+    log: ProbeLog
+    numbers: tuple[str, ...]
+    made: Mapping[str, str] = field(default_factory=dict)
+    strides: Mapping[str, StrideRule] = field(default_factory=dict)
+    roles: Mapping[str, IndexRole] | None = None
+    threads: str = ""
+
+    @property
+    def pointers(self) -> list[KernelArgument]:
+        """The arguments that are tensors."""
+        return [each for each in self.args if each.is_pointer]
+
+    @property
+    def integer_tensors(self) -> list[str]:
+        """The names of tensors of integers."""
+        return [each.name for each in self.pointers if not each.dtype.is_float]
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The names of tensors that the PTX accesses."""
+        return frozenset(each.name for each in self.pointers if each.key in self.flow.uses)
+
+    @property
+    def scattered(self) -> frozenset[str]:
+        """The names of tensors that are written at positions which come from memory."""
+        uses = self.flow.uses
+        return frozenset(each.name for each in self.args if each.key in uses and uses[each.key].scattered)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the grid that the kernel reads."""
+        return tuple(sorted(self.flow.axes))
+
+    @property
+    def fills(self) -> tuple[InputFill, ...]:
+        """The contents of tensors to try. Floating-point data does not matter without floating-point tensors."""
+        has_real = any(each.dtype.is_float for each in self.pointers)
+        return tuple(map(InputFill, _REAL_DATA)) if has_real else (InputFill(),)
+
+    @property
+    def probing_fills(self) -> tuple[InputFill, ...]:
+        """``fills``, and one in which integers are not zero."""
+        return *self.fills, InputFill(whole=1)
+
+    def observe(
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: InputFill | None = None
+    ) -> Observation | None:
+        """Return the accesses of a launch under these assumptions, or None if it faults."""
+        if self.threads:
+            block = triple([evaluate(self.threads, numbers, block)])
+        known = {**GRID_DEFAULTS, **numbers}
+        numbers = {**dense_strides(self.strides, known), **self.made_numbers(numbers), **numbers}
+        return self.launches.observe(LaunchConfig(numbers, grid, block, shared, fill or InputFill(), self.roles or {}))
+
+    def observe_data(self, numbers: Numbers, grid: Triple, block: Triple, shared: int) -> Observation | None:
+        """Return the combined accesses with all ``fills``, or None if one of the launches faults."""
+        several = [self.observe(numbers, grid, block, shared, fill) for fill in self.fills]
+        done = [each for each in several if each]
+        if not done or len(done) < len(several):
+            return None
+        joined: dict[str, Accessed] = {name: combined([each[name] for each in done]) for name in done[0]}
+        # Zeros in a mask hide what is behind it. Other tensors, whose elements are positions, may still need zeros.
+        if not all(each.end for each in joined.values()):
+            more = self.observe(numbers, grid, block, shared, InputFill(whole=1)) or {}
+            joined |= {name: more[name] for name in more if not joined[name].end}
+        return joined
+
+    def observe_ends(self, block: Triple, shared: int) -> dict[str, int]:
+        """Return how many elements of each tensor a few blocks reach with any data."""
+        numbers = numbers_for(Condition(), self.numbers, block)[0]
+        x, y, z = (4 if axis in self.axes else 1 for axis in AXES)
+        ends = {each.name: 0 for each in self.pointers}
+        for fill in self.probing_fills:
+            for name, each in (self.observe(numbers, (x, y, z), block, shared, fill) or {}).items():
+                ends[name] = max(ends[name], each.end)
+        return ends
+
+    def made_numbers(self, numbers: Numbers) -> dict[str, int]:
+        """Return the values of the numbers that the host computes from others."""
+        scope = {**GRID_DEFAULTS, **numbers}
+        return {name: evaluate(text, scope, (1, 1, 1)) for name, text in self.made.items()}
+
+    def choices(self, condition: Condition, block: Triple, grid: Sequence[str] = ()) -> list[dict[str, int]]:
+        """Return numbers to launch with for which all computed numbers and the grid are positive."""
+        return [
+            each
+            for each in numbers_for(condition, self.numbers, block)
+            if min([1, *self.made_numbers(each).values(), *(grid_for(grid, {**GRID_DEFAULTS, **each}) if grid else ())])
+            > 0
+        ]

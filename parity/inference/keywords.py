@@ -1,0 +1,22 @@
+"""Keyword arguments of a declaration as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Keyword", "Literal"]
+
+Literal: TypeAlias = str | int | bool | tuple["Literal", ...] | Mapping[str, "Literal"]
+"""A value that has a literal in Python."""
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """An argument of ``Op``, with a comment. A text that ``wraps`` may take several lines."""
+
+    name: str
+    value: Literal
+    note: str = ""
+    wraps: bool = False

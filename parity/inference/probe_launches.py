@@ -1,0 +1,212 @@
+"""Launches one kernel on an emulated device, and observes the memory that each launch accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
+from parity.emulator.ptx import PtxDevice
+from parity.errors import ParityError
+from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
+from parity.model.code_object import CodeObject
+
+__all__ = ["BUDGET", "Accessed", "InputFill", "LaunchConfig", "Observation", "ProbeLaunches", "ProbeLimit", "combined"]
+
+_GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
+"""Sizes of allocations to try, in bytes, and the gap to the next allocation."""
+_MOST_TRACED = 15 << 20
+"""Bytes that the emulator traces at most."""
+BUDGET = 3_000_000
+"""Instructions of a launch."""
+_MOST_INSTRUCTIONS, _MOST_LAUNCHES = 20_000_000, 800
+"""Instructions and launches of a kernel, after which probing gives up."""
+
+
+@dataclass(frozen=True)
+class InputFill:
+    """The content of tensors.
+
+    Floating-point tensors are filled with ``real``, integer tensors with ``whole``, and the tensor called ``one`` with
+    ``value`` instead.
+    """
+
+    real: int = 1
+    whole: int = 0
+    one: str = ""
+    value: int = 0
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """A launch: values of the integer arguments, geometry, bytes of dynamic shared memory, and content of tensors.
+
+    A tensor in ``roles`` has the content of its role instead of ``fill``.
+    """
+
+    numbers: Numbers
+    grid: Triple
+    block: Triple
+    shared: int
+    fill: InputFill = InputFill()
+    roles: Mapping[str, IndexRole] = field(default_factory=dict)
+
+    @property
+    def key(self) -> object:
+        """A hashable form."""
+        numbers = tuple(sorted(self.numbers.items()))
+        return numbers, self.grid, self.block, self.shared, self.fill, *self.roles.items()
+
+
+@dataclass(frozen=True)
+class Accessed:
+    """The accesses of a launch behind a pointer: one past the last element, and the bytes read and written."""
+
+    end: int
+    read: int
+    written: int
+
+
+Observation = Mapping[str, Accessed]
+"""The accesses of a launch, by pointer."""
+
+
+def combined(several: Sequence[Accessed]) -> Accessed:
+    """Return the most that any of several launches accessed, and the least that all of them wrote."""
+    return Accessed(max(e.end for e in several), max(e.read for e in several), min(e.written for e in several))
+
+
+class ProbeLimit(Exception):
+    """A kernel cannot be executed, which the message says, or needs too many launches."""
+
+
+class ProbeLaunches:
+    """Runs the launches of one kernel, each configuration once.
+
+    ``share`` divides the usual limits. ``fault`` describes the first launch that failed, ``cost`` is the number of
+    instructions of the last launch.
+    """
+
+    def __init__(
+        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[KernelArgument], share: int
+    ) -> None:
+        self._device, self._code, self._kernel, self._args = device, code, kernel, args
+        self._launches, self._instructions = _MOST_LAUNCHES // share, _MOST_INSTRUCTIONS // share
+        self.fault, self.cost = "", 0
+        self._size, self._places = 0, dict[str, Allocation]()
+        self._contents = dict[str, object]()
+        self._observed: dict[object, Observation | None] = {}
+
+    @property
+    def succeeded(self) -> bool:
+        """True if any launch completed without a fault."""
+        return any(self._observed.values())
+
+    def observe(self, config: LaunchConfig) -> Observation | None:
+        """Return the accesses of a launch, or None if it faults.
+
+        Raises:
+            ProbeLimit: the kernel cannot be executed, or was launched too often.
+        """
+        key = config.key
+        if key not in self._observed:
+            pointers = sum(each.is_pointer for each in self._args)
+            self._observed[key] = None
+            sizes = [size for size, gap in _GAPS.items() if (size + gap) * pointers <= _MOST_TRACED]
+            for size in sizes:
+                try:
+                    self._observed[key] = self._launch(config, size)
+                    break
+                except MemoryFault as fault:
+                    self.fault = self.fault or str(fault).splitlines()[0]
+                    if fault.buffer not in self._places or not size <= fault.offset < sizes[-1]:
+                        break  # larger allocations would not help
+        return self._observed[key]
+
+    def _launch(self, config: LaunchConfig, size: int) -> Observation | None:
+        """Launch with allocations of a size.
+
+        Raises:
+            MemoryFault: the allocations are too small.
+        """
+        if not self._launches or self._instructions < 0:
+            raise ProbeLimit
+        self._launches -= 1
+        places = self._allocate(size)
+        self._device.restore(self._code)
+        arguments, contents = self._arguments(config, places)
+        self._contents.clear()  # unknown until the launch ends
+        try:
+            stats = self._device.launch(
+                self._code, self._kernel, grid=config.grid, block=config.block, shared_bytes=config.shared,
+                args=arguments,
+            )  # fmt: skip
+        except (UnknownInstruction, UnsupportedFeature) as error:
+            raise ProbeLimit(str(error).splitlines()[0]) from error
+        except InstructionBudgetExceeded:
+            self._instructions -= BUDGET
+            return None
+        except MemoryFault:
+            raise
+        except ParityError as error:
+            self.fault = self.fault or str(error).splitlines()[0]
+            return None
+        self.cost = stats.instructions
+        self._instructions -= self.cost
+        found = {each.name: self._accessed(each, places[each.name]) for each in self._args if each.is_pointer}
+        self._contents |= {name: contents[name] for name, accessed in found.items() if not accessed.written}
+        return found
+
+    def _arguments(self, config: LaunchConfig, places: Mapping[str, Allocation]) -> tuple[bytes, dict[str, object]]:
+        """Write the content of the tensors. Return the kernel's argument bytes and a description of the content."""
+        kernel = self._code.kernels[self._kernel]
+        segment, contents = bytearray(kernel.explicit_bytes), dict[str, object]()
+        # Small integers may be values or switches, so each one is different.
+        others = (each for each in self._args if not each.is_pointer and not each.is_whole)
+        values = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
+        for each in self._args:
+            if each.is_pointer:
+                contents[each.name] = self._fill(each, places[each.name], config)
+                raw = places[each.name].address.to_bytes(8, "little")
+            else:
+                raw = each.dtype.convert(config.numbers[each.name] if each.is_whole else values[each.name]).tobytes()
+            at = kernel.args[each.key[0]].offset + each.key[1]
+            segment[at : at + len(raw)] = raw
+        return bytes(segment), contents
+
+    def _accessed(self, one: KernelArgument, place: Allocation) -> Accessed:
+        read, written = self._device.accessed(place)
+        last = np.flatnonzero(read | written)[-1:]
+        end = -(-(int(last[0]) + 1) // one.dtype.itemsize) if last.size else 0
+        return Accessed(end, int(np.count_nonzero(read)), int(np.count_nonzero(written)))
+
+    def _allocate(self, size: int) -> Mapping[str, Allocation]:
+        """Return allocations of a size for all pointers, far apart. Reuses the last allocations if possible."""
+        if self._size != size:
+            self._device.reset()
+            self._contents.clear()
+            gaps, places = [], {}
+            for each in self._args:
+                if each.is_pointer:
+                    places[each.name] = self._device.allocate(size, each.name)
+                    gaps.append(self._device.allocate(_GAPS[size], "gap"))
+            for gap in gaps:
+                self._device.free(gap)
+            self._size, self._places = size, places
+        return self._places
+
+    def _fill(self, one: KernelArgument, place: Allocation, config: LaunchConfig) -> object:
+        """Write the content of a tensor unless it is there already. Return a description of the content."""
+        fill, role = config.fill, config.roles.get(one.name)
+        if role:
+            content: object = role, config.numbers.get(role.bound, 0)
+        else:
+            usual = fill.real if one.dtype.is_float else fill.whole
+            content = fill.value if fill.one == one.name else usual
+        if self._contents.get(one.name, self) != content:
+            count = place.size // one.dtype.itemsize
+            values = role.content(count, config.numbers.get(role.bound, 0)) if role else np.full(count, content)
+            self._device.write(place, one.dtype.convert(values))
+        return content

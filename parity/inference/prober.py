@@ -1,0 +1,161 @@
+"""Infers shapes, grid and shared memory of kernels from launches on the CPU.
+
+A kernel runs as nvcc's PTX on the emulator. Each pointer leads to more memory than the kernel needs, and each integer
+is a small prime. How far the kernel reaches behind a pointer, for several choices of numbers, is a product of some of
+them, or remains unknown. Along each axis, blocks are added until launches access nothing more.
+
+The steps are functions from an immutable ``Experiment`` and a specification to a more detailed one:
+
+1. ``with_strides`` and ``with_roles`` find the arguments that are strides, and the tensors whose elements are bounds.
+2. ``candidate_conditions`` yields conditions on the numbers.
+3. ``hinted_spec`` (with the grid of the host's code) or ``candidate_specs`` infer the grid and the shapes.
+4. ``with_indices`` finds the tensors whose elements are positions.
+5. ``with_positive_numbers`` excludes zero where it leads out of bounds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from parity.emulator.ptx import PtxDevice
+from parity.inference.conditions import Condition, likely_blocks
+from parity.inference.experiment import Experiment, ProbeLog
+from parity.inference.grid_inference import candidate_specs, hinted_spec
+from parity.inference.host_launches import HostLaunch
+from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
+from parity.inference.index_inference import with_indices, with_positive_numbers
+from parity.inference.launch_hints import LaunchHint, launch_hints
+from parity.inference.probe_launches import BUDGET, ProbeLaunches, ProbeLimit
+from parity.inference.ptx_dataflow import Flow
+from parity.inference.spec import InferredSpec, KernelArgument, Triple
+from parity.model.code_object import CodeObject, source_name
+from parity.platform.cache import Cache, default_root
+
+__all__ = ["Prober"]
+
+_SHARE, _FAILURES = 4, 2
+"""Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
+
+
+class Prober:
+    """Infers specifications of kernels on an emulated device."""
+
+    def __init__(self) -> None:
+        self._hints: dict[object, tuple[Triple, Condition]] = {}
+        self._failures = Counter[object]()
+        self._results: dict[object, InferredSpec | str] = {}
+        self._device = PtxDevice(traced=True, instruction_budget=BUDGET, cache=Cache(default_root() / "emulator"))
+
+    def probe(
+        self,
+        code: CodeObject,
+        kernel: str,
+        args: Sequence[KernelArgument],
+        flow: Flow,
+        launches: Sequence[HostLaunch] = (),
+    ) -> InferredSpec | str:
+        """Return what launches show of a kernel with the first likely block that works, or why they show nothing.
+
+        A kernel that occurs in several modules, because they include the same file, is probed once.
+
+        Args:
+            code: The module.
+            kernel: Symbol of the kernel.
+            args: The kernel's arguments.
+            flow: What the PTX shows.
+            launches: The launches in host code.
+        """
+        geometries = tuple((each.template, each.block, each.shared, each.grid, each.arguments) for each in launches)
+        own, _, *texts = self._device.parts(code, kernel)  # the rest of the module does not matter
+        key = own, *texts, tuple(args), geometries
+        if key not in self._results:
+            self._results[key] = self._hinted(code, kernel, args, flow, launches) or self._searched(
+                code, kernel, args, flow, launches
+            )
+        return self._results[key]
+
+    def _hinted(
+        self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
+    ) -> InferredSpec | None:
+        """Return the specification for the grid of a launch in host code, if any of them explains all accesses."""
+        for hint in launch_hints(source_name(kernel), launches, args, flow):
+            experiment = self._experiment(code, kernel, args, flow, hint, share=_SHARE)
+            try:
+                experiment = with_roles(with_strides(experiment, hint.block), hint.block)
+                for condition in candidate_conditions(experiment, hint.block, is_open=False):
+                    if not is_plausible(experiment, hint.block, condition):
+                        continue
+                    spec = hinted_spec(experiment, hint, condition)
+                    found = with_indices(experiment, spec, condition) if spec else None
+                    if found and not found.loose:
+                        return with_positive_numbers(experiment, found, condition)
+            except ProbeLimit:
+                pass
+        return None
+
+    def _searched(
+        self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
+    ) -> InferredSpec | str:
+        """Return the specification for the first likely block that works, or the reason why none does."""
+        name = source_name(kernel)
+        # Instances of a template are similar: the next one is tried first with the same block and condition.
+        similar = name.partition("<")[0], tuple(each.name for each in args)
+        is_open = not any(isinstance(size, int) for each in launches for size in each.block)
+        share = _SHARE if self._failures[similar] >= _FAILURES else 1
+        experiment = self._experiment(code, kernel, args, flow, share=share)
+        found: InferredSpec | None = None
+        limit = ""
+        try:
+            for block in likely_blocks(name, launches, flow):
+                experiment = with_roles(with_strides(experiment, block), block)
+                for condition in candidate_conditions(
+                    experiment, block, is_open=is_open, hint=self._hints.get(similar)
+                ):
+                    if not is_plausible(experiment, block, condition):
+                        continue
+                    for candidate in candidate_specs(experiment, block, condition):
+                        spec = with_indices(experiment, candidate, condition)
+                        if spec and not spec.loose:
+                            self._hints[similar] = block, condition
+                            return with_positive_numbers(experiment, spec, condition)
+                        if spec and (not spec.roles or condition == Condition()):
+                            found = found or spec
+                if found:
+                    break
+        except ProbeLimit as error:
+            limit = str(error)
+        self._failures[similar] += not found
+        return found or limit or _reason(experiment)
+
+    def _experiment(
+        self,
+        code: CodeObject,
+        kernel: str,
+        args: Sequence[KernelArgument],
+        flow: Flow,
+        hint: LaunchHint | None = None,
+        *,
+        share: int,
+    ) -> Experiment:
+        made = hint.made if hint else {}
+        numbers = tuple(each.name for each in args if each.is_whole and each.name not in made)
+        return Experiment(args, flow, ProbeLaunches(self._device, code, kernel, args, share), ProbeLog(), numbers, made)
+
+
+def _reason(experiment: Experiment) -> str:
+    """Return what launches do not show."""
+    launches, log = experiment.launches, experiment.log
+    if not launches.succeeded:
+        return f"no launch of it succeeds: {launches.fault}" if launches.fault else "no launch of it comes to an end"
+    if log.unexplained:
+        verb = "are" if len(log.unexplained) > 1 else "is"
+        return f"launches do not tell how large {_listed(log.unexplained)} {verb}"
+    if log.unreached:
+        return f"no launch comes to what is behind {_listed(log.unreached)}"
+    return "launches do not tell its shapes and its grid"
+
+
+def _listed(names: Collection[str]) -> str:
+    *others, last = sorted(names)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,131 @@
+"""A kernel's arguments, and the inferred specification, as expressions of the declaration language."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from parity.dsl.expression import Scope, expression
+from parity.model.dtypes import DType
+
+__all__ = [
+    "AXES", "GRID_EXTENTS", "STRIDE", "IndexRole", "InferredSpec", "KernelArgument", "Numbers", "Triple", "evaluate",
+    "grid_for", "triple",
+]  # fmt: skip
+
+Triple = tuple[int, int, int]
+"""Threads of a block or blocks of a grid, along x, y and z."""
+Numbers = Mapping[str, int]
+"""Values of a kernel's integer arguments, and of extents that only the grid determines."""
+
+AXES = "xyz"
+GRID_EXTENTS = {"x": "rows", "y": "lines", "z": "batches"}
+"""Names for extents that only the grid determines, by axis."""
+STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
+"""Matches names of strides."""
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """An argument of a kernel.
+
+    ``dtype`` is the dtype of a number, or of the elements behind a pointer. ``key`` is the position of the argument,
+    and the byte offset in it for a field of a structure.
+    """
+
+    name: str
+    dtype: DType
+    is_pointer: bool = False
+    key: tuple[int, int] = (0, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """True for an integer that may be an extent."""
+        return not self.is_pointer and not self.dtype.is_float and self.dtype.itemsize >= 4
+
+
+@dataclass(frozen=True)
+class IndexRole:
+    """The role of an integer tensor whose elements are bounds.
+
+    ``offsets``: where the rows of a sparse matrix with ``bound`` entries begin. ``size``: a size in memory, at most
+    ``bound``. ``mask``: elements that a kernel compares with the number ``bound``, or with -1 without one. ``order``:
+    a permutation of all positions.
+    """
+
+    use: Literal["offsets", "size", "mask", "order"]
+    bound: str = ""
+
+    def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:
+        """Return ``count`` elements with which a kernel reaches everything up to ``bound``."""
+        if self.use == "offsets":
+            return np.minimum(np.arange(count) * -(-bound // 2), bound)
+        return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
+
+
+@dataclass(frozen=True)
+class InferredSpec:
+    """The specification that launches show of a kernel. Texts are expressions of the declaration language.
+
+    Attributes:
+        shapes: The dims of each tensor.
+        grid: The number of blocks along each axis.
+        block: The threads of a block along each axis, unless ``threads`` depends on a number.
+        threads: The threads of a block, if a number determines them.
+        shared: Dynamic shared memory in bytes.
+        where: Conditions under which all of this holds.
+        whole: Tensors of which a launch writes each element.
+        indices: Integer tensors whose elements are positions, with the number of positions.
+        distinct: Those of ``indices`` in which no position may occur twice.
+        roles: Integer tensors whose elements are bounds.
+        choices: Values to draw numbers from, where random values would seldom satisfy ``where``.
+        loose: Tensors that may be smaller than ``shapes`` says.
+        strided: True if the results do not depend on the number of blocks and threads.
+        distances: Numbers that are strides, with the stride: ``x.strides[0]``.
+        made: Numbers that the host computes from others.
+    """
+
+    shapes: Mapping[str, str]
+    grid: tuple[str, ...]
+    block: tuple[int, ...]
+    threads: str = ""
+    shared: str = ""
+    where: tuple[str, ...] = ()
+    whole: frozenset[str] = frozenset()
+    indices: Mapping[str, str] = field(default_factory=dict)
+    distinct: frozenset[str] = frozenset()
+    roles: Mapping[str, IndexRole] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    loose: tuple[str, ...] = ()
+    strided: bool = False
+    distances: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names in the expressions."""
+        dims = itertools.chain(*map(str.split, self.shapes.values()))
+        texts = (*self.grid, *self.where, *self.made.values(), self.threads or "0", self.shared or "0", *dims)
+        return frozenset(itertools.chain(*(expression(text).names for text in texts)))
+
+
+def evaluate(text: str, numbers: Numbers, block: Triple) -> int:
+    """Return the value of an expression. ``threads`` in it is the number of threads of a block."""
+    return int(expression(text)(Scope({**numbers, "threads": math.prod(block)})))
+
+
+def triple(sizes: Sequence[int]) -> Triple:
+    """Pad up to three sizes with 1."""
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def grid_for(formulas: Sequence[str], numbers: Numbers) -> Triple:
+    """Return the number of blocks along each axis."""
+    return triple([evaluate(text, numbers, (1, 1, 1)) for text in formulas])

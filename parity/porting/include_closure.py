@@ -1,0 +1,169 @@
+"""Finds all files that a source may include."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parity.compilers import zig
+from parity.compilers.compile_options import CompileOptions
+from parity.errors import MissingTool
+from parity.platform.files import is_file
+from parity.porting.build_files import folders_of, named_folder
+from parity.porting.cuda_names import header_rules
+from parity.porting.header_templates import Made, made_header
+from parity.porting.includes import found_in, included, read_source, searched
+from parity.porting.project import header_folders, header_folders_anywhere, project_of
+from parity.porting.stubs import stub_for
+
+__all__ = ["Closure", "closure"]
+
+_C_NAMES = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool
+stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+"""
+_C_HEADERS = frozenset(f"{name}.h" for name in _C_NAMES.split())
+"""Headers of the C standard (ISO/IEC 9899, clause 7)."""
+_SYSTEM_FOLDERS = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
+_SPLIT_LIBRARIES = frozenset(("OpenCV",))
+"""Libraries of several projects, each with its own headers in folders of the same name."""
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A source and all files that it may include.
+
+    Attributes:
+        files: Texts by path.
+        around: Folders of the project that have included headers although no setting names these folders.
+        doubtful: Headers that several folders have, with these folders.
+        made: Headers that the project's build generates from templates.
+    """
+
+    files: Mapping[Path, str]
+    around: tuple[Path, ...] = ()
+    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
+
+
+def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
+    """Return a source and all files that it may include, ignoring conditionals.
+
+    Headers that are not found are left to the compiler. ``texts`` caches the files that were read.
+    """
+    return _HeaderSearch(path, side, folder, texts).run()
+
+
+class _HeaderSearch:
+    """A search for the headers of one source."""
+
+    def __init__(self, source: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
+        self._source, self._texts = source, texts
+        self._project = project_of(source.parent)
+        self._folders = [folder, *side.include]
+        self._named = len(self._folders)
+        self._files: dict[Path, str] = {}
+        self._missing: dict[tuple[str, str], Path] = {}
+        """Brackets and names of headers that were not found, with the folder of an including file."""
+        self._doubtful: dict[str, tuple[Path, ...]] = {}
+        self._made: dict[str, Made] = {}
+        self._open = [source, *(each for name in side.forced if (each := found_in(name, self._folders)))]
+
+    def run(self) -> Closure:
+        # Folders that settings name have priority over folders around the source, and these over templates.
+        while self._open:
+            self._read(self._open.pop())
+            if not self._open:
+                self._open += [each for each in self._headers_around() if each not in self._files]
+            if not self._open:
+                self._open += self._generated_headers()
+        doubtful = {header: places for header, places in self._doubtful.items() if len(places) > 1}
+        return Closure(self._files, tuple(self._folders[self._named :]), doubtful, self._made)
+
+    def _read(self, path: Path) -> None:
+        if path in self._files:
+            return
+        if path not in self._texts:
+            self._texts[path] = read_source(path)
+        self._files[path] = self._texts[path]
+        for bracket, header in included(self._files[path]):
+            if found := found_in(header, searched(bracket, path.parent, self._folders)):
+                self._open.append(found)
+            else:
+                self._missing.setdefault((bracket, header), path.parent)
+
+    def _headers_around(self) -> list[Path]:
+        """Find missing headers in folders of the project that no setting names, and search these from now on."""
+        found: list[Path] = []
+        for (bracket, header), folder in self._missing.items():
+            here = found_in(header, self._folders)
+            if not here and (place := self._folder_of(header, bracket, folder)):
+                self._folders.append(place)
+                here = place / header
+            found += [here] if here else []
+        return found
+
+    def _folder_of(self, header: str, bracket: str, folder: Path) -> Path | None:
+        if header not in self._doubtful and _is_of_a_project(header, bracket):
+            places = header_folders(header, folder)
+            if not places and (named := self._folder_in_build_files(header)):
+                places = (named,)
+            if len(places) > 1 and (named := named_folder(places, self._source, self._project)):
+                places = (named,)
+            self._doubtful[header] = places
+            return places[0] if len(places) == 1 else None
+        stub = stub_for(header)
+        is_split = stub is not None and stub.library in _SPLIT_LIBRARIES
+        if is_split and (own := header_folders_anywhere(header, self._source.parent)):
+            return own[0]
+        if bracket == "<" and not (header in _C_HEADERS or _is_known(header)):
+            return self._folder_in_build_files(header)
+        return None
+
+    def _folder_in_build_files(self, header: str) -> Path | None:
+        folders = folders_of(self._source, self._project)
+        return next((folder for folder in folders if is_file(folder / header)), None)
+
+    def _generated_headers(self) -> list[Path]:
+        """Generate missing headers from the project's templates, as if they were in the templates' folders."""
+        found: list[Path] = []
+        for bracket, header in self._missing:
+            if header in self._made or not _is_of_a_project(header, bracket) or found_in(header, self._folders):
+                continue
+            if made := made_header(header, self._source, self._project):
+                path = made.template.parent / header
+                self._texts[path] = made.text
+                self._made[header] = made
+                self._folders.append(made.template.parent)
+                found.append(path)
+        return found
+
+
+def _is_of_a_project(header: str, bracket: str) -> bool:
+    """True if a missing header may be the project's own, and not a library's or the compiler's."""
+    name = Path(header)
+    if _is_known(header):
+        return False
+    if len(name.parts) > 1:
+        return bracket == '"' or name.parts[0] not in _SYSTEM_FOLDERS
+    return bracket == '"' or name.suffix != ".h" or not (header in _C_HEADERS or header in _system_headers())
+
+
+@functools.cache
+def _system_headers() -> frozenset[str]:
+    """Return the names of the headers of the C library and of the compilers."""
+    folders = [Path("/usr/include")]
+    with contextlib.suppress(MissingTool):
+        library = zig.zig().parent / "lib"
+        folders += [library / "include", *(library / "libc" / "include").iterdir()]
+    return frozenset(path.name for folder in folders for path in folder.glob("*.h"))
+
+
+def _is_known(header: str) -> bool:
+    """True if a header is CUDA's or a library's, or its name cannot be that of a project's file."""
+    name = Path(header)
+    is_odd = name.is_absolute() or ".." in name.parts or not name.suffix
+    return is_odd or header in header_rules() or stub_for(header) is not None

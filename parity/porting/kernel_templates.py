@@ -1,0 +1,255 @@
+"""Finds the kernels of a source, their parameters, and arguments for kernel templates that nothing instantiates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import tree_sitter
+
+from parity.porting.source_tree import CLASSES, descendants, head_of, parse, source_of
+
+__all__ = [
+    "INSTANTIATIONS", "PLAIN_TYPE", "Instantiation", "guess_instantiations", "instantiations", "kernels_of",
+    "launched", "launches", "parameters", "passed_templates",
+]  # fmt: skip
+
+INSTANTIATIONS = "<kernels that parity instantiates>"
+"""The file name that errors report for the lines of ``instantiations``."""
+
+PLAIN_TYPE = re.compile(
+    r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|const|size_t|u?int(?:8|16|32|64)_t)"
+    r"|(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[1-4]"
+    r"|__(?:half2?|hip_bfloat16[2]?|nv_bfloat16[2]?)|half2?|(?:hip|nv)_bfloat16"
+)
+_LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
+_KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
+"""Matches the head of a kernel up to its name."""
+_LOCAL_CONSTANT = re.compile(r"\bconst(?:expr)?\s+(?:\w+\s+)+(\w+)\s*=\s*(\d+)\s*;")
+_TEMPLATE_USES = frozenset(("template_function", "template_type", "template_method"))
+_NUMBER = "32"
+"""The value of a template parameter that no launch gives: it fits a warp and most tile sizes."""
+_UNKNOWN = "?"
+_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_COMMA = re.compile(r",(?![^<>]*>)")
+
+
+@dataclass(frozen=True)
+class Instantiation:
+    """A kernel template with its arguments, as code in these namespaces names it."""
+
+    namespaces: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> Instantiation:
+        """Return the instantiation that a qualified name denotes; inverse of ``str``."""
+        name, bracket, arguments = text.partition("<")
+        *namespaces, own = name.split("::")
+        return cls(tuple(namespaces), own + bracket + arguments)
+
+    def __str__(self) -> str:
+        return "::".join((*self.namespaces, self.name))
+
+
+def instantiations(kernels: Sequence[Instantiation]) -> str:
+    """Return host code that instantiates kernel templates, one per line."""
+    lines = [
+        f"{''.join(f'namespace {name} {{ ' for name in each.namespaces)}"
+        f"static void* const parity_kernel_{i} = (void*)&{each.name};{' }' * len(each.namespaces)}\n"
+        for i, each in enumerate(kernels)
+    ]
+    return f'\n#line 1 "{INSTANTIATIONS}"\n{"".join(lines)}' if lines else ""
+
+
+def parameters(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the parameter names of each kernel that a source defines or declares, by unqualified kernel name.
+
+    An unnamed parameter is an empty string. Kernels that share a name but not their parameters are omitted.
+    """
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for node in parse(text).nodes():
+        kernel = _KERNEL.search(head_of(node)) if node.type in ("function_definition", "declaration") else None
+        for each in descendants(node) if kernel else ():
+            listed = each.child_by_field_name("parameters") if each.type == "function_declarator" else None
+            if kernel and listed is not None:
+                names = tuple(_parameter_name(one) for one in listed.named_children if "parameter" in one.type)
+                found.setdefault(kernel[1], set()).add(names)
+                break
+    return {name: each.pop() for name, each in found.items() if len(each) == 1}
+
+
+def kernels_of(text: str, with_bodies: bool = False) -> tuple[str, ...]:
+    """Return the unqualified names of the kernels that a source defines, in any branch of its conditionals.
+
+    ``with_bodies`` omits kernels without a statement.
+    """
+    found: dict[str, None] = {}
+    for node in parse(text).nodes():
+        if node.type == "function_definition" and "__global__" in source_of(node):
+            head, body = _KERNEL.search(head_of(node)), node.child_by_field_name("body")
+            if head and (not with_bodies or (body and any(each.type != "comment" for each in body.named_children))):
+                found[head[1]] = None
+    return tuple(found)
+
+
+def launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:
+    """Yield the functions that the ``<<<...>>>`` launches in a piece of code call."""
+    for child in node.children:
+        if child.type == "kernel_call_syntax" and (function := node.child_by_field_name("function")):
+            yield function
+        elif into_lambdas or child.type != "lambda_expression":
+            yield from launches(child, into_lambdas)
+
+
+def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:
+    """Yield the kernel templates that bytes ``start`` to ``end`` launch with plain types and numbers."""
+    root = parse(text).root.descendant_for_byte_range(start, end - 1)
+    for function in launches(root) if root else ():
+        if start <= function.start_byte < end:
+            name, _, arguments = source_of(function).partition("<")
+            words = [word for word in re.split(r"[\s,<>*&]+", arguments) if word]
+            if words and all(PLAIN_TYPE.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
+                yield Instantiation(_namespaces(function), f"{name}<{arguments}")
+
+
+def passed_templates(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the function templates of the file that a statement passes as arguments, with plain types only."""
+    passed = [
+        each
+        for each in descendants(node)
+        if each.type == "template_function"
+        and each.parent is not None
+        and each.parent.type == "argument_list"
+        and all(
+            map(PLAIN_TYPE.fullmatch, source_of(each).partition("<")[2].removesuffix(">").replace(",", " ").split())
+        )
+    ]
+    if passed:
+        defined = {_defined_name(each) for each in descendants(_root(node)) if each.type == "template_declaration"}
+        yield from (each for each in passed if _name_field(each) in defined)
+
+
+def guess_instantiations(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
+    """Yield an instantiation of each kernel template of a source, with ``float`` where nothing gives a type.
+
+    Numbers come from the launches in the file, including constants that a launch names. A template without a launch
+    gets 32. ``texts`` are the sources of all files that this one includes.
+    """
+    tree = parse(text)
+    by_name: dict[str, dict[tuple[str, ...], None]] = {}
+    for function in launches(tree.root):
+        name = source_of(function).partition("<")[0].rpartition("::")[2].strip()
+        by_name.setdefault(name, {}).update(dict.fromkeys(_template_arguments(function, texts)))
+    for node in tree.nodes():
+        kernel = _KERNEL.search(head_of(node)) if node.type == "template_declaration" else None
+        listed = node.child_by_field_name("parameters") if kernel else None
+        if kernel is None or listed is None:
+            continue
+        defaults = [_default(child, texts) for child in listed.named_children if child.type != "comment"]
+        for given in by_name.get(kernel[1], [()]):
+            if found := _guess(defaults, kernel[1] in by_name, given):
+                yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
+
+
+def _template_arguments(use: tree_sitter.Node, texts: Sequence[str], depth: int = 3) -> Iterator[tuple[str, ...]]:
+    """Yield the template arguments of a use, with the parameters of an enclosing template substituted.
+
+    The values of these parameters come from the uses of the enclosing template in the same file, and else from
+    ``_default``.
+    """
+    arguments = source_of(use).partition("<")[2].removesuffix(">")
+    parts = tuple(part.strip() for part in _COMMA.split(arguments) if part.strip())
+    around = use.parent
+    constants: dict[str, str] = {}
+    while around is not None and around.type != "template_declaration":
+        if around.type == "compound_statement":
+            constants = {**dict(_LOCAL_CONSTANT.findall(source_of(around))), **constants}
+        around = around.parent
+    parts = tuple(constants.get(part, part) for part in parts)
+    listed = around.child_by_field_name("parameters") if around else None
+    children = [child for child in listed.named_children if child.type != "comment"] if listed else []
+    names = [_parameter_name(child) or source_of(child).partition("=")[0].split()[-1] for child in children]
+    if around is None or not set(names) & set(parts):
+        yield parts
+        return
+    own = _defined_name(around)
+    uses = [each for each in descendants(_root(around)) if each.type in _TEMPLATE_USES and _name_field(each) == own]
+    several = dict.fromkeys(each for node in uses if depth for each in _template_arguments(node, texts, depth - 1))
+    defaults = [_default(child, texts) for child in children]
+    for given in [each for each in several if len(each) <= len(names)] or [()]:
+        known = dict(zip(names, (*given, *defaults[len(given) :]), strict=True))
+        yield tuple(known.get(part, part) or part for part in parts)
+
+
+def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
+    """Return an argument for a template parameter that nothing determines; empty if the parameter has a default."""
+    if parameter.type.startswith("optional_"):
+        return ""
+    kind = parameter.child_by_field_name("type")
+    if parameter.type != "parameter_declaration" or kind is None:
+        return "float" if parameter.type == "type_parameter_declaration" else _UNKNOWN
+    concept = re.compile(rf"\bconcept\s+{re.escape(source_of(kind))}\b")
+    if any(concept.search(text) for text in texts):
+        return "float"
+    return "true" if source_of(kind) == "bool" else _NUMBER
+
+
+def _guess(defaults: Sequence[str], is_launched: bool, given: Sequence[str]) -> list[str]:
+    """Return arguments for template parameters from those of a launch; empty if they cannot be guessed.
+
+    If the file launches the template, only the launch determines its numbers.
+    """
+    found: list[str] = []
+    for place, default in enumerate(defaults):
+        argument = given[place] if place < len(given) else ""
+        words = [word for word in re.split(r"[\s*&]+", argument) if word]
+        if words and all(PLAIN_TYPE.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
+            found.append(argument)
+        elif default == "float" and (not argument or re.fullmatch(r"\w+", argument)):
+            found.append(default)
+        elif not default and not argument:
+            break
+        elif default in ("true", _NUMBER) and (not is_launched or re.fullmatch(r"[\w:]+", argument)):
+            found.append(argument or default)  # possibly the name of a constant
+        else:
+            return []
+    return found
+
+
+def _parameter_name(parameter: tree_sitter.Node) -> str:
+    declarator = parameter.child_by_field_name("declarator")
+    words = [] if declarator is None else _WORD.findall(source_of(declarator).partition("[")[0])
+    return words[-1] if words and not words[-1].startswith("__") else ""
+
+
+def _root(node: tree_sitter.Node) -> tree_sitter.Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
+def _name_field(node: tree_sitter.Node) -> str:
+    name = node.child_by_field_name("name")
+    return source_of(name) if name else ""
+
+
+def _defined_name(template: tree_sitter.Node) -> str:
+    """Return the name of the class or function that a template declares."""
+    for node in descendants(template):
+        if node.type in CLASSES:
+            return _name_field(node)
+        if node.type == "function_declarator" and (name := node.child_by_field_name("declarator")):
+            return source_of(name).rpartition("::")[2]
+    return ""
+
+
+def _namespaces(node: tree_sitter.Node) -> tuple[str, ...]:
+    found: list[str] = []
+    above = node.parent
+    while above is not None:
+        name = above.child_by_field_name("name") if above.type == "namespace_definition" else None
+        found += [source_of(name)] if name else []
+        above = above.parent
+    return tuple(reversed(found))

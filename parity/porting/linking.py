@@ -1,0 +1,153 @@
+"""Finds the files of a project that must be compiled together: definitions for the device, and including files."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from parity.compilers.lexing import code
+from parity.model.code_object import unqualified
+from parity.platform.files import CUDA_SUFFIXES
+from parity.porting.host_code import RepairState
+from parity.porting.include_closure import closure
+from parity.porting.includes import found_in, included, read_source, searched
+from parity.porting.project import project_of
+from parity.porting.sources import Source
+
+__all__ = ["includers", "linked", "others_define"]
+
+_OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
+"""Suffixes of files that are not CUDA sources, but may include one."""
+_NEAR = ("*", "*/*", "*/*/*")
+"""Where files are looked for that may be linked with a source in or below a folder."""
+_LEVELS = 2
+"""Folders, upwards, in which a file that includes a source is looked for."""
+_FAR = 1000
+"""A distance in includes that is greater than any real one."""
+_EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
+
+Place = tuple[Path, int]
+"""A file and a line."""
+
+
+def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
+    """Return the files, with a line each, that define what a source declares for the device and does not define.
+
+    Several files of the nearest folder may define a name. The one is meant that includes the header which declares
+    it, through the fewest other headers. If that is not unique, the file in a folder named like an include folder of
+    the settings is taken (src/here, include/here). If no text defines a name, a macro may; then the file is meant that
+    includes a header of its own name that mentions it. A name with several equally likely files is skipped.
+    """
+    if source.ported:
+        return {}
+    places = _Definitions(source)
+    found: dict[Path, int] = {}
+    for name in names:
+        place = places.of(name)
+        if place and place[0] not in source.linked:
+            found.setdefault(*place)
+    return found
+
+
+def linked(source: Source, others: Iterable[Path]) -> Source:
+    """Return the source with other files compiled after it."""
+    closures = [closure(path, source.side, source.folder, {}) for path in others]
+    files = dict(source.files)
+    for each in closures:
+        files |= each.files
+    around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
+    paths = dict.fromkeys((*source.linked, *others))
+    # What is left out of the source remains left out.
+    state = RepairState(source.repairs.host)
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
+
+
+def includers(path: Path) -> Iterator[Path]:
+    """Yield the files that include a source, in its folder, sibling folders and above; CUDA sources come first.
+
+    Other files are C++ that a build passes to nvcc, and headers that declare what the source needs.
+    """
+    for suffixes in (CUDA_SUFFIXES, _OTHER_SUFFIXES):
+        for folder in project_of(path.parent)[:_LEVELS]:
+            for each in (*sorted(_files(suffixes, folder, "*")), *sorted(_files(suffixes, folder, "*/*"))):
+                if each == path:
+                    continue
+                for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
+                    if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
+                        yield each
+                        break
+
+
+class _Definitions:
+    """The places where a project defines what a source declares for the device."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._distances = self._include_distances()
+        self._named = {folder.name for folder in source.side.include}
+        self._code: Callable[[Path], str] = functools.cache(lambda path: code(read_source(path)))
+
+    def of(self, name: str) -> Place | None:
+        """Return the place of a definition in the nearest folder that has one; None if there is not exactly one."""
+        defines = _definition_pattern(name)
+        word = re.compile(rf"\b{re.escape(unqualified(name))}")
+        mentioning = {path: step for path, step in self._distances.items() if word.search(self._source.files[path])}
+        likely: dict[Place, None] = {}
+        for above in project_of(self._source.path.parent):
+            hits: list[Place] = []
+            for path in sorted(each for pattern in _NEAR for each in _files(CUDA_SUFFIXES, above, pattern)):
+                text = self._code(path) if path != self._source.path else ""
+                places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
+                hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
+                if text and any(path.stem == each.stem for each in mentioning.keys() & set(self._includes(path))):
+                    likely[path, 1] = None
+            if hits := self._nearest(hits, mentioning):
+                return hits[0] if len(hits) == 1 else None
+        return next(iter(likely)) if len(likely) == 1 else None
+
+    def _nearest(self, hits: list[Place], mentioning: dict[Path, int]) -> list[Place]:
+        if len(hits) <= 1:
+            return hits
+        ranks = [min((mentioning.get(each, _FAR) for each in self._includes(path)), default=_FAR) for path, _ in hits]
+        hits = [hit for hit, rank in zip(hits, ranks, strict=True) if rank == min(ranks) < _FAR]
+        return [hit for hit in hits if hit[0].parent.name in self._named] or hits
+
+    def _include_distances(self) -> dict[Path, int]:
+        """Return the headers of the source, with the number of includes that lead to each."""
+        found: dict[Path, int] = {}
+        now, step = [self._source.path], 0
+        while now:
+            step += 1
+            files = self._source.files
+            now = [each for path in now for each in self._includes(path) if each in files and each not in found]
+            found |= dict.fromkeys(now, step)
+        return found
+
+    def _includes(self, path: Path) -> list[Path]:
+        """Return the headers that a file includes, if they are found."""
+        text = self._source.files.get(path)
+        headers = included(read_source(path) if text is None else text)
+        places = (found_in(header, searched(bracket, path.parent, self._source.folders)) for bracket, header in headers)
+        return [each for each in places if each]
+
+
+def _definition_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for the definition of a device function or variable."""
+    body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
+    variable = r"(?:\[[^;]*\]\s*)?[;={]"
+    # A member function need not repeat __device__ where it is defined.
+    words = [unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])]
+    words = [re.escape(word) for word in words]  # operators
+    return re.compile(
+        rf"__(?:device|constant)__[^;{{}}()]*(?<!::)\b{words[0]}\s*(?:{body}|{variable})"
+        + ("" if words[0] == words[1] else rf"|\b{words[1]}\s*{body}")
+    )
+
+
+def _files(suffixes: Iterable[str], folder: Path, pattern: str) -> Iterator[Path]:
+    for suffix in suffixes:
+        yield from folder.glob(pattern + suffix)

@@ -1,0 +1,32 @@
+"""``parity init --ci`` writes a workflow, and what git is to ignore; nothing that is there is overwritten."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from parity.cli.init import CI
+
+
+@pytest.mark.parametrize("name", CI)
+def test_init_ci_workflow_runs_parity_and_keeps_results(parity, tmp_path, name):
+    folder = tmp_path / "mine"
+    result = parity("init", folder, "--ci", name)
+    assert result.code == 0 and f"wrote {folder / CI[name]}" in result.out
+    text = (folder / CI[name]).read_text()
+    assert yaml.safe_load(text) and "parity run" in text and "parity-out/" in text
+    assert (folder / ".gitignore").read_text() == "parity-out/\n__pycache__/\n"
+
+
+def test_init_ci_adds_missing_files(parity, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / ".gitignore").write_text("build/\nparity-out/")
+    assert parity("init", folder).code == 0
+    assert (folder / ".gitignore").read_text() == "build/\nparity-out/\n__pycache__/\n"
+    assert "this is a project" in parity("init", folder).err
+    assert parity("init", folder, "--ci", "gitlab").out == f"wrote {folder / CI['gitlab']}\n"
+    (folder / CI["gitlab"]).write_text("stages: []\n")
+    again = parity("init", folder, "--ci", "gitlab")
+    assert again.code == 2 and f"{folder / CI['gitlab']} exists already" in again.err
+    assert (folder / CI["gitlab"]).read_text() == "stages: []\n"

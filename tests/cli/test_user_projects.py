@@ -1,0 +1,243 @@
+"""Kernels that are not parity's: a project from nothing, a folder with ways of its own, a fork of the kernels."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+TARGET = ("--target", "gfx1100")
+
+
+@pytest.fixture
+def foreign(library, parity):
+    """A copy of a folder of kernels that were not written for parity; the working folder."""
+    return library("activations")
+
+
+def test_new_project_runs_and_detects_fault(parity, tmp_path, monkeypatch, edit):
+    assert parity("init", tmp_path / "mine").code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    result = parity("run", *TARGET)
+    assert result.code == 0 and "leaky_relu  f32  pass" in result.out and result.err == ""
+    edit(Path("kernels/leaky_relu.cu"), "> 0.0f", "> 1e-3f")
+    result = parity("run", *TARGET)
+    assert result.code == 1 and "FAIL  leaky_relu_f32 on gfx1100 (emulated): value" in result.out
+
+
+def test_build_accepts_path_outside_project(parity, tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    for name in ("own", "other"):
+        (tmp_path / "src" / f"{name}.cu").write_text("__global__ void k(int* x) { x[0] = 1; }\n")
+    monkeypatch.chdir(tmp_path)
+    (built,) = json.loads(parity("build", "src/own.cu", *TARGET, "--json").out)
+    assert (built["module"], built["kernels"]) == ("own", ["_Z1kPi"])
+
+
+def test_init_keeps_what_is_there(parity, tmp_path):
+    config = tmp_path / "pyproject.toml"
+    config.write_text('[project]\nname = "mine"\n')
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "own.cu").write_text("")
+    result = parity("init", tmp_path, "--kernels", "src")
+    assert result.code == 0 and "parity build" in result.out
+    assert config.read_text().startswith('[project]\nname = "mine"\n') and 'kernels = "src"' in config.read_text()
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == [".gitignore", "own.cu", "pyproject.toml"]
+    assert "has a [tool.parity] already" in parity("init", tmp_path).err
+
+
+def test_init_overwrites_nothing(parity, tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "leaky_relu.py").write_text("mine")
+    assert "leaky_relu.py exists already" in parity("init", tmp_path).err
+    assert (tmp_path / "cases" / "leaky_relu.py").read_text() == "mine"
+    assert not (tmp_path / "pyproject.toml").exists()
+
+
+def test_foreign_folder_is_tested_unchanged(parity, foreign):
+    result = parity("run", *TARGET)
+    assert result.code == 0, result.out + result.err
+    assert [line.split()[:3] for line in result.out.splitlines()[1:4]] == [
+        ["swiglu", "f32", "f16"],
+        ["low", "f32", "pass"],
+        ["high", "f32", "pass"],
+    ]
+
+
+def test_foreign_folder_faults_are_detected(parity, foreign, edit):
+    source = foreign / "src" / "activations" / "swiglu-fused.v2.cu"
+    edit(source, "expf(-gate)", "expf(-0.999f * gate)")
+    edit(source, "hi[i] = fmaxf(x[i], 0.0f);", "hi[i] = fmaxf(x[i], 1e-30f);")
+    result = parity("run", *TARGET)
+    assert result.code == 1
+    for kernel in ("ops::swiglu<float>", "ops::swiglu<__half>", "minmax"):
+        assert f"FAIL  {kernel} on gfx1100 (emulated): value" in result.out
+    assert "kernel    src/activations/swiglu-fused.v2.cu" in result.out
+    assert "low                  f32  pass" in result.out
+
+
+def test_abi_mismatch_affects_only_its_op_and_names_declaration(parity, foreign, edit):
+    edit(foreign / "parity" / "activations.py", 'rows:i32 cols:i32"', 'rows:i32"')
+    result = parity("run", *TARGET)
+    assert result.code == 1
+    assert "takes 4 arguments, not 3: the first one missing is 'cols' (4 bytes at byte 20)" in result.out
+    assert "declared  parity/activations.py:16" in result.out and "low                  f32  pass" in result.out
+
+
+def test_missing_kernel_is_named_with_existing_kernels(parity, foreign, edit):
+    edit(foreign / "parity" / "activations.py", '"ops::swiglu<{T}>"', '"swiglu<{T}>"')
+    result = parity("run", *TARGET)
+    assert result.code == 1 and "did you mean ops::swiglu<float>" in result.out
+    assert "missing in src: swiglu<float> swiglu<__half>" in result.out
+
+
+def test_case_file_error_affects_only_its_ops(parity, foreign):
+    (foreign / "parity" / "broken.py").write_text("\nboom()\n")
+    result = parity("run", "activations.high", *TARGET)
+    assert result.code == 2 and re.search("high +f32 +pass", result.out)
+    assert f"{Path('parity/broken.py').absolute()}:2: NameError" in result.err
+
+
+def test_build_works_without_declared_ops(parity, foreign):
+    shutil.rmtree(foreign / "parity")
+    result = parity("build", "--signatures", *TARGET)
+    assert result.code == 0
+    assert "ops::swiglu<__half>(out: pointer, x: pointer, rows: 4 bytes, cols: 4 bytes)" in result.out
+
+
+KERNEL = 'extern "C" __global__ void k(float* x, const int n) { if (threadIdx.x < n) x[threadIdx.x] = WHAT; }\n'
+BROKEN = {
+    "both": KERNEL.replace("WHAT", "nosuch"),
+    "cuda": KERNEL.replace("WHAT", "\n#ifdef __HIP__\n1\n#else\nnosuch\n#endif\n"),
+    "amd": KERNEL.replace("WHAT", "\n#ifdef __HIP__\nnosuch\n#else\n1\n#endif\n"),
+}
+
+
+def test_build_names_broken_side(parity, with_nvcc, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
+    for name, text in BROKEN.items():
+        Path(f"{name}.cu").write_text(text)
+    result = parity("build", "--kernels", ".", "--signatures")
+    assert result.code == 1
+    for said in (
+        "both: the CUDA side is broken as well",
+        "cuda: only the CUDA side is broken: it compiles for AMD",
+        "amd: only the AMD side is broken: it compiles for CUDA",
+    ):
+        assert said in result.err
+    assert 'both.cu:1:1: nosuch: identifier "nosuch" is undefined (error: sm_90)' in result.out
+    assert len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2  # of what compiles
+    assert parity("build", "cuda", "--kernels", ".").code == 0  # a check that nobody asked for
+    assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
+
+
+def test_build_without_nvcc_skips_cuda_side(parity, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
+    monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
+    Path("both.cu").write_text(BROKEN["both"])
+    result = parity("build", "--kernels", ".")
+    assert "sm_90" not in result.out and "CUDA side" not in result.err
+
+
+def test_build_lists_errors_by_file_and_line(parity, foreign):
+    (foreign / "src" / "bad.cu").write_text(
+        "#include <cuda_runtime.h>\n"
+        'extern "C" __global__ void bad(int* x) {\n'
+        "    __pipeline_wait_prior(nosuch);\n    __cluster_barrier_wait();\n    __nanosleep(4);\n}\n"
+    )
+    result = parity("build", "bad", *TARGET, "--target", "gfx90a")
+    assert result.code == 1
+    lines = [line for line in result.out.splitlines() if line.startswith("src/bad.cu:")]
+    assert "src/bad.cu:3:27: nosuch: use of undeclared identifier 'nosuch' (error)" in lines
+    assert any(line.startswith("src/bad.cu:4:5: __cluster_barrier_wait: AMD GPUs have no clusters") for line in lines)
+    assert any("__nanosleep" in line and "your port needs this" in line for line in lines)
+    document = json.loads(parity("build", "bad", *TARGET, "--json").out)
+    assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
+
+
+def test_build_lists_macro_from_build_files_with_location(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text('extern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n')
+    (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\nsmall: -DTILE=8\n")
+    result = parity("build", "tiled", *TARGET)
+    said = "tiled: built with -DTILE=16, as Makefile:2 has it (elsewhere in it -DTILE=8); "
+    said += 'to make this explicit: flags = ["-DTILE=16"] in [tool.parity]'
+    assert (result.code, said in result.out.splitlines()) == (0, True)
+    (document,) = json.loads(parity("build", "tiled", *TARGET, "--json").out)
+    switch = {"flag": "-DTILE=16", "file": str(foreign / "Makefile"), "line": 2, "others": ["-DTILE=8"]}
+    assert document["switches"] == [switch]
+
+
+def test_build_uninstantiated_templates_uses_float_and_says_so(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text("template <class T> __global__ void tiled(T* x) { x[0] = T(1); }\n")
+    result = parity("build", "tiled", *TARGET)
+    assert result.code == 0
+    assert "no compiled code shows the template arguments of its kernels; built for tiled<float>" in " ".join(
+        result.out.split()
+    )
+
+
+def test_build_names_kernels_without_code(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text(
+        "template <class T> __global__ void twice(T* x) { x[0] *= T(2); }\n"
+        "__global__ void tiled(int* x) { x[0] = 1; }\n"
+        "#ifdef NEVER\n__global__ void __launch_bounds__(64) never(int* x) { x[0] = 1; }\n#endif\n"
+    )
+    said = "tiled: no code of twice never for gfx1100: a template has no instance, or a condition"
+    assert said in " ".join(parity("build", "tiled", *TARGET).out.split())
+
+
+def test_build_names_undefined_macro_of_kernels(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text("#ifdef TILED\n__global__ void tiled(int* x) { x[0] = 1; }\n#endif\n")
+    result = parity("build", "tiled", *TARGET)
+    said = "tiled: no kernel was built: its kernels need a build that defines TILED; if yours does, say so: flags = "
+    assert (result.code, said + '["-DTILED"] in [tool.parity]' in result.out.splitlines()) == (0, True)
+
+
+def test_build_lists_generated_header_with_template(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text(
+        '#include "tile.h"\nextern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n'
+    )
+    (foreign / "tile.h.in").write_text("#cmakedefine USE_CUDA\n#define TILE @TILE@\n")
+    result = parity("build", "tiled", *TARGET)
+    assert "header generated from its template tile.h.in, with USE_CUDA: tile.h" in result.out.splitlines()
+    assert result.code == 0
+
+
+def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, tmp_path):
+    (kernels / "sort.cu").unlink()
+    edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
+    few = ("--dtype", "bf16,f32,u8", "--examples", "1")
+    result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, *few)
+    assert result.code == 1
+    assert "f32 u8  pass" in result.out
+    assert f"missing in {kernels}: affine_bf16 asort_asc_u8" in result.out
+    assert f"there is no {kernels / 'sort.cu'}" in result.err and "cases/sort.py:" in result.err
+    failures = (tmp_path / "out" / "failures.txt").read_text()
+    assert "FAIL  sort for gfx1100: missing kernel\n  kernels   asort_asc_u8 " in failures
+    assert f"  because   there is no {kernels / 'sort.cu'}\n" in failures and failures.count("sort.cu") == 1
+    assert "FAIL  affine_bf16 on gfx1100 (emulated): missing kernel" in failures
+
+
+@pytest.mark.parametrize("command", ["list", "static", "bench"])
+def test_commands_report_missing_kernels_of_fork(parity, kernels, command):
+    (kernels / "sort.cu").unlink()
+    options = {"list": (), "static": TARGET, "bench": (*TARGET, "--runner", "emulated")}[command]
+    result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *options)
+    assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
+    assert ("affine.affine" if command == "list" else "affine_f32") in result.out
+
+
+def test_show_lists_each_output_with_limited_elements(parity, library):
+    library("declared")
+    (case, *_) = (line for line in parity("list", "--cases", "adam", "--examples", "5").out.splitlines() if "[" in line)
+    result = parity("show", case.partition("  #")[0], "--elements", "1")
+    assert result.code == 0
+    for name in ("p", "m", "v"):
+        (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
+        assert "elements of f32" in own and "right if   inside the accepted interval" in own and "from" in own
+        assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1

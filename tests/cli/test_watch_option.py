@@ -1,0 +1,105 @@
+"""``parity run --watch``: what is changed while it waits is run again, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from parity.cli import main
+
+KERNELS = """
+extern "C" __global__ void twice(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" __global__ void thrice(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = FACTOR * x[i];
+}
+"""
+CASES = """
+import numpy as np
+from parity import reference
+from parity.op import Op
+from factors import FACTORS
+
+for name, factor in FACTORS.items():
+    globals()[name] = Op(
+        f"products.{name}", kernel=name, types=("f32",), args="x out numel:i32", inputs={"x": "T"}, grid_stride=False,
+        reference=lambda x, to, factor=factor: reference.within(0.5, factor * x.astype(np.float64), to),
+    )
+"""
+RUN = ("run", "--target", "gfx1100", "--examples", "1", "-j", "1")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of two kernels; the factor of one is in a header, and what is expected in a module of the cases."""
+    for folder in ("kernels", "cases", "modules"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "kernels" / "products.cu").write_text('#include "factor.cuh"\n' + KERNELS)
+    (tmp_path / "kernels" / "factor.cuh").write_text("#define FACTOR 3.0f\n")
+    path = "import sys, os; sys.path.insert(0, os.path.dirname(__file__))\n"
+    (tmp_path / "cases" / "products.py").write_text(path + CASES)
+    (tmp_path / "cases" / "factors").mkdir()
+    (tmp_path / "cases" / "factors" / "__init__.py").write_text("FACTORS = {'twice': 2, 'thrice': 3}\n")
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def watching(project):
+    """A run that watches; gives a function that waits for a text on its standard error, after what it said before."""
+    with (project / "said").open("wb") as said:
+        command = [sys.executable, "-m", "parity", *RUN, "--watch"]
+        process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL, start_new_session=True)
+    begin = 0
+
+    def until(text: str) -> str:
+        nonlocal begin
+        while text not in (now := (project / "said").read_text()[begin:]):
+            assert process.poll() is None, now
+            time.sleep(0.02)
+        begin += len(now)
+        return now
+
+    yield process, until
+    process.kill()
+    process.wait()
+
+
+def states(project):
+    kernels = json.loads((project / "parity-out" / "matrix.json").read_text())["kernels"]
+    return {each["kernel"]: each["cells"][0]["state"] for each in kernels}
+
+
+def test_watch_runs_only_changed_kernels(project, watching):
+    process, until = watching
+    until("waiting for a change")
+    assert states(project) == {"twice": "pass", "thrice": "pass"}
+    (project / "kernels" / "factor.cuh").write_text("#define FACTOR 4.0f\n")
+    said = until("waiting for a change")
+    assert "changed: kernels/factor.cuh" in said and "1 of 2 kernels changed" in said
+    assert states(project) == {"twice": "pass", "thrice": "fail"}
+    (project / "cases" / "factors" / "__init__.py").write_text("FACTORS = {'twice': 2, 'thrice': 4.0}\n")
+    assert "2 of 2 kernels changed" in until("waiting for a change")
+    assert states(project) == {"twice": "pass", "thrice": "pass"}
+    source = project / "kernels" / "products.cu"
+    source.write_text("// a comment moves all lines\n" + source.read_text())
+    assert "0 of 2 kernels changed" in until("waiting for a change")
+    source.write_text("nonsense")
+    until("waiting for a change")
+    assert set(states(project).values()) == {"compile error"}
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+
+
+def test_watch_refuses_incompatible_options(project, capsys):
+    assert main([*RUN, "--watch", "--failed"]) == 2
+    assert "cannot be combined with --failed" in capsys.readouterr().err
