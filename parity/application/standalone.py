@@ -115,7 +115,6 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield the option before each value."""
     return (part for value in values for part in (option, value))
 
 

@@ -36,16 +36,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = [
-    "QUIET",
-    "Cluster",
-    "Site",
-    "WorkerSpec",
-    "configure",
-    "connected",
-    "local_cluster",
-    "parse_site",
+    "QUIET", "Cluster", "Site", "WorkerSpec", "configure", "connected", "local_cluster", "parse_site",
     "require_trusted",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -270,7 +263,6 @@ class Cluster:
 
 
 def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
-    """Combine the offers of one runner by several workers."""
     first = found[0]
     facts = {key: ", ".join(dict.fromkeys(each.device.get(key, "") for each in found)) for key in first.device}
 
@@ -327,7 +319,6 @@ def need_dask() -> None:
 
 @contextlib.asynccontextmanager
 async def _there(where: Site) -> AsyncIterator[Client]:
-    """Connect to a running scheduler."""
     from distributed import Client
 
     configure(where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from parity.compare import Conclusion, Status
@@ -39,7 +41,7 @@ def plugin(installed):
 
 def plan(suite, *selectors):
     tasks = make_tasks(suite.select(selectors), [LIBRARY])
-    return Plan.of(suite, tasks, {}, examples=5, seconds=20)
+    return replace(Plan.of(suite, tasks, {}, examples=5), seconds=20)
 
 
 @pytest.mark.usefixtures("plugin")
