@@ -217,7 +217,7 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
-    """Names of the kernel sources and case files that no longer have these SHA-256, by name."""
+    """Yield the names of kernel sources and case files whose SHA-256 differs from ``sources``."""
     for name, before in sources.items():
         path = (suite.cases if name.endswith((".py", SUFFIX)) else suite.kernels) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
@@ -230,6 +230,6 @@ def _sources(recording: Recording) -> Mapping[str, str]:
 
 def _named(problems: Mapping[str, str]) -> Iterator[str]:
     for text, problem in list(problems.items())[:NAMED]:
-        yield f"the recorded case {text} is left out, because it is none any more: {problem}"
+        yield f"the recorded case {text} is left out, because it is no longer valid: {problem}"
     if len(problems) > NAMED:
-        yield f"so are {len(problems) - NAMED} other recorded cases; record again"
+        yield f"{len(problems) - NAMED} other recorded cases are left out, too; record again"

@@ -1,4 +1,4 @@
-"""Runners of ops: a library is judged like a kernel, and nothing is built for it. With one installed as a plug-in."""
+"""Library runners: judged like kernels, but without a build. Uses a plug-in runner."""
 
 from __future__ import annotations
 
