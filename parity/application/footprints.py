@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parity.build.modules import build_suite
 from parity.build.result import Built
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool
@@ -77,7 +77,7 @@ class Inspection:
         self, done: Callable[[Built], None] | None = None, reading: Callable[[Built], None] | None = None
     ) -> Inspected:
         """Build the kernels, and read their footprints. ``done`` and ``reading`` receive each module."""
-        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildProgress(done))
+        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildCallbacks(done))
         found: list[Footprint] = []
         notes = list(self.notes)
         for one in built:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from parity.inference.call import Call, guessed_call, inferred_call, is_idle, safe_name
+from parity.inference.call import DeclaredCall, guessed_call, inferred_call, is_idle, safe_name
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
@@ -161,7 +161,7 @@ def _keywords(
     source: str,
     alike: Sequence[Signature],
     tensors: _Tensors,
-    call: Call,
+    call: DeclaredCall,
     spec: InferredSpec | None,
     tables: Mapping[str, _Table],
 ) -> list[Keyword]:
