@@ -181,7 +181,7 @@ def _changes(task: RebuildTask) -> Iterator[tuple[CompilerOption, str, tuple[str
 
 
 def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
-    """Return the records of a worker. If the case ended its process, the records say so."""
+    """Return the records of a worker. If the case ended its process, they contain a fault."""
     try:
         return future.result()
     except (WorkerCrashed, CallTimeout) as error:

@@ -236,9 +236,7 @@ class Cluster:
         found = [each for offer in self.offers for each in offer.runners if each.name == name]
         if not found:
             there = dict.fromkeys(each.name for offer in self.offers for each in offer.runners)
-            raise NotAvailable(
-                f"the runner {name!r} is on no worker; they have {' '.join(there)}{nearest(name, there)}"
-            )
+            raise NotAvailable(f"no worker has the runner {name!r}; available: {' '.join(there)}{nearest(name, there)}")
         return _joined(found)
 
     def describe(self, spec: str) -> dict[str, str]:

@@ -32,8 +32,8 @@ Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 
 NO_REFERENCE = "no reference"
 NOT_COMPARED = (
-    "the op has no reference, and the other vendor's side has no result for this case; what the kernel does with "
-    "memory was checked, its values were not"
+    "the op has no reference, and the other vendor's side has no result for this case; memory accesses "
+    "were checked, but values were not"
 )
 
 # Maps the kind of a fault to the status of the case. Any other kind is a failure of the kernel.

@@ -129,7 +129,7 @@ class Plan:
         found = drawn_cases(op, dtypes, launches, self.entry_seed(entry), self.examples)
         if not found:
             fulfils = f"fulfils where={op.where!r} and " if op.where else ""
-            raise op.origin.error(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
+            raise op.origin.error(f"no drawn case {fulfils}has a launch; set choices= so that some do")
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)

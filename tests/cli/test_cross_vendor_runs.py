@@ -157,7 +157,7 @@ def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path
     )
     result = beside(parity, path, "--json")
     assert result.code == 0
-    assert "1 recorded case means another launch or other inputs now" in " ".join(result.err.split())
+    assert "1 recorded case means a different launch or different inputs now" in " ".join(result.err.split())
     assert cells(result)["sm_90"]["run"] == len(rest)
 
 

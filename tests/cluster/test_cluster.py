@@ -314,7 +314,7 @@ def test_cluster_runners_come_from_worker_offers():
     cluster.offers = (WorkerOffer("gpu1", {}, 1, (h200,), {}), WorkerOffer("gpu2", {}, 1, (h200,), {}))
     found = cluster.available("cuda")
     assert (found.targets(), cluster.describe("cuda")) == (("sm_90",), {"gpu": "NVIDIA H200"})
-    with pytest.raises(NotAvailable, match=r"'rocm' is on no worker; they have cuda"):
+    with pytest.raises(NotAvailable, match=r"no worker has the runner 'rocm'; available: cuda"):
         cluster.available("rocm")
 
 
