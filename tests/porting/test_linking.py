@@ -14,7 +14,7 @@ def test_undefined_function_is_reported_before_code_generation(built, monkeypatc
     (finding,) = one.error.findings
     assert not one.translation.left_out  # the variable is no declaration of it
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
-    assert "#include the file that has it" in finding.advice
+    assert "#include the file that defines it" in finding.advice
 
 
 def test_linking_finds_function_whose_address_is_taken(tmp_path, cache):
