@@ -147,7 +147,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, 
     for variant in attempt.variants:
         if job.attempts.exhausted:
             break
-        # A variant that changed something has tried the remaining variants itself. All combinations would take too long.
+        # A variant that changed something has tried the remaining ones itself. All combinations would take too long.
         if flags_matter and variant.kind in COMBINABLE:
             continue
         # A crash is a single error at every optimization level.
