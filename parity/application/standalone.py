@@ -22,9 +22,7 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda
-from parity.porting.includes import found_in, included
-from parity.porting.kernel_templates import Instantiation, instantiations
+from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]

@@ -20,7 +20,7 @@ from parity.engine.judging import fault_verdict
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
-from parity.porting.hipify import HELPFUL
+from parity.porting import HELPFUL
 from parity.suite.loading import Suite
 
 __all__ = ["BisectResult", "CaseState", "Effect", "bisect_options"]

@@ -19,8 +19,7 @@ from parity.compilers import clang, rocm
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
 from parity.compilers.unit import Unit
-from parity.porting.errors import PortError
-from parity.porting.staging import compile_as_hip
+from parity.porting import PortError, compile_as_hip
 from parity.suite.loading import Suite
 
 __all__ = ["Stage", "recompiled", "stage"]

@@ -21,9 +21,7 @@ from parity.compilers.targets import TARGETS, Target, target
 from parity.model.code_object import CodeObject
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
-from parity.porting.hipify import HELPFUL
-from parity.porting.sources import Source, find_modules
-from parity.porting.translators import chosen_hipifier
+from parity.porting import HELPFUL, Source, chosen_hipifier, find_modules
 from parity.suite.loading import Suite
 
 __all__ = ["HelpfulPort", "build", "build_suite", "helpful_port", "source_as_built"]

@@ -9,8 +9,7 @@ from pathlib import Path
 from parity.compilers.errors import CompileError
 from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
-from parity.porting.build_files import Switch
-from parity.porting.translation import Translation
+from parity.porting import Switch, Translation
 
 __all__ = ["Built"]
 

@@ -11,10 +11,7 @@ from parity.compilers.compile_options import CompileOptions, Sides
 from parity.compilers.errors import NoSource
 from parity.compilers.targets import Target
 from parity.model.code_object import prebuilt
-from parity.porting.closure import closure
-from parity.porting.sources import PORTED_SUFFIXES, Source, find_ported
-from parity.porting.translators import chosen_hipifier
-from parity.porting.variants import ARCH
+from parity.porting import ARCH, PORTED_SUFFIXES, Source, chosen_hipifier, closure, find_ported
 
 __all__ = ["find_sources", "missing_source"]
 

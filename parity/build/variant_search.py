@@ -20,14 +20,19 @@ from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
 from parity.platform.serialization import json_text, read_json
-from parity.porting.errors import PortError
-from parity.porting.hints import switches_of_kernels
-from parity.porting.hipify import HELPFUL
-from parity.porting.host_code import RepairState
-from parity.porting.kernel_templates import kernels_of
-from parity.porting.sources import Source
-from parity.porting.translation import Translation
-from parity.porting.variants import COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
+from parity.porting import (
+    COMBINABLE,
+    HELPFUL,
+    PortError,
+    Source,
+    Translation,
+    Variant,
+    after_errors,
+    kernels_of,
+    switches_of_kernels,
+    with_cuda_version,
+    with_kernels,
+)
 
 __all__ = ["build_source", "chosen_variant", "describe_helpful", "read_code_object"]
 
@@ -203,7 +208,7 @@ def _helpful_advice(source: Source, job: Job, failed: Built) -> str:
         return ""
     if job.attempts.exhausted or (failed.error and any(e.missing_header for e in diagnostics(failed.error.log))):
         return ""  # no translation supplies a header
-    built = _build(replace(source, hipifier=HELPFUL, repairs=RepairState()), job)
+    built = _build(replace(source.unrepaired(), hipifier=HELPFUL), job)
     complete = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not complete else f"it compiles {describe_helpful(translation.spelled_out)}"
 

@@ -36,7 +36,7 @@ from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, source_name, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
-from parity.porting.sources import find_modules
+from parity.porting import find_modules
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
 from parity.suite.selection import Selection
