@@ -1,7 +1,7 @@
-"""The pytest plugin: ``pytest --parity`` runs the suite of a project beside its tests, and ends with the matrix.
+"""The pytest plugin: ``pytest --parity`` runs the suite of a project in addition to its tests, and prints the matrix.
 
-pytest imports this module wherever parity is installed, so it imports nothing else until ``--parity`` or the fixture
-``parity_check`` asks for it.
+pytest imports this module in every environment with parity, so the module imports the implementation only for
+``--parity`` or the fixture ``parity_check``.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ OPTIONS = (
 )
 ALIASES = {"known-issues": ("--parity-known",)}
 HERE = {
-    "examples": {"help": "cases to draw per kernel (default: max_examples of --hypothesis-profile, or 20)"},
-    "seed": {"help": "what cases are drawn from (default: --hypothesis-seed, or 0)"},
-    "output": {"help": "write the matrix and the failures there, as parity run does"},
+    "examples": {"help": "cases to draw for each kernel (default: max_examples of --hypothesis-profile, or 20)"},
+    "seed": {"help": "seed for drawing cases (default: --hypothesis-seed, or 0)"},
+    "output": {"help": "folder for the matrix and the failures, as for parity run"},
 }
-"""Texts and defaults that differ from those of the command line."""
+"""Help texts that differ from the command line."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options; those of ``parity run``, with a prefix."""
+    """Add the options of ``parity run`` with the prefix ``--parity``."""
     group = parser.getgroup("parity", "conformance of CUDA and ROCm kernels")
-    group.addoption("--parity", action="store_true", help="run the cases of the project's kernels as well")
+    group.addoption("--parity", action="store_true", help="also run the cases of the project's kernels")
     for name in OPTIONS:
         declare(group.addoption, name, f"--parity-{name}", *ALIASES.get(name, ()), **HERE.get(name, {}))
 
 
 @pytest.hookimpl(trylast=True)  # after Hypothesis has loaded its profile
 def pytest_configure(config: pytest.Config) -> None:
-    """Bring in the rest, if it was asked for.
+    """Register the implementation if ``--parity`` is given.
 
     Raises:
-        pytest.UsageError: no usable suite, or no runner that works here.
+        pytest.UsageError: The suite or a runner cannot be used.
     """
     if config.getoption("parity"):
         from parity.testing.plugin import SuitePlugin
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def parity_check() -> ParityCheck:
-    """Checks a Python function, or a kernel, against the reference of an op: see ``parity.testing.ParityCheck``."""
+    """Checks a Python function or a kernel against the reference of an op; see ``parity.testing.ParityCheck``."""
     from parity.testing.checking import ParityCheck
 
     return ParityCheck()

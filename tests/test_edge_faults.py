@@ -55,7 +55,7 @@ def records(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("name", "title"), [("gaps", "rows with gaps"), ("ends", "rows of one extreme value each")])
-def test_a_fault_that_no_other_case_catches(records, name, title):
+def test_edge_case_catches_fault_that_other_cases_miss(records, name, title):
     right, wrong = ([r for r in records if r.kernel == f"{name}_{which}"] for which in ("right", "wrong"))
     assert len(right) > 20 and all(record.verdict.passed for record in right)
     assert {record.title for record in wrong if not record.verdict.passed} == {title}

@@ -167,7 +167,7 @@ def worker_for(
 
 
 @pytest.mark.parametrize("fault", [thorough_unless(f in FIRST, f) for f in FAULTS], ids=lambda f: f.name)
-def test_a_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
+def test_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
     records = worker.perform(task)
@@ -190,8 +190,9 @@ def size_of(worker: Worker, text: str) -> int:
 PLANTED = sorted({(fault.kernel, fault.target) for fault in FAULTS})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kernel", "target"), PLANTED)
-def test_the_kernels_without_a_fault_pass_the_same_cases(suite, kernel, target, tmp_path):
+def test_unmodified_kernels_pass_same_cases(suite, kernel, target, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks
     records = worker.perform(task)
@@ -225,7 +226,7 @@ def gpu(request, suite, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if not f.emulated_only], ids=lambda f: f.name)
-def test_a_planted_fault_is_caught_on_a_gpu(suite, fault, gpu, tmp_path):
+def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, gpu=gpu)
     (task,) = worker.plan.tasks
     seen = set()
@@ -247,7 +248,7 @@ def test_a_planted_fault_is_caught_on_a_gpu(suite, fault, gpu, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", sorted({fault.kernel for fault in FAULTS}))
-def test_the_kernels_without_a_fault_pass_the_same_cases_on_a_gpu(suite, kernel, gpu, tmp_path):
+def test_unmodified_kernels_pass_same_cases_on_gpu(suite, kernel, gpu, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, gpu=gpu)
     (task,) = worker.plan.tasks
     assert [r.case for r in worker.perform(task) if not r.verdict.passed] == []
@@ -272,7 +273,7 @@ def divergences(worker: Worker) -> set[str]:
 
 
 @pytest.mark.parametrize(("kernel", "old", "new", "divergence"), PLAIN_CASTS)
-def test_a_plain_cast_is_shown_as_a_known_divergence(suite, kernel, old, new, divergence, tmp_path):
+def test_plain_cast_meets_known_divergence(suite, kernel, old, new, divergence, tmp_path):
     assert divergences(worker_for(suite, tmp_path, kernel, ("convert.cuh", old, new))) == {divergence}
 
 
@@ -289,7 +290,7 @@ FNUZ = (
 
 
 @pytest.mark.parametrize("kernel", ["cast_f8_e4m3_f32", "cast_f8_e4m3_u8", "cast_f32_f8_e4m3", "cast_f16_f8_e4m3"])
-def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(suite, kernel, tmp_path):
+def test_fnuz_f8_meets_known_divergence(suite, kernel, tmp_path):
     assert "D19" in divergences(worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ)))
 
 
@@ -297,7 +298,7 @@ def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(suite, kernel
     ("kernel", "tensors"),
     [thorough_unless(False, "matmul_f8_e4m3_f32", "a and b"), ("ugelu_fp8_e4m3", "x and out")],
 )
-def test_f8_in_the_format_of_gfx94x_is_named(suite, kernel, tensors, tmp_path):
+def test_fnuz_f8_is_named_in_diagnosis(suite, kernel, tensors, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ))
     (task,) = worker.plan.tasks
     minimal = [record.minimal for record in worker.perform(task) if record.minimal]

@@ -1,4 +1,4 @@
-"""Why a case fails, or why the vendors' sides differ in it: by building its kernel again with one knob turned."""
+"""Bisects a failing or differing case: rebuilds its kernel with one compiler option changed at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 __all__ = ["RUNNERS", "bisect", "prepare_case"]
 
 RUNNERS = (DEFAULT_RUNNER, CUDA_SIDE)
-"""The runners whose kernels are built again: they execute on the CPU what was compiled a moment before."""
+"""The runners that support bisecting: they execute freshly compiled code on the CPU."""
 
 
 def prepare_case(
@@ -28,43 +28,44 @@ def prepare_case(
     jobs: int | None = None,
     build: Callable[[Run], Prepared] = Run.build,
 ) -> Prepared:
-    """The run of one case, built by ``build``.
+    """Return a run of one case, built by ``build``.
 
-    It is on these ``runners``; by default on AMD's side, and on CUDA's, where there is nvcc, if the op has no reference
-    or nothing fails on AMD's: then the sides are compared.
+    ``runners`` defaults to the emulator. If nvcc is installed, and the op has no reference or the case passes on AMD's
+    side, the default also includes CUDA's side, so that the two sides can be compared.
 
     Raises:
-        UsageError: the text is no case of the suite, no kernel computes it, or another runner is asked for.
-        NotAvailable: no runner can work here.
+        UsageError: The text is not a case of the suite, the op has no kernel, or a runner does not support
+            bisecting.
+        NotAvailable: No runner works here.
     """
     op = suite.op(suite.parse(text).op)
     if op.library:
-        raise UsageError(f"{op.name} is computed by libraries: there is no kernel that could be built again")
+        raise UsageError(f"{op.name} is computed by libraries: it has no kernel to rebuild")
     for name in runners:
         if name not in RUNNERS:
-            raise UsageError(f"--runner {name} executes code as it is; only {' and '.join(RUNNERS)} can build it again")
+            raise UsageError(f"--runner {name} does not support rebuilding; use {' or '.join(RUNNERS)}")
     suite = replace(suite, known=None)
 
-    def of(*names: str) -> Prepared:
+    def build_on(*names: str) -> Prepared:
         return build(Run.of(text, runners=names, targets=targets, suite=suite, settings=Settings(jobs=jobs)))
 
     both = runners or both_sides()
     if runners or len(both) == 1 or op.reference is None:
-        return of(*both)
-    alone = of(DEFAULT_RUNNER)
+        return build_on(*both)
+    alone = build_on(DEFAULT_RUNNER)
     failed = any(record.verdict.failed for record in alone.execute().records)
-    return alone if failed or not alone.plan.tasks else of(*both)
+    return alone if failed or not alone.plan.tasks else build_on(*both)
 
 
 def bisect(built: Prepared, progress: Progress = quiet) -> BisectResult:
-    """Turn the knobs, each alone.
+    """Rebuild the kernel of a case with each compiler option changed.
 
     Raises:
-        NotAvailable: the case is not built, or cannot be judged, as it is.
-        UsageError: no source is there that could be built again.
+        NotAvailable: The case does not build or cannot be judged as built.
+        UsageError: There is no source to rebuild.
     """
     run, plan = built.run, built.plan
     if not plan.tasks:
         names = " ".join(entry.kernel for entry in run.entries)
-        raise NotAvailable(f"{names} does not compile as it is; parity build says why")
+        raise NotAvailable(f"{names} does not compile as it is; run parity build for the errors")
     return bisect_options(plan, run.suite, jobs=run.settings.jobs, progress=progress)

@@ -1,4 +1,4 @@
-"""The columns of a run: which runner runs which target, and what the recordings among them bring along."""
+"""The columns of a run: which runner executes which target, and the cases and code that recordings contribute."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ __all__ = ["Columns", "both_sides", "changed_sources", "default_runners", "runne
 Find = Callable[[str], Runner | OpRunner]
 
 NAMED = 3
-"""Recorded cases that a warning names one by one."""
+"""Number of recorded cases that a warning names one by one."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that run, CUDA first; the recordings of those that replay; and the targets that are only compiled.
+    """The columns of a run.
 
-    ``problems`` say why runners that were asked for beside these cannot work here.
+    ``runnable`` are the columns that execute or replay, CUDA first. ``recordings`` maps replaying columns to their
+    recordings. ``compiled`` are targets that are only compiled. ``problems`` describe requested runners that do not
+    work here.
     """
 
     runnable: tuple[Column, ...]
@@ -41,16 +43,16 @@ class Columns:
 
     @property
     def every(self) -> tuple[Column, ...]:
-        """The columns of the matrix: what runs, then what is only compiled."""
+        """The columns of the matrix: first the runnable ones, then targets that are only compiled."""
         return self.runnable + tuple(Column("", name, Evidence.COMPILED) for name in self.compiled)
 
     @property
     def built(self) -> tuple[Column, ...]:
-        """The columns that kernels are built for."""
+        """The columns for which kernels are built."""
         return tuple(column for column in self.runnable if column.built)
 
     def code(self, built: Iterable[Built]) -> dict[tuple[str, Column], CodeObject]:
-        """The code object of a module and a column: of those that were built, or of a recording."""
+        """Return the code object for each (module, column), from the builds or from a recording."""
         objects = {(b.module, b.target): b.code_object for b in built if b.code_object}
         found = {(m, c): code for c in self.built for (m, target), code in objects.items() if target == c.target}
         for c, recording in self.recordings.items():
@@ -63,11 +65,11 @@ class Columns:
         return tuple(column for column in self.runnable if column.live)
 
     def with_recorded(self, tasks: Sequence[Task], suite: Suite) -> tuple[tuple[Task, ...], list[str]]:
-        """The tasks with what was recorded for them, and a warning for every recorded case that is no longer valid.
+        """Add recorded cases to the tasks, and return a warning for every recorded case that is no longer valid.
 
-        The recorded cases come beside drawn ones, or in their place where nothing executes. A task keeps a column that
-        replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
-        versions of what draws cases draw others.
+        Recorded cases are added to drawn cases, or replace them if nothing executes. A task keeps a replaying column
+        only if one of its cases was recorded there. Cases are identified by text and not by seed, because other
+        versions draw other cases.
         """
         found, problems = self._recorded(suite, {suite.entry(task).kernel for task in tasks})
 
@@ -89,7 +91,9 @@ class Columns:
     def _recorded(
         self, suite: Suite, kernels: Container[str]
     ) -> tuple[dict[Column, dict[str, dict[str, str]]], dict[str, str]]:
-        """By column and kernel the texts and titles of recorded cases, and errors of those that are not valid now."""
+        """Return the title of each valid recorded case by column, kernel and text; and the error of each invalid case
+        by text.
+        """
         found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
         problems: dict[str, str] = {}
         for column, recording in self.recordings.items():
@@ -106,7 +110,7 @@ class Columns:
         return found, problems
 
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
-        """Warnings about sources of these kernels that differ from those whose values were recorded."""
+        """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
         sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
         changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
@@ -116,7 +120,7 @@ class Columns:
             )
 
     def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
-        """Warnings about recorded cases that now mean another launch or other inputs."""
+        """Yield warnings about recorded cases that now denote another launch or other inputs."""
         stale = [record for record in records if record.verdict.kind == "not recorded"]
         if stale:
             files = sorted({n for r in self._each() for n in changed_sources(_sources(r), suite) if n.endswith(".py")})
@@ -132,16 +136,15 @@ class Columns:
 
 
 def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = available) -> Columns:
-    """The columns in which these runners run these targets; ``find`` gives a runner that can work.
+    """Return the columns for runners and targets. ``find`` returns a runner that works.
 
-    A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
-    a target that no runner can run is compiled only. Without targets, every runner has its usual ones.
-
-    Of several runners those that cannot work here are problems, and the others run.
+    Without targets, every runner uses its default targets. A runner that supports none of the targets keeps its default
+    targets, so that targets of the emulator can be combined with a recording. A target that no runner supports is only
+    compiled. A runner that does not work becomes a problem, if another runner works.
 
     Raises:
-        UsageError: an unknown runner or target, or two runners for the same column.
-        NotAvailable: no runner can work here, or none can run any of the targets.
+        UsageError: A runner or target is unknown, or two runners give the same column.
+        NotAvailable: No runner works here, or no runner supports any of the targets.
     """
     runners, problems = {}, []
     for spec in dict.fromkeys(specs):
@@ -181,10 +184,10 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
 
 
 def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find: Find = available) -> tuple[str, ...]:
-    """The runners of a run of these kernels for these targets that names none; ``find`` as in ``select_columns``.
+    """Return the runners for kernels and targets if the user names none; ``find`` as in ``select_columns``.
 
-    Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc. Targets that all are
-    CUDA's need nothing else.
+    Kernels without a reference need CUDA's side, which runs on the CPU if nvcc is installed. If all targets are CUDA's,
+    only CUDA's side runs.
     """
     asked = [target(name).vendor for name in targets]
     if asked and set(asked) == {"cuda"}:

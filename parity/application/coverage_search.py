@@ -1,4 +1,4 @@
-"""A run that goes on from its cases to others, which reach more of the machine code of its kernels."""
+"""Extends a run with a coverage-guided case search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["add_found_cases", "keep_cases", "search_cases"]
 
 
 def search_cases(prepared: Prepared, tries: int, progress: Progress = quiet) -> tuple[FoundCase, ...]:
-    """The cases that reach more than those of the run, of up to ``tries`` further ones for each kernel."""
+    """Return cases that reach more code than the cases of the run, after executing up to ``tries`` cases per kernel."""
     plan, run = prepared.plan, prepared.run
     if not plan.tasks:
         return ()
@@ -24,16 +24,16 @@ def search_cases(prepared: Prepared, tries: int, progress: Progress = quiet) -> 
 
 
 def add_found_cases(prepared: Prepared, found: Iterable[FoundCase]) -> Prepared:
-    """The run with these cases beside its own, on all of its columns."""
+    """Return the run with these cases added, on all of its columns."""
     tasks = add_cases(prepared.plan.tasks, ((each, each.title, each.case) for each in found))
     return replace(prepared, plan=replace(prepared.plan, tasks=tasks))
 
 
 def keep_cases(prepared: Prepared, found: Sequence[FoundCase]) -> dict[Path, int]:
-    """The files beside case files to which these cases were added, and how many each did not have.
+    """Add the cases to the corpus files of their case files. Return the number of new cases per file.
 
     Raises:
-        UsageError: a file cannot be written.
+        UsageError: A file is not writable.
     """
     files: dict[Path, list[tuple[str, str]]] = {}
     for each in found:

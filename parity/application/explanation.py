@@ -1,4 +1,4 @@
-"""A case in words and tables: its launch, its buffers, and what counts as right for each element of its outputs."""
+"""Describes a case: its launch, its buffers, and the accepted values for each element of its outputs."""
 
 from __future__ import annotations
 
@@ -29,32 +29,35 @@ from parity.suite.loading import Suite, find_suite
 __all__ = ["ELEMENTS", "explain", "explanation"]
 
 ELEMENTS = 16
-"""Elements of each output and buffer that are shown."""
+"""Default number of elements to show per output and buffer."""
 
-WITHOUT_REFERENCE = "CUDA's side of the run computes it, but for what roundings explain; the op has no reference"
+WITHOUT_REFERENCE = "CUDA's side of the run computes it, within what roundings explain; the op has no reference"
 
 MOST_ELEMENTS, MOST_OPERATIONS = 2**24, 2**30
-"""Elements and operations of a case for which a reference takes a few seconds and less than a gigabyte at most."""
+"""Largest case to compute: its reference takes at most a few seconds and less than a gigabyte."""
 
 _PRINTS = re.compile(r"\bprintf\s*\(")
 
 
 def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) -> str:
-    """The description of a case, as ``parity show`` prints it: launch, buffers and layouts; of each output the first
-    ``elements``, with inputs, expected values, and the interval that is accepted of either vendor.
+    """Return the description of a case, as ``parity show`` prints it.
+
+    The description contains the launch, buffers and layouts. For the first ``elements`` of each output it also contains
+    inputs, expected values, and the accepted interval for each vendor.
 
     Raises:
-        UsageError: the text is no case of the suite (default: that of the project around the working folder, else the
-            one shipped with parity).
+        UsageError: The text is not a case of the suite (default: the suite of the project around the working
+            directory,
+            or else the suite shipped with parity).
     """
     return "\n".join(explanation(suite or find_suite(), case, elements))
 
 
 def explanation(suite: Suite, text: str, elements: int = ELEMENTS) -> Iterator[str]:
-    """The lines of ``explain``, each as soon as it is known.
+    """Yield the lines of ``explain`` as soon as they are known.
 
     Raises:
-        UsageError: the text is no case of the suite.
+        UsageError: The text is not a case of the suite.
     """
     case = suite.parse(text)
     op = suite.op(case.op)
@@ -68,7 +71,7 @@ def explanation(suite: Suite, text: str, elements: int = ELEMENTS) -> Iterator[s
         yield from itertools.starmap(_line, _launch(op.args, op.timed(case)[0]))
     yield from _listed("tensor", (f"{name}: {_tensor(tensor)}" for name, tensor in case.tensors))
     if why := _too_large(op, case):
-        yield _line("values", f"not shown: {why}; a smaller case shows how they come about")
+        yield _line("values", f"not shown: {why}; use a smaller case to see them")
         return
     call = op.call(case)
     yield from _listed("buffer", (f"{name}: {_buffer(buffer, elements)}" for name, buffer in call.buffers.items()))
@@ -93,23 +96,23 @@ def _line(label: str, text: str) -> str:
 
 
 def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
-    """A line for each text, of which the first has the label."""
+    """Yield a line for each text. Only the first line has the label."""
     return (_line("" if i else label, text) for i, text in enumerate(texts))
 
 
 def _too_large(op: Op, case: Case) -> str:
-    """The reason why the values of a case are not computed to show some of them, or an empty string."""
+    """Return why the values of a case are not computed; empty if they are."""
     given = op.view(case)
     elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
     if elements > MOST_ELEMENTS:
-        return f"the tensors have {elements} elements, and the values of up to {MOST_ELEMENTS} are computed here"
+        return f"the tensors have {elements} elements, more than the limit of {MOST_ELEMENTS}"
     if (operations := op.work(case).operations) > MOST_OPERATIONS:
-        return f"a reference takes {operations} operations or more, and up to {MOST_OPERATIONS} are done here"
+        return f"a reference takes {operations} operations or more, beyond the limit of {MOST_OPERATIONS}"
     return ""
 
 
 def _printed(suite: Suite, op: Op, call: Call) -> str:
-    """The text that the kernel prints in this case; empty if its source does not print, or cannot be run here."""
+    """Return what the kernel prints in this case; empty if it does not print, or there is no emulator."""
     path = suite.files.get(op.module)
     if op.library or path is None or not path.is_file() or not _PRINTS.search(path.read_text(errors="replace")):
         return ""
@@ -140,7 +143,7 @@ def _tensor(tensor: Any) -> str:
 
 
 def _buffer(buffer: Buffer, limit: int) -> str:
-    """The content of the device's memory before the launch; ``-`` for elements that the kernel must not read."""
+    """Return the content of a buffer before the launch, with ``-`` for elements that the kernel must not read."""
     defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
     pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
     values = " ".join(format_value(value) if known else "-" for value, known in pairs)
@@ -151,19 +154,19 @@ def _buffer(buffer: Buffer, limit: int) -> str:
 
 def _rule(expected: Expected) -> str:
     if expected.bounds:
-        parts = ["inside of the accepted interval of the device's vendor"]
+        parts = ["inside the accepted interval of the device's vendor"]
     elif expected.accepts:
-        parts = ["the reference accepts it; of several right values one is shown"]
+        parts = ["the reference accepts it; one of several accepted values is shown"]
     else:
         parts = ["exactly the expected value"]
     if expected.alternatives:
-        parts.append("or another right value")
+        parts.append("or another accepted value")
     if np.any(expected.nan_allowed):
-        parts.append("or NaN where that is right as well")
+        parts.append("or NaN where that is also accepted")
     if expected.divergences:
         parts.append(f"or throughout the other vendor's value ({', '.join(expected.divergences)})")
     if np.any(expected.unspecified):
-        parts.append("or anything where nothing is specified")
+        parts.append("or any value where the result is unspecified")
     if np.any(expected.sign_of_zero):
         parts.append("; the sign of zero counts")
     return " ".join(parts).replace(" ;", ";")
@@ -173,7 +176,7 @@ VENDORS: tuple[Literal["cuda", "amd"], ...] = ("cuda", "amd")
 
 
 def _limits(expected: Expected) -> Iterator[str]:
-    """The documented accuracy of each function that the budget rests on, of both vendors."""
+    """Yield the documented accuracy of each function that the error bound rests on, for both vendors."""
     asked: list[Accuracy] = []
     for vendor in VENDORS:
         _bounds(expected, Limits(vendor, asked=asked))
@@ -190,7 +193,7 @@ def _bounds(expected: Expected, limits: Limits) -> Bounds | None:
 
 
 def _intervals(expected: Expected) -> dict[str, Array]:
-    """The accepted values by the head of their column: from ... to, of each vendor where those differ."""
+    """Return the ends of the accepted interval by column heading, separately for each vendor if they differ."""
     found: dict[str, Array] = {}
     for vendor in VENDORS:
         if bounds := _bounds(expected, Limits(vendor)):
@@ -204,7 +207,7 @@ def _intervals(expected: Expected) -> dict[str, Array]:
 
 
 def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]:
-    """The header, then coordinates, inputs, expected value, intervals, and other right values of every element."""
+    """Yield the heading, then coordinates, inputs and accepted values of each element."""
     intervals = _intervals(expected)
     others = {f"({name})": values for name, values in expected.divergences.items()}
     others |= {f"or ({n})": values for n, values in enumerate(expected.alternatives, 1)}

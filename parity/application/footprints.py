@@ -1,4 +1,4 @@
-"""The resources of kernels on each target, without running them."""
+"""Inspects the resources that kernels use on each target, without running them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parity.build.modules import build_suite
 from parity.build.result import Built
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
 from parity.errors import MissingTool
@@ -27,7 +27,7 @@ __all__ = ["Inspected", "Inspection"]
 
 @dataclass(frozen=True)
 class Inspected:
-    """The footprint of each kernel on each target; ``notes`` say which are missing, and why."""
+    """The footprint of each kernel on each target. ``notes`` describe missing footprints."""
 
     built: tuple[Built, ...]
     footprints: tuple[Footprint, ...]
@@ -39,7 +39,7 @@ class Inspected:
         return remarks(self.footprints)
 
     def frame(self) -> pandas.DataFrame:
-        """One row per kernel and target; see ``static_frame``.
+        """Return one row per kernel and target; see ``static_frame``.
 
         Raises:
             MissingTool: pandas is not installed.
@@ -49,7 +49,7 @@ class Inspected:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Kernels to inspect, by module, and targets; nothing is built yet. ``notes`` say what cannot be told here."""
+    """The kernels to inspect, by module, and the targets. ``notes`` describe what is unavailable."""
 
     suite: Suite
     kernels: dict[str, list[str]]
@@ -61,11 +61,11 @@ class Inspection:
     def of(
         cls, suite: Suite, selection: Selection, targets: Sequence[str] = (), *, jobs: int | None = None
     ) -> Inspection:
-        """The kernels of a selection, on these targets; by default on CUDA's, if it can be built here, and AMD's.
+        """Return the kernels of a selection for these targets (default: AMD's, and CUDA's if it can be built here).
 
         Raises:
-            UsageError: an unknown target.
-            MissingTool: a target of CUDA is asked for, and there is no nvcc.
+            UsageError: A target is unknown.
+            MissingTool: A CUDA target was requested, but nvcc is missing.
         """
         kernels: dict[str, list[str]] = {}
         for entry in suite.entries_in(selection):
@@ -77,8 +77,8 @@ class Inspection:
     def inspect(
         self, done: Callable[[Built], None] | None = None, reading: Callable[[Built], None] | None = None
     ) -> Inspected:
-        """Build, and read what the compiler made; ``done`` and ``reading`` are told how far that is."""
-        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildProgress(done))
+        """Build the kernels, and read their footprints. ``done`` and ``reading`` receive each module."""
+        built = build_suite(self.suite, self.kernels, self.targets, jobs=self.jobs, progress=BuildCallbacks(done))
         found: list[Footprint] = []
         notes = list(self.notes)
         for one in built:
@@ -93,7 +93,7 @@ class Inspection:
 
 
 def _buildable(asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The targets to build for, and what cannot be told on this machine."""
+    """Return the targets to build for, and notes about what is unavailable on this machine."""
     targets = [target(name) for name in dict.fromkeys(asked or (CUDA_TARGET, *DEFAULT_TARGETS))]
     notes = []
     if any(where.vendor == "cuda" for where in targets):

@@ -1,4 +1,4 @@
-"""Runs that ended before, read back to be shown and compared: output folders, archives of them, and recordings."""
+"""Loads runs that ended earlier from output folders, archives and recordings, to show and compare them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from parity.runners.recording_file import MEASUREMENTS, Environment
 __all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
 
 MATRIX = "matrix.json"
-"""The file of a results folder with the matrix; a run that was killed left none."""
+"""The file in a results folder with the matrix. A run that was killed has none."""
 
 FOOTPRINTS = "static.json"
-"""The file that ``parity static --output`` writes; it is shown with a run that it lies beside."""
+"""The file that ``parity static --output`` writes. It is shown with a run in the same folder."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Footprints:
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run as its files tell it. ``name`` is where it was read, ``date`` when it was written (ISO 8601)."""
+    """A run as read from its files. ``name`` is the path, and ``date`` the time of writing (ISO 8601)."""
 
     name: str
     matrix: MatrixFile
@@ -63,11 +63,12 @@ class LoadedRun:
 
     @classmethod
     def read(cls, path: str | Path) -> LoadedRun:
-        """The run in an output folder of ``parity run``, in its record, in a ZIP file with such a folder, or in a
-        recording, which is judged for that.
+        """Load a run from an output folder of ``parity run``, its record, a ZIP file of the folder, or a recording.
+
+        A recording is judged now.
 
         Raises:
-            UsageError: it is none of these, or a file of it is not what it should be.
+            UsageError: The path is none of these, or a file is invalid.
         """
         place = Path(path)
         if not place.exists():
@@ -79,15 +80,15 @@ class LoadedRun:
         folder = place if place.is_dir() else place.parent
         record = place / RECORD if place.is_dir() else place
         if not record.exists():
-            raise UsageError(f"{place} has no {RECORD}: it is no output folder of parity run")
+            raise UsageError(f"{place} has no {RECORD}: it is not an output folder of parity run")
         names = (MATRIX, MEASUREMENTS, FOOTPRINTS) if place.is_dir() else ()
         files = {name: read_content(folder / name) for name in names if (folder / name).is_file()}
         return _of_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
 
     @classmethod
     def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:
-        """Several runs as one, with the columns of all; where two have a kernel in the same column, the later run that
-        executed it counts.
+        """Combine runs, with the columns of all. If two runs have a kernel in the same column, the later one that ran
+        it counts.
         """
         first, *others = runs
         for other in others:
@@ -96,13 +97,13 @@ class LoadedRun:
 
     @property
     def failed(self) -> list[CaseRecord]:
-        """The cases that failed, and a record without a case for every kernel that did not compile or was not there."""
+        """The cases that failed, and a record without a case for every kernel that did not compile or is missing."""
         return [record for record in (*_uncompiled(self.matrix), *self.records) if record.failed]
 
     def shown(
         self, reproduction: Reproduction, sources: SourceFolders, more: Mapping[str, object] | None = None
     ) -> PageInput:
-        """The run for its page."""
+        """Return the run as data for its HTML page."""
         return PageInput(
             self.matrix,
             [*_uncompiled(self.matrix), *self.records],
@@ -116,7 +117,7 @@ class LoadedRun:
 
 
 def written_at(path: Path) -> str:
-    """The time at which a file was written last (ISO 8601): of a record, when its run ended."""
+    """Return the time of the last change to a file (ISO 8601). For a record, this is the end of its run."""
     return datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 
@@ -127,7 +128,7 @@ def _of_archive(path: Path) -> LoadedRun:
             if not names:
                 return _of_recording(path)
             if len(names) > 1:
-                raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name their folders")
+                raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name a folder")
             folder = names[0].removesuffix(RECORD)
             wanted = {name: f"{folder}{name}" for name in (RECORD, MATRIX, MEASUREMENTS, FOOTPRINTS)}
             files = {name: archive.read(full) for name, full in wanted.items() if full in archive.namelist()}
@@ -218,7 +219,7 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
 
 
 def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> MatrixFile:
-    """The matrix of a run that was killed before it wrote one."""
+    """Compute the matrix of a run that was killed before it wrote one."""
     columns = list(dict.fromkeys(record.where for record in records))
     provenance = Provenance(
         0.0,
@@ -231,7 +232,7 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:
-    """A record without a case for every kernel that did not compile, or is not there."""
+    """Yield a record without a case for every kernel that did not compile or is missing."""
     said = {(error.module, error.target): error.message for error in matrix.compile_errors}
     for kernel in matrix.kernels:
         for column, cell in zip(matrix.columns, kernel.cells, strict=True):

@@ -1,4 +1,4 @@
-"""Shards put together: the results of the shards of one run as those of one run, and recordings likewise."""
+"""Merges the results or recordings of the shards of a run."""
 
 from __future__ import annotations
 
@@ -45,26 +45,27 @@ from parity.suite.loading import Suite
 __all__ = ["PART", "Merged", "measured_costs", "merge", "merge_recordings", "write_shard_file"]
 
 PART = "shard.json"
-"""The file of a shard's results that has what its record has not."""
+"""The file with the results of a shard that are not in its record."""
 
 PER_CASE = 25_000
-"""Instructions of wavefronts that the emulator executes in the time that a case needs besides.
+"""Fixed cost of a case, in wavefront instructions that the emulator executes in the same time.
 
-Fitted to unary.neg, reduce.softmax, sort and conv, of which a case takes a processor 13 to 27 ms."""
+Fitted to unary.neg, reduce.softmax, sort and conv, whose cases take 13 to 27 ms of processor time.
+"""
 
 SAME = ("versions", "machine", "seed", "examples", "checked", "sources")
-"""The parts of an environment that are the same in all shards; the other parts only say what one of them used."""
+"""The parts of an environment that all shards have in common. The other parts describe what one shard used."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _ShardFile:
-    """The file that a shard leaves beside its record.
+    """The file that a shard writes in addition to its record.
 
-    ``record`` is the SHA-256 of that. ``columns`` are those of the matrix, ``without`` the records of kernels that have
-    no case, ``drawn`` the kernels of which every case was drawn, ``measured`` what kernels cost, with the column of the
-    matrix, ``made_by`` as in ``Provenance``, and ``problems`` the runners that could not work.
+    ``record`` is the SHA-256 of the record. ``columns`` are the columns of the matrix. ``without`` are the records of
+    kernels without cases. ``drawn`` are the kernels for which every case was drawn. ``measured`` are the measurements
+    with their columns. ``made_by`` is as in ``Provenance``. ``problems`` describe runners that did not work.
     """
 
     record: str
@@ -80,7 +81,7 @@ class _ShardFile:
 
 @dataclass(frozen=True)
 class _Shard:
-    """The results of a shard, read back."""
+    """The results of a shard."""
 
     environment: Environment
     records: tuple[CaseRecord, ...]
@@ -89,7 +90,7 @@ class _Shard:
 
 @dataclass(frozen=True)
 class Merged(CaseQueries):
-    """The results of all shards of a run. ``problems`` are the runners that were asked for and could not work."""
+    """The results of all shards of a run. ``problems`` describe requested runners that did not work."""
 
     suite: Suite
     environment: Environment
@@ -106,12 +107,12 @@ class Merged(CaseQueries):
 
     @functools.cached_property
     def known(self) -> KnownIssues:
-        """The failures to expect."""
+        """The known issues of the suite."""
         return load_known_issues(self.suite, self.columns)
 
     @functools.cached_property
     def matrix(self) -> Matrix:
-        """Kernels down, columns across. Its time is that of all shards together."""
+        """The matrix. Its time is the total of all shards."""
         records = [*self.records, *self._without]
         head = self.environment
         provenance = Provenance(self._seconds, head["seed"], head["examples"], True, self._made_by)
@@ -120,10 +121,10 @@ class Merged(CaseQueries):
         return matrix.with_measurements(self._measured)
 
     def write_record(self, path: Path) -> None:
-        """Write the record, as that of a run.
+        """Write the merged record.
 
         Raises:
-            UsageError: the file cannot be written.
+            UsageError: The file is not writable.
         """
         with RecordWriter(path, self.environment) as writer:
             for record in self.records:
@@ -131,10 +132,10 @@ class Merged(CaseQueries):
 
 
 def write_shard_file(folder: Path, results: Results, reproduction: Reproduction) -> None:
-    """Write what ``merge`` needs of a shard beside its record; of a run that is no shard, remove it.
+    """Write the file that ``merge`` needs in addition to the record; for a run that is not a shard, remove it.
 
     Raises:
-        UsageError, SystemLacks: it cannot be written.
+        UsageError, ResourceExhausted: The file is not writable.
     """
     path = folder / PART
     with naming_write_errors(path, "choose another folder with --output"):
@@ -157,11 +158,11 @@ def write_shard_file(folder: Path, results: Results, reproduction: Reproduction)
 
 
 def merge(folders: Sequence[Path], suite: Suite) -> Merged:
-    """The results of all shards of a run, from their folders; as if one machine had run everything.
+    """Merge the results of all shards of a run from their folders, as if one machine had run everything.
 
     Raises:
-        UsageError: a folder has no results of a shard, or of one that was interrupted; a shard is missing, or is there
-            twice; shards are not of the same run; or the suite is not the one that they ran.
+        UsageError: A folder has no complete results of a shard, a shard is missing or duplicated, shards belong to
+            different runs, or the suite differs from the suite of the shards.
     """
     shards = _in_order({folder: _read(folder) for folder in folders}, lambda each: each.environment)
     first = next(iter(shards.values()))
@@ -170,7 +171,7 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
     head = _joined(heads)
     if names := list(changed_sources(head["sources"], suite)):
         raise UsageError(
-            f"not as the shards had it: {', '.join(names)}; merge in a checkout of the same commit, with the same "
+            f"{', '.join(names)} changed since the shards ran; merge in a checkout of the same commit, with the same "
             "--kernels and --cases"
         )
     known = {entry.name: entry for entry in suite.entries}
@@ -194,10 +195,10 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
 
 
 def merge_recordings(files: Sequence[Path], output: Path) -> tuple[RecordedCase, ...]:
-    """Write the recordings of all shards of one into one file; the cases that it has.
+    """Merge the recordings of all shards into one file, and return its cases.
 
     Raises:
-        UsageError: a file is no recording; or as ``merge``; or the file cannot be written.
+        UsageError: As ``merge``; or a file is not a recording, or the output is not writable.
     """
     found = _in_order({file: read_recording(file) for file in files}, lambda each: each.head["environment"])
     heads = [each.head for each in found.values()]
@@ -215,7 +216,7 @@ def merge_recordings(files: Sequence[Path], output: Path) -> tuple[RecordedCase,
 
 
 def _measurements(texts: Mapping[Path, bytes], environment: Environment) -> bytes:
-    """The measurements of shards as one file; the device's limits are those that the first found."""
+    """Merge the measurements of shards. The device's limits come from the first shard."""
     for file, text in texts.items():
         parse_baseline(text, f"{MEASUREMENTS} of {file}")
     read = [read_json(text, dict[str, Any], str(file)) for file, text in texts.items()]
@@ -224,26 +225,26 @@ def _measurements(texts: Mapping[Path, bytes], environment: Environment) -> byte
 
 
 def _read(folder: Path) -> _Shard:
-    """The results of a shard."""
+    """Read the results of a shard."""
     record = read_record(folder / RECORD)
     environment = record.environment
     if "part" not in environment:
-        raise UsageError(f"{folder} has the results of a whole run; merge is for those of parity run --shard")
+        raise UsageError(f"{folder} has the results of a whole run; merge takes results of parity run --shard")
     shard = environment["part"]["shard"]
     if not record.complete:
-        raise UsageError(f"{folder}: shard {shard} did not come to its end; run it again")
+        raise UsageError(f"{folder}: shard {shard} did not finish; run it again")
     part = read_json(read_content(folder / PART), _ShardFile, str(folder / PART))
     if part.record != hashlib.sha256(read_content(folder / RECORD)).hexdigest():
-        raise UsageError(f"{folder / PART} is not of the same run as {RECORD} beside it; run shard {shard} again")
+        raise UsageError(f"{folder / PART} does not belong to the same run as {RECORD}; run shard {shard} again")
     return _Shard(environment, record.records, part)
 
 
 def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) -> dict[Path, T]:
-    """The files at these places, by the number of the shard; every shard is there, once, and of the same run."""
+    """Return the files in the order of their shards. Raises UsageError unless they are all shards of one run."""
     heads = {place: environment(each) for place, each in found.items()}
     for place, head in heads.items():
         if "part" not in head:
-            raise UsageError(f"{place} is not of a shard; make one with --shard")
+            raise UsageError(f"{place} is not the result of a shard; create one with --shard")
     shards = {place: Shard.of(head["part"]["shard"]) for place, head in heads.items()}
     places = sorted(found, key=lambda place: shards[place].index)
     first = places[0]
@@ -255,33 +256,33 @@ def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) 
             raise UsageError(f"{one} and {other} are both shard {shards[one]}; leave one of them out")
         if both := set(heads[one]["part"]["mine"]) & set(heads[other]["part"]["mine"]):
             raise UsageError(
-                f"{one} and {other} both have {min(both)}: they were cut by other costs; give every shard the "
+                f"{one} and {other} both have {min(both)}: they were cut with different costs; give every shard the "
                 "same file with --costs"
             )
         codes = [head.get("code objects", {}) for head in (heads[one], heads[other])]
         if differ := [key for key in codes[0] if codes[1].get(key, codes[0][key]) != codes[0][key]]:
-            raise UsageError(f"{one} and {other} are no shards of one run: each compiled {differ[0]} in another way")
+            raise UsageError(f"{one} and {other} are not shards of one run: they compiled {differ[0]} differently")
     there = {shard.index for shard in shards.values()}
     if missing := [f"{index}/{count}" for index in range(1, count + 1) if index not in there]:
         raise UsageError(
-            f"shard {' and '.join(missing)} missing: there is only {', '.join(f'{shards[p]} in {p}' for p in places)}"
+            f"shard {' and '.join(missing)} missing: found only {', '.join(f'{shards[p]} in {p}' for p in places)}"
         )
     return {place: found[place] for place in places}
 
 
 def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> None:
-    """See that all settings are those of the first.
+    """Require equal settings.
 
     Raises:
-        UsageError: they are not.
+        UsageError: The settings differ.
     """
     for place, each in zip(places, settings, strict=True):
-        if told := describe_differences(settings[0], each, f"in {places[0]}", f"in {place}"):
-            raise UsageError(f"{places[0]} and {place} are no shards of one run: they differ in {told}")
+        if differences := describe_differences(settings[0], each, f"in {places[0]}", f"in {place}"):
+            raise UsageError(f"{places[0]} and {place} are not shards of one run: they differ in {differences}")
 
 
 def _joined(heads: Sequence[Environment]) -> Environment:
-    """The environment of the whole run."""
+    """Return the environment of the whole run."""
     whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
     for name, value in whole.items():
         others: list[Any] = [head.get(name, type(value)()) for head in heads]
@@ -295,7 +296,7 @@ def _joined(heads: Sequence[Environment]) -> Environment:
 
 
 def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Several descriptions of how the code of targets was made, as one."""
+    """Merge descriptions of the origin of each target's code."""
     found: dict[str, dict[str, None]] = {}
     for texts in each:
         for name, text in texts.items():
@@ -304,10 +305,11 @@ def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def measured_costs(path: Path) -> dict[str, float]:
-    """The costs of kernel entries, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
+    """Return the costs of kernel entries by name from the ``matrix.json`` of an earlier run, based on instructions and
+    cases.
 
     Raises:
-        UsageError: the file is none.
+        UsageError: The file is not a matrix.
     """
     found = read_json(read_content(path), MatrixFile, str(path), "name the matrix.json of an earlier run")
     return {

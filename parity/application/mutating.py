@@ -1,4 +1,4 @@
-"""Faults planted in the kernels of a run: what is caught, and what survives."""
+"""Plants faults in the kernels of a run, and reports which ones are caught and which survive."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from parity.platform.version import PACKAGE
 __all__ = ["JOURNAL", "Planted", "plant_faults", "stored_recall"]
 
 JOURNAL = "mutants.jsonl"
-"""The file of an output folder that has a line for each fault."""
+"""The file in an output folder that has one line per fault."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """The faults that were planted, also of a run that ended early: ``stopped`` is the exception that ended it.
+    """The planted faults. ``stopped`` is the exception that ended the run early.
 
-    ``resumed`` of them were known from a run before. ``problems`` say in which kernels nothing could be planted.
+    ``resumed`` results come from an earlier run. ``problems`` describe kernels in which no fault could be planted, and
+    cases that were left out.
     """
 
     tried: tuple[MutantResult, ...]
@@ -55,10 +56,10 @@ def plant_faults(
     progress: Progress = quiet,
     each: Callable[[MutantResult], None] | None = None,
 ) -> Planted:
-    """Plant faults in AMD's kernels of a run, to the end or to Ctrl-C; ``folder`` keeps the journal.
+    """Plant faults in the AMD kernels of a run until the end or an interrupt. Keeps the journal in ``folder``.
 
     Raises:
-        UsageError, SystemLacks: the journal cannot be written.
+        UsageError, ResourceExhausted: The journal is not writable.
     """
     run, plan = prepared.run, prepared.plan
     subjects = tuple(_subjects(prepared))
@@ -78,7 +79,7 @@ def plant_faults(
             budgets[kernel, subject.column.target] = round(usual.budget, 6)
         if left := usual.drawn - usual.cases:
             told = f"{subject.op} on {subject.column.target}: {left} of {usual.drawn} cases are left out"
-            problems.setdefault(f"{told}, because {entry.kernel} does not pass them as it is")
+            problems.setdefault(f"{told}, because {entry.kernel} does not pass them without a fault")
 
     decides = {
         "environment": {**run.environment(plan), "arguments": []},
@@ -128,7 +129,7 @@ def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
 
 
 def _subjects(prepared: Prepared) -> Iterator[MutatedKernel]:
-    """The kernels with the columns on which faults are planted, and those by which they are judged."""
+    """Yield the kernels with the columns on which faults are planted, and the columns that judge them."""
     run, plan = prepared.run, prepared.plan
     for task in plan.tasks:
         entry = run.suite.entry(task)
@@ -141,6 +142,6 @@ def _subjects(prepared: Prepared) -> Iterator[MutatedKernel]:
 
 
 def _own_digest() -> str:
-    """Of parity itself: what it draws and how it compares decides, too."""
+    """Return the digest of parity's own sources, because they decide which cases are drawn and how results compare."""
     here = PACKAGE
     return digest(*(path.read_bytes() for path in sorted(find_below(here, ".py", ".csv"))))

@@ -1,4 +1,4 @@
-"""A run that was ended early, to be gone on with: what its record has of kernels that came to their end."""
+"""Resumes an interrupted run: finds the kernels whose records are complete."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from parity.platform.serialization import plain
 __all__ = ["resumable_records"]
 
 ACCIDENTS = ("no memory", "out of memory", "system", "killed", "not run")
-"""Why cases were not judged that may be judged the next time."""
+"""Kinds of "not judged" verdicts that may succeed on another attempt."""
 
 
 def resumable_records(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...]:
-    """The records in ``folder`` of the kernels that ``prepared`` need not execute again.
+    """Return the records in ``folder`` for the kernels that ``prepared`` need not execute again.
 
-    A run writes its record kernel by kernel, so only the last one may lack cases.
+    A run writes its record kernel by kernel, so only the last kernel may lack cases.
 
     Raises:
-        UsageError: the folder has no record, or that of a run of something else, or with other settings.
+        UsageError: The folder has no record, or a record of a different run or with different settings.
     """
     run, plan = prepared.run, prepared.plan
     record = read_record(folder / RECORD)
     there, here = ({**plain(head), "arguments": []} for head in (record.environment, prepared.head()))
-    if told := describe_differences(there, here, f"in {folder}", "now"):
+    if differences := describe_differences(there, here, f"in {folder}", "now"):
         raise UsageError(
-            f"{folder} has a run that cannot be resumed here: it differs in {told}; resume it with the same options, "
-            "sources and versions, or leave out --resume"
+            f"{folder} has a run that cannot be resumed here: it differs in {differences}; resume it with the same "
+            "options, sources and versions, or leave out --resume"
         )
     tasks = [((task.op, kernel), task) for task, kernel in run.kernels(plan)]
-    again = {key for key, count in Counter(key for key, _ in tasks).items() if count > 1}  # named cases beside drawn
+    again = {
+        key for key, count in Counter(key for key, _ in tasks).items() if count > 1
+    }  # named and drawn cases in separate tasks
     again |= {_key(each) for each in record.records if each.verdict.kind in ACCIDENTS}
     if record.records and not record.complete:
         last = _key(record.records[-1])
@@ -48,8 +50,8 @@ def _key(record: CaseRecord) -> tuple[str, str]:
 
 
 def _whole(prepared: Prepared, task: Task, cases: list[CaseRecord]) -> bool:
-    """True if these are all cases of a kernel, on all of its columns."""
-    if not all(each.case for each in cases):  # none could be drawn
+    """Return True if these are all cases of a kernel, on all of its columns."""
+    if not all(each.case for each in cases):  # no case could be drawn
         return False
     recordings = prepared.run.columns.recordings
     texts = [text for _, text in prepared.plan.draw(prepared.run.suite, task)]

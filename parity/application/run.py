@@ -14,7 +14,7 @@ from parity.application.columns import Columns, default_runners, runner_targets,
 from parity.application.stored_results import CaseQueries
 from parity.build.modules import build_suite
 from parity.build.result import Built
-from parity.build.settings import BuildProgress
+from parity.build.settings import BuildCallbacks
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -256,7 +256,7 @@ class Run:
         """
         targets, settings = self.targets, self.settings
         built = (
-            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildProgress(done))
+            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildCallbacks(done))
             if targets
             else []
         )

@@ -1,7 +1,7 @@
-"""The source of one side of a module as files that stand alone, and the options with which its compiler is called.
+"""Collects the source of one side of a module as standalone files, with the options for its compiler.
 
-They are those that parity compiles: translated for AMD, without host code that does not compile here, with the headers
-of the project that they include. Headers of parity's lie beside them.
+The files are what parity compiles: ported to AMD, without host code that does not compile here, and with the headers of
+the project that they include. The headers of parity that they need are added.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda
-from parity.porting.includes import found_in, included
-from parity.porting.kernel_templates import Instantiation, instantiations
+from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]
@@ -34,7 +32,7 @@ NO_SOURCE = "module {!r} is given as a code object, and there is no source"
 
 @dataclass(frozen=True)
 class Sources:
-    """Files by their path, the one that is compiled, and the options of the compiler that are not those of a target."""
+    """Files by path, the file to compile, and the compiler options that do not depend on the target."""
 
     main: str
     options: tuple[str, ...]
@@ -42,10 +40,10 @@ class Sources:
 
 
 def hip_sources(suite: Suite, built: Built) -> Sources:
-    """The source of AMD's side of a module that was built, below ``hip``.
+    """Return the source of a built module's AMD side, below ``hip``.
 
     Raises:
-        UsageError: a code object stands in its place.
+        UsageError: The module is a code object without a source.
     """
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
         staged = stage(suite, built.module, built.target, Path(scratch).resolve())
@@ -68,10 +66,10 @@ def hip_sources(suite: Suite, built: Built) -> Sources:
 
 
 def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
-    """The source of CUDA's side of a module that was built, below ``cuda``; ``kernels`` are those that are launched.
+    """Return the source of a built module's CUDA side, below ``cuda``. ``kernels`` are the launched kernels.
 
     Raises:
-        UsageError: a code object stands in its place.
+        UsageError: The module is a code object without a source.
     """
     source = source_as_built(suite, built.module, built.target)
     if source is None:
@@ -83,7 +81,7 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
         def compile_it(staged: StagedCuda) -> bool:
             if built.translation is None:
                 return True
-            # As it is, it does not compile: the host code in the way is found anew.
+            # The unmodified source does not compile, so the offending host code is determined again.
             outputs = CudaOutputs(place / "kernel.ptx", place / "kernel.cubin")
             return bool(compile_module(staged.unit, outputs, cuda).kernels)
 
@@ -115,20 +113,22 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    """The option before each value."""
+    """Yield the option before each value."""
     return (part for value in values for part in (option, value))
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """The places of the files of a side, those below ``root`` in its folder, and of headers of parity's beside them."""
+    """The layout of a side's files: files below ``root`` go to its folder, and parity's headers to a folder next to
+    them.
+    """
 
     side: str
     root: Path
     own: tuple[Path, ...]
 
     def place(self, path: Path | str) -> str:
-        """The place of a file or folder in the reproducer; a name that is none of these stays."""
+        """Return the path of a file or folder in the reproducer. Other names are returned unchanged."""
         normal = Path(os.path.normpath(path))
         for start, place in ((self.root, Path(self.side)), (HEADERS, Path(self.side, OWN))):
             if normal.is_relative_to(start):
@@ -136,15 +136,17 @@ class _Tree:
         return str(path)
 
     def option(self, flag: str) -> str:
-        """A flag of the compiler, or a path that belongs to one."""
+        """Return a compiler option with a changed path, if it is a path."""
         return self.place(flag) if flag.startswith("/") else flag
 
     def moved(self, files: Mapping[Path, bytes]) -> dict[str, bytes]:
-        """The files by their place."""
+        """Return the files by their new paths."""
         return {self.place(path): content for path, content in files.items()}
 
     def own_headers(self, texts: Iterable[bytes], forced: Iterable[str]) -> dict[Path, bytes]:
-        """The headers of parity's that these texts include, and those that they include, whatever stands around it."""
+        """Return parity's headers that these texts include, directly or indirectly, regardless of preprocessor
+        conditions.
+        """
         found: dict[Path, bytes] = {}
         wanted = [(header, self.own) for text in texts for _, header in included(text.decode("utf-8", "replace"))]
         wanted += [(header, self.own) for header in forced]

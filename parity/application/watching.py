@@ -1,4 +1,4 @@
-"""A run that is repeated when files change: which of its kernels are as they were."""
+"""Supports watching files: determines which kernels of a repeated run are unchanged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ __all__ = ["kernel_fingerprints"]
 
 
 def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
-    """A digest of everything that decides the verdicts on a kernel, by op and kernel: its cases, the file that declares
-    it, and its code on every column, whatever else is in the files of that code.
+    """Return a digest of everything that decides the verdicts on each (op, kernel).
+
+    Covers the cases, the file that declares them, and the kernel's own code on every column. Other code in the same
+    file does not matter.
     """
     run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
     others = [path for path in find_below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
@@ -29,7 +31,7 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
-    """The code of a task on all of its columns."""
+    """Yield the code of a task on all of its columns."""
     from parity.emulator import AmdgpuDevice
     from parity.emulator.ptx import PtxDevice
 
@@ -41,5 +43,5 @@ def _code(prepared: Prepared, task: Task) -> Iterator[str]:
         for symbol in map(code.symbol, entry.kernels):
             try:
                 yield from device.parts(code, symbol)
-            except (UsageError, KeyError):  # it cannot be told apart from others
+            except (UsageError, KeyError):  # the kernel's code cannot be separated
                 yield code.digest

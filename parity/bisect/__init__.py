@@ -1,4 +1,4 @@
-"""Why a case fails or differs: its kernel built again with one knob of the compiler turned at a time."""
+"""Bisects a failure or difference: rebuilds a kernel with one compiler option changed at a time."""
 
 from parity.bisect.changed_lines import LineChange, changed_lines
 from parity.bisect.compiler_options import COMPILER_OPTIONS

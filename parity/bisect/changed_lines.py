@@ -1,4 +1,4 @@
-"""The source lines whose instructions are others in one code of a kernel than in another."""
+"""Finds the source lines whose instructions differ between two builds of a kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.classes import WAIT, class_of
+from parity.emulator.amdgpu.classes import WAIT, instruction_class
 from parity.emulator.amdgpu.listing import kernel_code
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
@@ -17,7 +17,7 @@ from parity.model.code_object import CodeObject
 __all__ = ["LineChange", "changed_lines", "instruction_texts"]
 
 SHOWN = 3
-"""Kinds of instructions that are named of a line, before and after; of more only the number is."""
+"""Maximum number of instruction kinds to name per line; a line with more kinds shows only the total."""
 
 _ENCODING = re.compile(r"(?:_e32|_e64|_dpp|_dpp8|_sdwa)+$")
 _FUSED = re.compile(r"^v_(?:fmac|fmaak|fmamk)(?=_f)")
@@ -26,7 +26,10 @@ _MOVES = re.compile(r"(?:[sv]_(?:mov|cmov|movk|nop)|v_accvgpr|mov|cvta)(?=[_.\d]
 
 @dataclass(frozen=True)
 class LineChange:
-    """A source line, ``file:line``, with the instructions that it lost and those that it got, by name and number."""
+    """A source line, ``file:line``, with the instructions it lost and gained, as (name, count) pairs.
+
+    Both tuples are sorted by name.
+    """
 
     place: str
     lost: tuple[tuple[str, int], ...]
@@ -34,7 +37,7 @@ class LineChange:
 
     @property
     def size(self) -> int:
-        """The number of instructions."""
+        """The number of instructions lost and gained."""
         return sum(number for _, number in (*self.lost, *self.got))
 
     def __str__(self) -> str:
@@ -47,11 +50,11 @@ class LineChange:
 def changed_lines(
     before: CodeObject, after: CodeObject, kernels: Iterable[str], about: str = ""
 ) -> tuple[LineChange, ...]:
-    """The lines of which kernels, by name, have other instructions after than before.
+    """Return the source lines of the kernels whose instructions differ between two builds.
 
-    Moves, waits and the encodings of an instruction do not count, which follow from what registers are free; nor does
-    an instruction of which the kernels have as many as before, on whatever line the compiler says. Lines that a text is
-    ``about``, which names them as ``file:line``, come first, then those that changed most.
+    Ignores moves, waits and instruction encodings, because they depend on register allocation. Also ignores
+    instructions whose total count is unchanged, because compilers attribute instructions to lines differently. Lines
+    that the text ``about`` mentions as ``file:line`` come first, then lines in order of the size of their change.
     """
     names = tuple(kernels)
     old, new = (_lines(code, names) for code in (before, after))
@@ -70,18 +73,18 @@ def changed_lines(
 
 
 def _lines(code: CodeObject, kernels: Collection[str]) -> dict[str, Counter[str]]:
-    """The instructions of each source line, by name."""
+    """Count the instructions of each source line by name."""
     found: dict[str, Counter[str]] = {}
     for item in _instructions(code, kernels):
         for each in (item, item.paired) if item.paired else (item,):
             name = _FUSED.sub("v_fma", _ENCODING.sub("", each.mnemonic.replace("v_dual_", "v_")))
-            if item.source and class_of(each.mnemonic) != WAIT and not _MOVES.match(name):
+            if item.source and instruction_class(each.mnemonic) != WAIT and not _MOVES.match(name):
                 found.setdefault(item.source, Counter())[name] += 1
     return found
 
 
 def instruction_texts(code: CodeObject, kernels: Collection[str]) -> list[str]:
-    """The instructions of kernels, without the places that they come from."""
+    """Return the instructions of the kernels, without source locations."""
     return [item.text for item in _instructions(code, kernels)]
 
 

@@ -1,4 +1,4 @@
-"""The knobs: one way each to compile a kernel otherwise than the project does, from ``knobs.csv``."""
+"""Compiler options that bisecting changes one at a time, read from ``compiler_options.csv``."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ __all__ = ["COMPILER_OPTIONS", "CompilerOption", "available_options"]
 
 Variant = Literal["", "headers", "helpful"]
 
-_BETWEEN = "\n"
-"""Between the words of a command line, where a pattern is looked for: no flag has it."""
+_SEPARATOR = "\n"
+"""Separates flags in the text that patterns match. No flag contains it."""
 
 
 @dataclass(frozen=True)
 class CompilerOption:
-    """A way to compile: ``flags`` are added to the project's, and win.
+    """One change to how a project compiles a kernel.
 
-    With ``where``, a regular expression for a flag, in which white space is between it and its value, the knob is there
-    where the project has such a flag; without ``flags`` of its own it takes that away. ``wavefront`` is the width of
-    the targets that have the knob, 0 for all. A ``variant`` changes something else: "headers" takes another version of
-    AMD's, "helpful" another translation of CUDA's source. ``says`` is what it means that a result depends on this knob.
+    ``flags`` are appended to the flags of the project. ``where`` is a regular expression for a flag; whitespace in it
+    separates a flag from its value. The option then applies only to projects with such a flag, and removes the flag if
+    ``flags`` is empty. ``wavefront`` restricts the option to targets of that width (0: all). ``variant`` changes
+    something other than flags: "headers" uses another version of AMD's headers, and "helpful" another hipify style.
+    ``says`` explains what it means if a result depends on this option.
     """
 
     name: str
@@ -38,29 +39,29 @@ class CompilerOption:
     variant: Variant
     says: str
 
-    def fits(self, target: Target, flags: Sequence[str]) -> bool:
-        """True if a target has this knob, and the flags of a project leave it to be turned."""
+    def applies(self, target: Target, flags: Sequence[str]) -> bool:
+        """Return True if the option would change a build for ``target`` with the project's ``flags``."""
         here = target.vendor == self.vendor and self.wavefront in (0, target.wavefront)
         done = bool(self.flags) and {*self.flags} <= {*flags}
-        return here and not done and (not self.where or bool(self._met(flags)))
+        return here and not done and (not self.where or bool(self._matches(flags)))
 
-    def turned(self, flags: Sequence[str]) -> tuple[str, ...]:
-        """The flags of a project, with this knob turned."""
+    def changed_flags(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the project's ``flags`` with this option changed."""
         if self.flags or not self.where:
             return (*flags, *self.flags)
-        return tuple(filter(None, self._pattern.sub("", _BETWEEN.join(flags)).split(_BETWEEN)))
+        return tuple(filter(None, self._pattern.sub("", _SEPARATOR.join(flags)).split(_SEPARATOR)))
 
-    def described(self, flags: Sequence[str]) -> str:
-        """The change to the flags of a project, in the words of a command line."""
-        return " ".join(self.flags or (f"without {' '.join(self._met(flags))}",))
+    def description(self, flags: Sequence[str]) -> str:
+        """Return the change to the project's ``flags`` as text: "-O0" or "without -O3"."""
+        return " ".join(self.flags or (f"without {' '.join(self._matches(flags))}",))
 
-    def _met(self, flags: Sequence[str]) -> list[str]:
-        """The flags of a project that ``where`` means."""
-        return [each[0].replace(_BETWEEN, " ") for each in self._pattern.finditer(_BETWEEN.join(flags))]
+    def _matches(self, flags: Sequence[str]) -> list[str]:
+        """Return the flags of the project that match ``where``."""
+        return [each[0].replace(_SEPARATOR, " ") for each in self._pattern.finditer(_SEPARATOR.join(flags))]
 
     @property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"(?:^|(?<={_BETWEEN}))(?:{self.where})(?=$|{_BETWEEN})")
+        return re.compile(rf"(?:^|(?<={_SEPARATOR}))(?:{self.where})(?=$|{_SEPARATOR})")
 
 
 def _read(path: Path) -> Iterator[CompilerOption]:
@@ -70,9 +71,9 @@ def _read(path: Path) -> Iterator[CompilerOption]:
 
 
 COMPILER_OPTIONS = tuple(_read(Path(__file__).with_name("compiler_options.csv")))
-"""All knobs, those that say most about a cause first."""
+"""All compiler options, the most telling ones first."""
 
 
 def available_options(target: Target, flags: Sequence[str]) -> tuple[CompilerOption, ...]:
-    """The knobs that a target has and that the flags of a project leave to be turned."""
-    return tuple(knob for knob in COMPILER_OPTIONS if knob.fits(target, flags))
+    """Return the options that would change a build for ``target`` with the project's ``flags``."""
+    return tuple(option for option in COMPILER_OPTIONS if option.applies(target, flags))

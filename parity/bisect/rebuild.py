@@ -1,4 +1,4 @@
-"""The work of a worker process: building a kernel with a knob turned, and running its case."""
+"""Runs in worker processes: rebuilds a kernel with one compiler option changed, and runs its case."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Rebuild", "RebuildTask", "rebuild_and_run", "run_as_built", "stage_k
 
 @dataclass(frozen=True)
 class RebuildTask:
-    """A case, ``task``, and the column of it whose code is built again.
+    """The case in ``task``, and the column whose code is rebuilt.
 
-    ``code`` is that code as it is built, ``flags`` are the project's for this side, and ``stage`` is AMD's module as it
-    is compiled. ``detail`` is what is said of the case as it is built.
+    ``code`` is the code as built. ``flags`` are the project's flags for this side. ``stage`` is the staged AMD module.
+    ``detail`` is the detail of the case's verdict as built.
     """
 
     task: Task
@@ -37,19 +37,20 @@ class RebuildTask:
 
     @property
     def entry(self) -> Entry:
-        """The kernel."""
+        """The kernel entry."""
         return worker.current().suite.entry(self.task)
 
 
 @dataclass(frozen=True)
 class Rebuild:
-    """The outcome of a case with a knob turned on the side of a column; without a knob, as it is built.
+    """The outcome of a case with one compiler option changed for one column; with ``option`` None, the case as built.
 
-    ``how`` says what was done. ``records`` are those of the case, none if ``error`` says why it was not built.
-    ``same`` says that the code is the same as without; ``changes`` are the lines whose instructions are others.
+    ``how`` describes the change. ``records`` are the records of the case. ``error`` is the compiler's message if the
+    rebuild failed; then there are no records. ``same`` means that the rebuild gave identical code. ``changes`` are the
+    source lines whose instructions differ.
     """
 
-    knob: CompilerOption | None
+    option: CompilerOption | None
     column: Column
     how: str
     records: tuple[CaseRecord, ...] = ()
@@ -59,15 +60,15 @@ class Rebuild:
 
     @property
     def record(self) -> CaseRecord | None:
-        """That of the column itself."""
+        """The record of the rebuilt column."""
         return next(filter(self.column.ran, self.records), None)
 
 
 def stage_kernels(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject] | None:
-    """AMD's module as it is compiled, in a folder of its own, and the kernels of a case alone; None without a source.
+    """Stage AMD's module in ``folder``, and return it with the code of the case's kernels; None if there is no source.
 
     Raises:
-        CompileError, UsageError, MissingTool: as ``toolchain.stage``.
+        CompileError, UsageError, MissingTool: As ``parity.build.incremental.stage``.
     """
     state = worker.current()
     entry = state.suite.entry(task)
@@ -79,7 +80,7 @@ def stage_kernels(task: Task, column: Column, folder: Path) -> tuple[Stage, Code
 
 
 def run_as_built(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> tuple[CaseRecord, ...]:
-    """The records of a case; some columns have other code than the plan says."""
+    """Run a case, and return its records. ``code`` overrides the plan's code for some columns."""
     state = worker.current()
     entry = state.suite.entry(task)
     other = {(entry.op.module, column): each for column, each in code}
@@ -87,32 +88,32 @@ def run_as_built(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> 
     return tuple(replace(state, plan=plan).perform(task))
 
 
-def rebuild_and_run(subject: RebuildTask, knob: CompilerOption, how: str, flags: tuple[str, ...]) -> Rebuild:
-    """Build the kernels of a case with other flags, or as the knob's variant says, and run the case."""
-    entry, column, before = subject.entry, subject.column, subject.code
+def rebuild_and_run(task: RebuildTask, option: CompilerOption, how: str, flags: tuple[str, ...]) -> Rebuild:
+    """Rebuild the kernels of a case with ``flags``, or with the option's variant, and run the case."""
+    entry, column, before = task.entry, task.column, task.code
     try:
-        code, how = _built(subject, knob, how, flags)
+        code, how = _built(task, option, how, flags)
     except CompileError as error:
-        return Rebuild(knob, column, how, error=error.first)
+        return Rebuild(option, column, how, error=error.first)
     symbols = _symbols(before, entry.kernels)
     if code is None or _same(before, code, symbols):
-        return Rebuild(knob, column, how, same=True)
-    records = run_as_built(subject.task, [(column, code)])
-    about = "\n".join((subject.detail, *(each.verdict.detail for each in records)))
-    return Rebuild(knob, column, how, records, changed_lines(before, code, symbols, about))
+        return Rebuild(option, column, how, same=True)
+    records = run_as_built(task.task, [(column, code)])
+    about = "\n".join((task.detail, *(each.verdict.detail for each in records)))
+    return Rebuild(option, column, how, records, changed_lines(before, code, symbols, about))
 
 
 def _built(
-    subject: RebuildTask, knob: CompilerOption, how: str, flags: tuple[str, ...]
+    task: RebuildTask, option: CompilerOption, how: str, flags: tuple[str, ...]
 ) -> tuple[CodeObject | None, str]:
-    """The code with a knob turned, None if it is no other, and what was done."""
-    suite, module, column = worker.current().suite, subject.entry.op.module, subject.column
-    if knob.variant == "helpful":
+    """Return the code with an option changed (None if the code is unchanged), and a description of the change."""
+    suite, module, column = worker.current().suite, task.entry.op.module, task.column
+    if option.variant == "helpful":
         port = helpful_port(suite, module, column.target)
         return (port.code, port.how) if port else (None, how)
-    if subject.stage:
-        turned = replace(subject.stage, unit=replace(subject.stage.unit, flags=flags))
-        listing = recompiled(turned, _symbols(subject.code, subject.entry.kernels), precompiled=False)
+    if task.stage:
+        turned = replace(task.stage, unit=replace(task.stage.unit, flags=flags))
+        listing = recompiled(turned, _symbols(task.code, task.entry.kernels), precompiled=False)
         return parse(listing, module), how
     sides = suite.sides
     other = replace(suite, sides=replace(sides, cuda=replace(sides.cuda, flags=flags)))
@@ -127,7 +128,7 @@ def _symbols(code: CodeObject, kernels: Iterable[str]) -> list[str]:
 
 
 def _same(before: CodeObject, after: CodeObject, symbols: Sequence[str]) -> bool:
-    """True if kernels are the same program in two code objects."""
+    """Return True if the kernels are identical in both code objects."""
     if not all(symbol in after.kernels for symbol in symbols):
         return False
     if target(before.target).vendor == "amd":

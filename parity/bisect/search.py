@@ -1,4 +1,4 @@
-"""Turning the knobs one at a time: which sides are examined, isolated workers, and what each knob does to the case."""
+"""Bisects the compiler options of one case: chooses the sides to rebuild, runs workers, and rates each option."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from parity.engine.judging import fault_verdict
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
-from parity.porting.hipify import HELPFUL
+from parity.porting import HELPFUL
 from parity.suite.loading import Suite
 
 __all__ = ["BisectResult", "CaseState", "Effect", "bisect_options"]
 
 LIMIT = 5
-"""Times of the limit of one case that a knob may take, with its compilation."""
+"""Time limit for a rebuild and its case, as a multiple of the limit for one case."""
 
 
 class CaseState(IntEnum):
-    """The state of a case, from the best: the sides give the same bits, as far as both ran; they differ; one fails."""
+    """The state of a case, from best to worst: the sides agree bit by bit, the sides differ, or a side fails."""
 
     SAME = 0
     DIFFERS = 1
@@ -38,7 +38,7 @@ class CaseState(IntEnum):
 
 
 class Effect(StrEnum):
-    """The effect of a knob on a case."""
+    """The effect of a compiler option on a case."""
 
     GONE = "goes away"
     APPEARS = "fails"
@@ -50,26 +50,26 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class BisectResult:
-    """A case as it is built, ``before`` (one for each side), and with each knob turned."""
+    """A case as built, with one entry in ``before`` per side, and its ``rebuilds``."""
 
     case: str
     kernel: str
     before: tuple[Rebuild, ...]
-    turns: tuple[Rebuild, ...]
+    rebuilds: tuple[Rebuild, ...]
 
     @property
     def state(self) -> CaseState:
-        """The state of the case as it is built."""
+        """The state of the case as built."""
         states = (case_state(each.records) for each in self.before)
         return max((each for each in states if each is not None), default=CaseState.SAME)
 
-    def effect(self, turned: Rebuild) -> Effect:
-        """The effect of a knob."""
-        if turned.error:
+    def effect(self, rebuild: Rebuild) -> Effect:
+        """Return the effect of a rebuild on the case."""
+        if rebuild.error:
             return Effect.NOT_BUILT
-        if turned.same:
+        if rebuild.same:
             return Effect.SAME
-        before, after = case_state(self.as_built(turned.column).records), case_state(turned.records)
+        before, after = case_state(self.as_built(rebuild.column).records), case_state(rebuild.records)
         if after is None or before is None:
             return Effect.NOT_JUDGED
         if after < before:
@@ -77,25 +77,25 @@ class BisectResult:
         return Effect.APPEARS if after is CaseState.FAILS and before is not CaseState.FAILS else Effect.NONE
 
     def of(self, effect: Effect) -> tuple[Rebuild, ...]:
-        """The knobs with an effect, those that say most about a cause first."""
-        return tuple(each for each in self.turns if self.effect(each) is effect)
+        """Return the rebuilds with an effect, in the order of the option table."""
+        return tuple(each for each in self.rebuilds if self.effect(each) is effect)
 
     @property
     def found(self) -> Rebuild | None:
-        """The knob that answers: that makes the failure or difference go away, or one appear; None if none does.
+        """The most telling rebuild: one that fixes the case, or else one that makes it fail; None if there is neither.
 
-        Of knobs that make a case fail those go first with which it does what it must not with memory.
+        Of the rebuilds that make the case fail, those with a memory error come before those with wrong values.
         """
         appears = sorted(self.of(Effect.APPEARS), key=lambda each: all(r.verdict.first for r in each.records))
         return next(iter((*self.of(Effect.GONE), *appears)), None)
 
     def as_built(self, column: Column) -> Rebuild:
-        """The case as it is built, where a column is examined."""
+        """Return the case as built for a column."""
         return next(each for each in self.before if each.column == column)
 
 
 def case_state(records: Sequence[CaseRecord]) -> CaseState | None:
-    """The state of a case by its records; None if one of them was not judged."""
+    """Return the state of a case from its records; None if a record was not judged."""
     verdicts = [each.verdict for each in records]
     if not all(each.judged or each.status is Status.TAKEN for each in verdicts) or not verdicts:
         return None
@@ -106,13 +106,13 @@ def case_state(records: Sequence[CaseRecord]) -> CaseState | None:
 
 
 def bisect_options(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress = quiet) -> BisectResult:
-    """Turn every knob of every side that can change what becomes of the one case of a plan.
+    """Rebuild the kernel of a plan's only case with each compiler option that applies to it.
 
-    Of AMD's targets the first is examined on which the case fails, else the first that differs from CUDA's side.
+    Examines one AMD target: the first on which the case fails, or else the first that differs from CUDA.
 
     Raises:
-        NotAvailable: the case cannot be judged as it is built.
-        UsageError: no source is there that could be built again.
+        NotAvailable: The case cannot be judged as built.
+        UsageError: There is no source to rebuild.
     """
     (task,) = plan.tasks
     ((_, text),) = task.cases or ()
@@ -122,32 +122,26 @@ def bisect_options(plan: Plan, suite: Suite, *, jobs: int | None = None, progres
         progress("as built", 0, 1)
         records = _records(pool.schedule(run_as_built, [task], seconds=limit), task, suite, limit)
         progress("as built", 1, 1)
-        subjects = _subjects(pool, plan, suite, task, records, Path(folder), limit)
+        tasks = _rebuild_tasks(pool, plan, suite, task, records, Path(folder))
         before, trying = [], dict[Future[Rebuild], tuple[RebuildTask, CompilerOption, str]]()
-        for subject in subjects:
-            alone = pool.schedule(run_as_built, [subject.task, [(subject.column, subject.code)]], seconds=limit)
-            before.append(Rebuild(None, subject.column, "", _records(alone, subject.task, suite, limit)))
-            for knob, how, flags in _knobs(subject):
-                trying[pool.schedule(rebuild_and_run, [subject, knob, how, flags], seconds=limit)] = subject, knob, how
+        for each in tasks:
+            alone = pool.schedule(run_as_built, [each.task, [(each.column, each.code)]], seconds=limit)
+            before.append(Rebuild(None, each.column, "", _records(alone, each.task, suite, limit)))
+            for option, how, flags in _changes(each):
+                trying[pool.schedule(rebuild_and_run, [each, option, how, flags], seconds=limit)] = each, option, how
         found: dict[Future[Rebuild], Rebuild] = {}
         for done, future in enumerate(completed(trying), 1):
-            found[future] = _turned(future, *trying[future], suite, limit)
-            progress("turning", done, len(trying))
+            found[future] = _result(future, *trying[future], suite, limit)
+            progress("rebuilding", done, len(trying))
     entry = suite.entry(task)
     return BisectResult(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
 
 
-def _subjects(
-    pool: Processes,
-    plan: Plan,
-    suite: Suite,
-    task: Task,
-    records: Sequence[CaseRecord],
-    folder: Path,
-    limit: float,
+def _rebuild_tasks(
+    pool: Processes, plan: Plan, suite: Suite, task: Task, records: Sequence[CaseRecord], folder: Path
 ) -> Iterator[RebuildTask]:
-    """The sides whose knobs can change what becomes of the case."""
-    entry = suite.entry(task)
+    """Yield a task for each side whose compiler options can change the result of the case."""
+    entry, limit = suite.entry(task), LIMIT * plan.seconds
     of_column = {column: each for column in task.columns for each in records if each.column == str(column)}
     for each in records:
         if not (each.verdict.judged or each.verdict.status is Status.TAKEN):
@@ -171,25 +165,23 @@ def _subjects(
             continue
         found = pool.schedule(stage_kernels, [task, column, folder / column.target], seconds=limit).result()
         if found is None:
-            raise UsageError(
-                f"module {entry.op.module!r} is a code object: there is no source that could be built again"
-            )
+            raise UsageError(f"module {entry.op.module!r} is a code object: there is no source to rebuild")
         yield RebuildTask(own, column, found[1], found[0].unit.flags, found[0], of_column[column].verdict.detail)
 
 
-def _knobs(subject: RebuildTask) -> Iterator[tuple[CompilerOption, str, tuple[str, ...]]]:
-    """The knobs of a side, each with what is done, and the flags with which it is compiled then."""
-    where, flags = target(subject.column.target), subject.flags
-    for knob in available_options(where, flags):
-        if knob.variant == "headers":
-            yield from ((knob, f"headers of {each}", (*with_headers(each), *flags)) for each in other_headers(where))
+def _changes(task: RebuildTask) -> Iterator[tuple[CompilerOption, str, tuple[str, ...]]]:
+    """Yield each applicable option with a description of the change and the resulting flags."""
+    where, flags = target(task.column.target), task.flags
+    for option in available_options(where, flags):
+        if option.variant == "headers":
+            yield from ((option, f"headers of {each}", (*with_headers(each), *flags)) for each in other_headers(where))
         else:
-            how = f"--hipify {HELPFUL}" if knob.variant == "helpful" else knob.described(flags)
-            yield knob, how, knob.turned(flags)
+            how = f"--hipify {HELPFUL}" if option.variant == "helpful" else option.description(flags)
+            yield option, how, option.changed_flags(flags)
 
 
 def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
-    """The records that a worker has; those of a case that ended its process say so."""
+    """Return the records of a worker. If the case ended its process, the records say so."""
     try:
         return future.result()
     except (WorkerCrashed, CallTimeout) as error:
@@ -197,17 +189,17 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
 
 
 def _ended(error: WorkerCrashed | CallTimeout, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
-    """The records of a case that ended its process."""
+    """Return the records of a case that ended its process."""
     assert task.cases
     entry, verdict = suite.entry(task), fault_verdict(call_fault(error, limit))
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
 
 
-def _turned(
-    future: Future[Rebuild], subject: RebuildTask, knob: CompilerOption, how: str, suite: Suite, limit: float
+def _result(
+    future: Future[Rebuild], task: RebuildTask, option: CompilerOption, how: str, suite: Suite, limit: float
 ) -> Rebuild:
     """The answer of a worker."""
     try:
         return future.result()
     except (WorkerCrashed, CallTimeout) as error:
-        return Rebuild(knob, subject.column, how, _ended(error, subject.task, suite, limit))
+        return Rebuild(option, task.column, how, _ended(error, task.task, suite, limit))

@@ -12,16 +12,15 @@ from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.serialization import json_text, read_json
-from parity.porting.sources import Source
-from parity.porting.translation import Translation
+from parity.porting import Source, Translation
 
-__all__ = ["Record", "read_code", "read_record", "write_record"]
+__all__ = ["EntryRecord", "read_code", "read_record", "write_record"]
 
 _RECORD = "build.json"
 
 
 @dataclass(frozen=True)
-class Record:
+class EntryRecord:
     """The description of a code object. ``listing``, ``binary`` and ``hip`` are names of files in the entry."""
 
     target: str
@@ -43,19 +42,19 @@ def write_record(
     hip: str = "",
     translation: Translation | None = None,
 ) -> None:
-    """Write the record of a code object beside its listing."""
+    """Write the record of a code object next to its listing."""
     kernels = tuple(code.kernels.values())
-    record = Record(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
+    record = EntryRecord(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
     (listing.parent / _RECORD).write_bytes(json_text(record))
 
 
-def read_record(entry: Path) -> Record:
+def read_record(entry: Path) -> EntryRecord:
     """Read the record of a cache entry."""
     file = entry / _RECORD
-    return read_json(file.read_bytes(), Record, str(file), "remove that folder")
+    return read_json(file.read_bytes(), EntryRecord, str(file), "remove that folder")
 
 
-def read_code(entry: Path, record: Record, source: Source, target: str, provenance: str) -> CodeObject:
+def read_code(entry: Path, record: EntryRecord, source: Source, target: str, provenance: str) -> CodeObject:
     """Return the code object of a cache entry. ``provenance`` describes the sources and the compiler."""
     left_out = record.translation.left_out if record.translation else ()
     return CodeObject(

@@ -14,16 +14,14 @@ from pathlib import Path
 
 from parity.build.compilation import Attempts, Job, fingerprint
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.build.source_lookup import find_sources, missing_source
 from parity.build.variant_search import build_source, chosen_variant, describe_helpful, read_code_object
 from parity.compilers.targets import TARGETS, Target, target
 from parity.model.code_object import CodeObject
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
-from parity.porting.hipify import HELPFUL
-from parity.porting.sources import Source, find_modules
-from parity.porting.translators import chosen_hipifier
+from parity.porting import HELPFUL, Source, chosen_hipifier, find_modules
 from parity.suite.loading import Suite
 
 __all__ = ["HelpfulPort", "build", "build_suite", "helpful_port", "source_as_built"]
@@ -45,11 +43,11 @@ def build(
     settings: BuildSettings | None = None,
     cache: Cache | None = None,
     jobs: int | None = None,
-    progress: BuildProgress | None = None,
+    progress: BuildCallbacks | None = None,
 ) -> list[Built]:
     """Build modules of a folder for targets, by default all modules for all AMD targets.
 
-    A module that does not compile yields a result with an error and does not stop the others.
+    A module that does not compile yields a result with an error and does not stop the build.
 
     Args:
         folder: The folder of the sources.
@@ -64,10 +62,10 @@ def build(
         The results, ordered by module, then by target.
 
     Raises:
-        UsageError: there is no such folder, module or target, or the cache cannot be written.
+        UsageError: a folder, module or target does not exist, or the cache cannot be written.
         MissingTool: a compiler or the device libraries are not installed.
     """
-    folder, settings, progress = folder.absolute(), settings or BuildSettings(), progress or BuildProgress()
+    folder, settings, progress = folder.absolute(), settings or BuildSettings(), progress or BuildCallbacks()
     chosen_hipifier(settings.hipifier)
     paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=settings.sides.ported)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
@@ -107,7 +105,7 @@ def build_suite(
     *,
     jobs: int | None = None,
     hipifier: str | None = None,
-    progress: BuildProgress | None = None,
+    progress: BuildCallbacks | None = None,
 ) -> list[Built]:
     """Build modules of a suite with the settings of its project. Modules whose file is missing are skipped.
 

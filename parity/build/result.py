@@ -9,8 +9,7 @@ from pathlib import Path
 from parity.compilers.errors import CompileError
 from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
-from parity.porting.build_files import Switch
-from parity.porting.translation import Translation
+from parity.porting import Switch, Translation
 
 __all__ = ["Built"]
 
@@ -26,7 +25,7 @@ class Built:
         cached: True if the result comes from the cache.
         code_object: The code object, unless there is an error.
         error: The error, unless there is a code object.
-        hip: The HIP source that was compiled. A CUDA target has none.
+        hip: The HIP source that was compiled. None for a CUDA target.
         translation: The changes to the source. None for a CUDA target whose source was compiled unchanged.
         switches: Flags from the project's build files without which the module does not compile.
         part_of: The source that was built instead, because it includes this one, which does not compile alone.
@@ -88,34 +87,10 @@ class Built:
         return self._translation.branches
 
     @property
-    def sgprs(self) -> int:
-        """The most SGPRs of any kernel."""
-        return self._most("sgprs")
-
-    @property
-    def vgprs(self) -> int:
-        """The most VGPRs of any kernel."""
-        return self._most("vgprs")
-
-    @property
-    def lds_bytes(self) -> int:
-        """The most static LDS of any kernel, in bytes."""
-        return self._most("lds_bytes")
-
-    @property
-    def scratch_bytes(self) -> int:
-        """The most scratch memory per work-item of any kernel, in bytes."""
-        return self._most("scratch_bytes")
-
-    @property
-    def spills(self) -> int:
-        """The most spilled registers of any kernel."""
-        return self._most("spills")
-
-    @property
     def _translation(self) -> Translation:
         return self.translation or Translation()
 
-    def _most(self, resource: str) -> int:
+    def most(self, resource: str) -> int:
+        """Return the maximum of a resource over all kernels, such as ``vgprs`` or ``lds_bytes``."""
         kernels = self.code_object.kernels.values() if self.code_object else ()
         return max((int(getattr(kernel, resource)) for kernel in kernels), default=0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from parity.build.result import Built
 from parity.compilers.compile_options import Sides
 
-__all__ = ["BuildProgress", "BuildSettings"]
+__all__ = ["BuildCallbacks", "BuildSettings"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class BuildSettings:
 
 
 @dataclass(frozen=True)
-class BuildProgress:
+class BuildCallbacks:
     """Callbacks for a build. Worker threads call them.
 
     ``done`` gets each result. ``retrying`` gets a text for each source that is compiled again, as a variant.

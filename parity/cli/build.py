@@ -19,7 +19,7 @@ from rich.text import Text
 
 from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
@@ -29,12 +29,7 @@ from parity.model.code_object import Kernel, plain, source_name, spelled, unqual
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting.build_files import Switch
-from parity.porting.hints import setting_for
-from parity.porting.kernel_templates import kernels_of
-from parity.porting.sources import find_modules
-from parity.porting.stubs import stubbed_libraries
-from parity.porting.translation import Translation
+from parity.porting import Switch, Translation, find_modules, kernels_of, setting_for, stubbed_libraries
 from parity.report.tables import coloured
 from parity.suite.loading import load_suite
 from parity.suite.settings import Project, find_project
@@ -83,7 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
                 names,
                 jobs=arguments.jobs,
                 settings=BuildSettings(project.sides),
-                progress=BuildProgress(done, done.note),
+                progress=BuildCallbacks(done, done.note),
             )
         ]
     order = {module: place for place, module in enumerate(modules)}
@@ -145,7 +140,7 @@ def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
 
 
 def _numbers(one: Built) -> list[int]:
-    return [len(one.entries), *(int(getattr(one, name)) for name in COLUMNS[1:])]
+    return [len(one.entries), *map(one.most, COLUMNS[1:])]
 
 
 def _as_dict(one: Built) -> dict[str, object]:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from parity.application import Run, Settings, select_columns
 from parity.build.modules import build
 from parity.build.result import Built
-from parity.build.settings import BuildProgress, BuildSettings
+from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
@@ -28,7 +28,7 @@ from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts
-from parity.inference.prober import Prober
+from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
@@ -36,7 +36,7 @@ from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, source_name, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
-from parity.porting.sources import find_modules
+from parity.porting import find_modules
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
 from parity.suite.selection import Selection
@@ -165,7 +165,7 @@ class _CaseFiles:
             self.settle(shown=False)
 
     def settle(self, *, shown: bool = True) -> None:
-        """Turn declarations with which CUDA's side fails into comments."""
+        """Turn declarations that fail on CUDA's side into comments."""
         self.asked |= _failures(self.project, self.untried, shown) if self.untried else {}
         for path in self.untried:
             _write(path, case_file(*self.ops[path], self.asked))
@@ -191,7 +191,7 @@ def _write_cases(project: Project, *, quiet: bool = False) -> tuple[list[Path], 
         with build_progress(len(modules)) as done:
             built = build(
                 project.kernels, modules, [DEFAULT_TARGETS[0]],
-                settings=BuildSettings(project.sides), progress=BuildProgress(done),
+                settings=BuildSettings(project.sides), progress=BuildCallbacks(done),
             )  # fmt: skip
     except MissingTool as error:
         _warn(f"no case files are written, because nothing can be compiled: {error}")
@@ -262,7 +262,7 @@ def _build_cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Buil
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     settings = BuildSettings(project.sides)
     with build_progress(len(sources)) as done:
-        built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildProgress(done))
+        built = build(project.kernels, sources, [CUDA_TARGET], settings=settings, progress=BuildCallbacks(done))
     return {one.module: one for one in built}
 
 
@@ -310,7 +310,8 @@ def _probe(
     flow: Flow | None,
 ) -> InferredSpec | str:
     assert flow
-    return _prober().probe(cuda, symbol, args, flow, launches.get(unqualified(source_name(symbol)), ()))
+    host = launches.get(unqualified(source_name(symbol)), ())
+    return _prober().probe(ProbedKernel(cuda, symbol, args, flow, host))
 
 
 @functools.cache

@@ -1,6 +1,8 @@
-"""Runs on the workers of a Dask cluster: the pool that hands them calls, what travels to them, and what they do.
+"""Executes runs on the workers of a Dask cluster.
 
-``distributed`` is imported when a cluster is used, and not with this package.
+The client packs a plan into bundles (``bundle``) and sends calls to workers through a pool (``pool``). Workers execute
+calls in processes (``worker_node``). ``coordinator`` judges kernels whose columns no single worker has. ``distributed``
+is imported when a cluster is used.
 """
 
 from parity.cluster.connection import Cluster, connected

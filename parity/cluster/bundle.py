@@ -1,8 +1,8 @@
-"""The parts of a run that a worker needs, as files that travel by the digest of their content.
+"""Packs the files that workers need into bundles, which travel by digest.
 
-There are three kinds of content: the suite (sources, case files, headers), the code object of a module, and a recording
-that is replayed. Each is packed into bytes, whose SHA-256 names them; a worker keeps what it has unpacked in its cache,
-and asks for what it lacks.
+There are three kinds of bundles: the suite (sources, case files, headers), the code object of a module, and a recording
+to replay. The SHA-256 of a bundle's bytes is its name. A worker unpacks bundles into its cache, and fetches only those
+that it lacks.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = (*HEADERS, ".cu", ".cc", ".cpp", ".hip", ".hsaco", ".co", ".ptx", ".csv", ".json", ".toml")
 
 LARGEST = 2**28
-"""Bytes of sources and headers that a suite may have."""
+"""Maximum total size of the sources and headers of a suite in bytes."""
 
 CODE, BUNDLE, RECORDING = "code.pickle", "plan.pickle", "recording.zip"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A plan without what travels by itself: the digests of the suite, of code objects, of recordings by their spec.
+    """A plan and the digests of its bundles: the suite, code objects by (module, column), and recordings by runner
+    spec.
 
-    ``moved`` has, for each folder of the suite, where it is in the content.
+    ``moved`` maps each folder of the suite to its path in the bundle.
     """
 
     plan: Plan
@@ -47,18 +48,18 @@ class Manifest:
     recordings: Mapping[str, str]
     moved: Mapping[Path, str] = field(default_factory=dict)
 
-    def contents(self, module: str, columns: tuple[Column, ...]) -> tuple[str, ...]:
-        """The digests of what a call about a module on these columns needs."""
+    def bundles(self, module: str, columns: tuple[Column, ...]) -> tuple[str, ...]:
+        """Return the digests of the bundles that a call about a module on these columns needs."""
         code = (self.code.get((module, column)) for column in columns)
         recordings = (self.recordings.get(column.spec) for column in columns)
         return tuple(dict.fromkeys(each for each in (self.suite, *code, *recordings) if each))
 
 
 def pack_plan(plan: Plan) -> tuple[Manifest, str, dict[str, bytes]]:
-    """A plan as it travels: the bundle, its digest, and all contents by their digest.
+    """Return the manifest of a plan, the digest of the packed manifest, and all bundles by digest.
 
     Raises:
-        UsageError: a file cannot be read, or there are too many of them.
+        UsageError: A file is unreadable, or the suite is too large.
     """
     contents: dict[str, bytes] = {}
 
@@ -81,30 +82,30 @@ def pack_plan(plan: Plan) -> tuple[Manifest, str, dict[str, bytes]]:
         files = {c.spec: Path(c.spec.partition("=")[2]) for c in plan.columns if not c.live}
         recordings = {spec: add({RECORDING: path.read_bytes()}) for spec, path in files.items()}
     except OSError as error:
-        raise UsageError(f"cannot read {error.filename}, which workers need: {error.strerror}") from error
+        raise UsageError(f"cannot read {error.filename}, which the workers need: {error.strerror}") from error
     bundle = Manifest(replace(plan, tasks=(), code={}), suite, code, recordings, moved)
     return bundle, add({BUNDLE: pickle.dumps(bundle)}), contents
 
 
 def bundle_digest(data: bytes) -> str:
-    """The name of a content."""
+    """Return the name of a bundle."""
     return hashlib.sha256(data).hexdigest()
 
 
 def cached_bundle(digest: str, fetch: Callable[[str], bytes]) -> Path:
-    """The folder with a content, which is fetched if it is not there.
+    """Return the folder of an unpacked bundle, which is fetched if the cache lacks it.
 
     Raises:
-        NotAvailable: what was fetched is something else.
+        NotAvailable: The fetched bytes do not match the digest, or a file lies outside of the folder.
     """
 
     def build(folder: Path) -> None:
         data = fetch(digest)
         if (found := bundle_digest(data)) != digest:
-            raise NotAvailable(f"the content {digest} was asked for, and {found} arrived: it is not used")
-        for name, content in unpacked(zlib.decompress(data), dict[str, bytes], f"the content {digest}").items():
+            raise NotAvailable(f"the bundle {digest} was requested, but {found} arrived and was discarded")
+        for name, content in unpacked(zlib.decompress(data), dict[str, bytes], f"the bundle {digest}").items():
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-                raise NotAvailable(f"the content {digest} has a file {name!r}, which lies outside of its folder")
+                raise NotAvailable(f"the bundle {digest} has a file {name!r}, which lies outside of its folder")
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -113,7 +114,7 @@ def cached_bundle(digest: str, fetch: Callable[[str], bytes]) -> Path:
 
 
 def load_plan(bundle: str) -> Plan:
-    """The plan of a bundle in the cache, as its suite is; code objects are read from there when they are used."""
+    """Load the plan of a manifest in the cache. Code objects are read on first use."""
     cache = Cache(default_root())
     found: Manifest = pickle.loads((cache.folder(bundle) / BUNDLE).read_bytes())
     suite = cache.folder(found.suite)
@@ -136,7 +137,7 @@ def load_plan(bundle: str) -> Plan:
 
 @dataclass(frozen=True)
 class _Codes(Mapping[tuple[str, Column], CodeObject]):
-    """Code objects by module and column, out of the cache."""
+    """Code objects by (module, column), read from the cache."""
 
     digests: Mapping[tuple[str, Column], str]
     read: dict[str, CodeObject] = field(default_factory=dict)
@@ -157,7 +158,7 @@ class _Codes(Mapping[tuple[str, Column], CodeObject]):
 
 
 def _folders(plan: Plan) -> Iterator[tuple[Path, str]]:
-    """The folders of the suite, and where they are in its content."""
+    """Yield the folders of the suite, with their paths in the bundle."""
     yield plan.kernels, "kernels"
     yield plan.cases, "cases"
     if plan.sides.ported:
@@ -178,7 +179,7 @@ def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
             content = path.read_bytes()
             size += len(content)
             if size > LARGEST:
-                raise UsageError(f"{folder} and what is beside it has more than {LARGEST >> 20} MiB of sources")
+                raise UsageError(f"the sources of the suite exceed {LARGEST >> 20} MiB (at {folder})")
             yield f"{name}/{inside.as_posix()}", content
 
 

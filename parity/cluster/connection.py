@@ -1,4 +1,4 @@
-"""A connection to a cluster, and what its workers have."""
+"""Connects to a Dask cluster, and collects what its workers offer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 T = TypeVar("T")
 
 CONNECT = 30.0
-"""Seconds for finding the scheduler, and at least one worker."""
+"""Time limit in seconds for connecting to the scheduler and to one worker."""
 
 CLOSE = 10.0
 
@@ -61,10 +61,10 @@ QUIET: Mapping[str, Any] = {
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.work-stealing": False,
 }
-"""Settings of Dask without work for computing threads and for moving data, which its workers do not have here.
+"""Settings that disable Dask's work for profiling, monitoring and moving data, which parity does not need.
 
-Scheduler, client and a worker in one process, which have nothing to do, take 3 ms of a processor in a second with them,
-and 27 ms without.
+An idle scheduler, client and worker in one process use 3 ms of processor time per second with these settings, and 27 ms
+without.
 """
 
 EXAMPLES = "tcp://127.0.0.1:8786, tls://scheduler:8786, local, local:4, or a file of Dask's configuration"
@@ -73,9 +73,9 @@ _ADDRESS = re.compile(r"(?:(?P<protocol>[a-z]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]
 
 @dataclass(frozen=True)
 class Site:
-    """The place of a cluster: the ``address`` of its scheduler; or here, in so many processes, if that is empty.
+    """The location of a cluster: the ``address`` of a scheduler or, if empty, ``jobs`` processes of this machine.
 
-    ``settings`` are Dask's, which go before those that it finds itself.
+    ``settings`` override the settings that Dask finds itself.
     """
 
     address: str = ""
@@ -85,7 +85,7 @@ class Site:
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """A Dask worker to be: its name, how many calls it takes at a time, its resources, and variables for it."""
+    """A Dask worker to start: its name, the number of concurrent calls, its resources, and environment variables."""
 
     name: str
     slots: int
@@ -98,14 +98,14 @@ class WorkerSpec:
 
 
 def parse_site(text: str) -> Site:
-    """The place that ``--cluster`` names.
+    """Parse the argument of ``--cluster``.
 
     Raises:
-        UsageError: it is none, or a file cannot be read or names no scheduler.
+        UsageError: The text is not a location, or the file is unreadable or names no scheduler.
     """
     if match := re.fullmatch("local(?::([0-9]+))?", text):
         if match[1] is not None and not int(match[1]):
-            raise UsageError(f"--cluster {text}: at least one process is needed; local alone is one per processor")
+            raise UsageError(f"--cluster {text}: at least one process is needed; plain local starts one per processor")
         return Site(jobs=int(match[1] or processors()))
     if _ADDRESS.fullmatch(text):
         return Site(text if "://" in text else f"tcp://{text}")
@@ -120,30 +120,30 @@ def parse_site(text: str) -> Site:
     address = table.get("scheduler-address") or table.get("address")
     if not (isinstance(address, str) and _ADDRESS.fullmatch(address)):
         raise UsageError(
-            f"{path} names no scheduler: it needs scheduler-address: tls://HOST:8786 (a configuration of Dask), or has "
-            "to be the file that dask scheduler --scheduler-file writes"
+            f"{path} names no scheduler: it must contain scheduler-address: tls://HOST:8786 (a Dask configuration), or "
+            "be the file that dask scheduler --scheduler-file writes"
         )
     return Site(address, settings=table if "scheduler-address" in table else {})
 
 
 def require_trusted(where: Site, insecure: bool) -> None:
-    """See that nobody else can send code to the workers, as far as the address says.
+    """Refuse a connection through which others could send code to the workers.
 
     Raises:
-        UsageError: the scheduler is on another host, and the connection is neither encrypted nor authenticated.
+        UsageError: The scheduler is on another host, and the connection is neither encrypted nor authenticated.
     """
     address = urlsplit(where.address)
     if not where.address or address.scheme == "tls" or insecure or _is_here(address.hostname or ""):
         return
     raise UsageError(
-        f"{where.address} is on another host, and {address.scheme} is neither encrypted nor authenticated: whoever "
-        "reaches such a scheduler can run any code on its workers, and on this machine. Use tls:// (docs/cluster.md), "
-        "or, in a network that you trust altogether, --insecure-cluster"
+        f"{where.address} is on another host, and {address.scheme} is neither encrypted nor authenticated: anyone who "
+        "reaches such a scheduler can run any code on its workers and on this machine. Use tls:// (docs/cluster.md) "
+        "or, in a network that you fully trust, --insecure-cluster"
     )
 
 
 def _is_here(host: str) -> bool:
-    """True if only programs of this machine can be there."""
+    """Return True if only programs of this machine can listen at the host."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
@@ -151,7 +151,7 @@ def _is_here(host: str) -> bool:
 
 @dataclass
 class _RemoteRunner:
-    """A runner of workers, as far as this machine has to know it."""
+    """The facts about a runner of the workers that the client needs."""
 
     name: str
     evidence: Evidence
@@ -173,15 +173,14 @@ class _RemoteRunner:
         return self.device
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        raise NotAvailable(f"the runner {self.name!r} is on workers of the cluster, and not here")
+        raise NotAvailable(f"the runner {self.name!r} is on workers of the cluster, not on this machine")
 
 
 class Cluster:
-    """A cluster that is connected: what its workers offer, and pools of calls on them.
+    """A connected cluster. Implements ``RemoteWorkers``.
 
-    ``machines`` counts the calls that each machine has answered.
-
-    Its client lives in a thread with an event loop of its own.
+    ``offers`` describes the workers. ``machines`` counts the calls that each machine has answered. The Dask client
+    lives in a thread with its own event loop.
     """
 
     def __init__(self, where: Site, start: Callable[[Site], AbstractAsyncContextManager[Client]]) -> None:
@@ -193,20 +192,22 @@ class Cluster:
         self._start = start
 
     def open(self) -> None:
-        """Connect, and ask the workers what they have.
+        """Connect, and collect the offers of the workers.
 
         Raises:
-            NotAvailable: there is no scheduler or no worker; or the versions of a worker are others than those here.
+            NotAvailable: There is no scheduler or no worker, or a worker has other versions than this machine.
         """
         with delay_interrupts():
             self._thread.start()
         self.offers = self._call(self._open())
         for each in self.offers:
             if other := version_differences(each.versions, f"at {each.machine}"):
-                raise NotAvailable(f"{other}; versions decide cases and verdicts, and have to be the same everywhere")
+                raise NotAvailable(
+                    f"{other}; all machines must have the same versions, because these decide cases and verdicts"
+                )
 
     def close(self) -> None:
-        """Disconnect; what runs here ends."""
+        """Disconnect, and stop everything that runs on this machine."""
         if self._thread.is_alive():
             with contextlib.suppress(Exception):
                 self._call(self._stack.aclose(), CLOSE)
@@ -223,36 +224,38 @@ class Cluster:
                 f"no worker is connected to {self.where.address}; start one with parity worker {self.where.address}"
             ) from error
         found = await self._client.run(collect_offer)
-        return tuple(unpacked(each, WorkerOffer, f"what {address} says of itself") for address, each in found.items())
+        return tuple(unpacked(each, WorkerOffer, f"the offer of {address}") for address, each in found.items())
 
     def available(self, spec: str) -> Runner | OpRunner:
-        """The runner of that name on the workers; one that replays is here.
+        """Return the runner of the workers with that name. A replaying runner is local.
 
         Raises:
-            UsageError: the runner replays, and its file is none.
-            NotAvailable: no worker has it.
+            UsageError: The runner replays a file that is not a recording.
+            NotAvailable: No worker has the runner.
         """
         name, equals, _ = spec.partition("=")
         if name == "recorded":
             return available(spec)
         if equals:
-            raise NotAvailable(f"the runner {spec!r} is made with a word, which workers do not have; name it without")
-        found = [each for local_offer in self.offers for each in local_offer.runners if each.name == name]
+            raise NotAvailable(
+                f"the runner {spec!r} has an argument, which workers do not support; name it without one"
+            )
+        found = [each for offer in self.offers for each in offer.runners if each.name == name]
         if not found:
-            there = dict.fromkeys(each.name for local_offer in self.offers for each in local_offer.runners)
+            there = dict.fromkeys(each.name for offer in self.offers for each in offer.runners)
             raise NotAvailable(
                 f"the runner {name!r} is on no worker; they have {' '.join(there)}{nearest(name, there)}"
             )
         return _joined(found)
 
     def describe(self, spec: str) -> dict[str, str]:
-        """The facts that a runner of the workers states about its device."""
+        """Return the facts that a runner of the workers reports about its device."""
         found = self.available(spec)
         return dict(found.device) if isinstance(found, _RemoteRunner) else {}
 
     @contextlib.contextmanager
     def pool(self, suite: Suite, plan: Plan, *, alone: bool = False) -> Iterator[DaskPool]:
-        """A pool for a plan of a suite; with ``alone`` a call has a device to itself."""
+        """Return a pool for a plan. With ``alone``, each call has a device to itself."""
         here = not self.where.address
         pool = DaskPool(self._client, self._loop, plan, suite, here, self.machines, alone)
         self._call(pool.start())
@@ -267,7 +270,7 @@ class Cluster:
 
 
 def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
-    """One runner that several workers have."""
+    """Combine the offers of one runner by several workers."""
     first = found[0]
     facts = {key: ", ".join(dict.fromkeys(each.device.get(key, "") for each in found)) for key in first.device}
 
@@ -286,12 +289,12 @@ def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
 
 @contextlib.contextmanager
 def connected(text: str, *, insecure: bool = False) -> Iterator[Cluster]:
-    """The cluster at the place that ``--cluster`` names.
+    """Connect to the cluster that ``--cluster`` names.
 
     Raises:
-        UsageError: there can be none, or it is not to be trusted; ``insecure`` allows that.
+        UsageError: The location is invalid, or not trusted; ``insecure`` accepts untrusted locations.
         MissingTool: Dask is not installed.
-        NotAvailable: it cannot be reached, or has no worker of these versions.
+        NotAvailable: The cluster is unreachable, or no worker has the versions of this machine.
     """
     where = parse_site(text)
     require_trusted(where, insecure)
@@ -305,10 +308,10 @@ def connected(text: str, *, insecure: bool = False) -> Iterator[Cluster]:
 
 
 def need_dask() -> None:
-    """Import Dask, and leave its messages to parity.
+    """Import Dask, and silence its messages.
 
     Raises:
-        MissingTool: it is not installed.
+        MissingTool: Dask is not installed.
     """
     try:
         import distributed  # noqa: F401
@@ -317,14 +320,14 @@ def need_dask() -> None:
             "Dask", "the package distributed", "python -m pip install 'parity-harness[cluster]'"
         ) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    # What is interrupted, or not connected, leaves coroutines of Dask's behind.
+    # Interrupts and failed connections leave coroutines of Dask behind.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # the contents of a run, once
+    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # bundles are large
 
 
 @contextlib.asynccontextmanager
 async def _there(where: Site) -> AsyncIterator[Client]:
-    """A client of a scheduler that runs."""
+    """Connect to a running scheduler."""
     from distributed import Client
 
     configure(where)
@@ -337,7 +340,7 @@ async def _there(where: Site) -> AsyncIterator[Client]:
 
 
 def configure(where: Site) -> None:
-    """Let the settings of a site go before those that Dask found, in this process."""
+    """Apply the settings of a site in this process."""
     import dask
 
     dask.config.update(dask.config.config, dict(where.settings), priority="new")
@@ -345,13 +348,16 @@ def configure(where: Site) -> None:
 
 @contextlib.asynccontextmanager
 async def local_cluster(workers: Sequence[WorkerSpec]) -> AsyncIterator[Client]:
-    """A client of a scheduler and workers inside of this process: calls are executed in others anyway."""
+    """Start a scheduler and workers inside of this process. Workers execute calls in separate processes."""
     import dask
     from distributed import Client, Scheduler, Worker
 
     async with AsyncExitStack() as stack:
         stack.enter_context(dask.config.set(QUIET))
-        quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # their HTTP servers, for this machine alone
+        quiet = {
+            "dashboard": False,
+            "dashboard_address": "127.0.0.1:0",
+        }  # HTTP servers that only this machine can reach
         scheduler = await stack.enter_async_context(Scheduler(protocol="inproc://", **quiet))
         for each in workers:
             resources = {name: float(count) for name, count in each.resources.items()}

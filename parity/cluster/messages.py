@@ -1,6 +1,6 @@
-"""The messages between the client and the workers of a cluster: data that are checked on arrival and never executed.
+"""The messages between client and workers. They are data that is validated on arrival and never executed.
 
-The arguments of a request are the exception: a worker runs what its client asks for.
+The arguments of a request are the exception: a worker executes what its client requests.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, ResourceEx
 
 @dataclass(frozen=True)
 class Request:
-    """A call: a function with its arguments (pickled), its time limit in seconds, and what it needs.
+    """A call: a pickled function with its arguments, its time limit in seconds, and what it needs.
 
-    ``run`` is the name of the run that it belongs to, ``plan`` the digest of the bundle of that, ``contents`` are those
-    of all else, ``resources`` what of the worker it uses.
+    ``run`` is the name of the run, ``plan`` the digest of its manifest, ``bundles`` the digests of the other bundles,
+    and ``resources`` the resources of the worker that the call uses.
     """
 
     versions: dict[str, str]
     run: str
     plan: str
-    contents: tuple[str, ...]
+    bundles: tuple[str, ...]
     call: bytes
     seconds: float
     resources: tuple[str, ...] = ()
@@ -65,31 +65,32 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The end of a call on a machine: what it ``returned`` (packed); how its process ended; or an error.
+    """The result of a call on a machine: the packed return value, the way in which its process ended, or an error.
 
-    A worker that is ``unable`` has lost a device; one that has ``refused`` is of other versions, or got other content.
+    "unable" means that the worker has lost a device. "refused" means that the worker has other versions, received wrong
+    bytes for a bundle, or got a call for a run that has ended.
     """
 
     machine: str
-    how: Literal["returned", "died", "late", "raised", "unable", "refused"]
+    how: Literal["returned", "crashed", "timeout", "raised", "unable", "refused"]
     value: bytes = b""
     error: str = ""
     text: str = ""
     exitcode: int | None = None
 
     def result(self, function: Callable[..., T]) -> T:
-        """The value that the function returned.
+        """Return the value that the function returned.
 
         Raises:
-            SchemaError: that is not of its type.
-            Died, Late, Absent, ParityError: it did not return.
+            SchemaError: The value does not have the return type of the function.
+            WorkerCrashed, CallTimeout, NoWorker, ParityError: The function did not return.
         """
         if self.how == "returned":
             kind: type[T] = get_type_hints(function)["return"]
-            return unpacked(self.value, kind, f"what {self.machine} returned")
-        if self.how == "died":
+            return unpacked(self.value, kind, f"the value that {self.machine} returned")
+        if self.how == "crashed":
             raise WorkerCrashed(self.exitcode)
-        if self.how == "late":
+        if self.how == "timeout":
             raise CallTimeout
         if self.how == "unable":
             raise NoWorker(f"{self.machine}: {self.text}")
@@ -98,7 +99,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunnerOffer:
-    """A runner as a worker describes it; ``usual`` are the targets of a run that names none."""
+    """A runner of a worker. ``usual`` are the targets of a run that names no targets."""
 
     name: str
     evidence: Evidence
@@ -110,7 +111,7 @@ class RunnerOffer:
 
 @dataclass(frozen=True)
 class WorkerOffer:
-    """The equipment of a machine: versions, processors, runners, and for each resource the calls that may share it."""
+    """The equipment of a worker: versions, processors, runners, and the number of calls per resource."""
 
     machine: str
     versions: dict[str, str]
@@ -120,31 +121,31 @@ class WorkerOffer:
 
 
 def versions() -> dict[str, str]:
-    """The versions of everything that decides cases and verdicts, as far as it is installed."""
+    """Return the versions of the installed packages that decide cases and verdicts."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"parity": __version__, "python": python, **package_versions()}
 
 
 def version_differences(theirs: Mapping[str, str], where: str) -> str:
-    """The versions here that differ from theirs, which are those of ``where``; empty if none does."""
+    """Describe the versions here that differ from ``theirs`` at ``where``; empty if all agree."""
     mine = versions()
     differ = [name for name, value in theirs.items() if mine.get(name, value) != value]
     return ", ".join(f"{name} is {mine[name]} here and {theirs[name]} {where}" for name in differ)
 
 
 def machine_name() -> str:
-    """The name of this machine."""
+    """Return the name of this machine."""
     return socket.gethostname()
 
 
 def column_resource(column: Column) -> str:
-    """The resource that a call on a column needs: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
+    """Return the resource that a call on a column needs: "cuda sm_90", "emulated" (any target), or "" for a replay."""
     return "" if not column.live else column.runner if column.emulated else f"{column.runner} {column.target}"
 
 
 @functools.cache
 def local_offer(slots: int) -> WorkerOffer:
-    """The equipment of this machine, as ``parity doctor`` finds it, for so many calls at a time."""
+    """Return the equipment of this machine for ``slots`` concurrent calls, as ``parity doctor`` finds it."""
     found: list[RunnerOffer] = []
     resources: dict[str, int] = {}
     for name in runners():

@@ -1,4 +1,4 @@
-"""The pool that hands calls to the workers of a cluster, as ``Processes`` does to those of this machine."""
+"""The pool that sends calls to the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ __all__ = ["DaskPool", "needed_resources"]
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds for which a call waits while no worker has what it needs: one that is started again is back by then."""
+"""Time in seconds that a call waits for a worker with its resources, so that restarted workers can come back."""
 
 WATCH = 2.0
-"""Seconds between two looks at what workers there are."""
+"""Interval in seconds between checks of the connected workers."""
 
 TOGETHER = 1000
-"""Calls that are handed over at a time: the first ones begin before the last ones are there."""
+"""Number of calls to submit at a time, so that the first calls start before the last are submitted."""
 
 THREADS = ""
-"""The threads of a worker, among its resources."""
+"""The key of a worker's number of threads among its resources."""
 
 TRIES = 4
-"""Workers that may lose a device under a call before nobody is asked any more."""
+"""Number of workers that may lose a device under one call before the call fails."""
 
 
 def needed_resources(columns: Sequence[Column]) -> tuple[str, ...]:
-    """The resources that a worker has to have for these columns."""
+    """Return the resources that a worker must have for these columns."""
     found = (column_resource(column) for column in columns)
     return tuple(sorted(set(filter(None, found))))
 
@@ -67,13 +67,14 @@ class _RemoteCall:
 
 @dataclass(eq=False)
 class DaskPool:
-    """Calls of one plan of a suite on the workers of a cluster.
+    """A pool that executes the calls of one plan on the workers of a cluster.
 
-    A task goes to a worker that has all of its columns; if there is none, they meet here.
+    A task runs on a worker that has all of its columns. If there is no such worker, the ``Coordinator`` runs the task.
 
-    ``client`` belongs to ``loop``, where everything happens but ``schedule``. ``machines`` counts the calls that each
-    machine has answered. ``shared`` as in ``Pool``. ``remote`` is what workers call, with a packed ``Request``, the
-    name of the call, and of the client. ``alone``: a call takes as much of what it needs as a worker has.
+    ``client`` belongs to ``loop``, which runs everything except ``schedule``. ``machines`` counts the calls that each
+    machine has answered. ``shared`` as in ``Pool``. ``remote`` is the function that workers execute; it takes a packed
+    ``Request``, the name of the call, and the name of the client. With ``alone``, a call takes all of a worker's
+    resources that it needs.
     """
 
     client: Client
@@ -91,7 +92,7 @@ class DaskPool:
     _sent: dict[str, _RemoteCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._bundle, self._digest, self._contents = pack_plan(self.plan)
+        self._manifest, self._digest, self._bundles = pack_plan(self.plan)
         self._versions = versions()
         self._name = uuid.uuid4().hex[:8]
         self._tasks: set[asyncio.Task[None]] = set()
@@ -100,22 +101,22 @@ class DaskPool:
         self._coordinator = Coordinator(self, self.plan, self.suite)
 
     async def start(self) -> None:
-        """Publish the contents."""
-        keys = {bundle_key(digest): data for digest, data in self._contents.items()}
+        """Publish the bundles."""
+        keys = {bundle_key(digest): data for digest, data in self._bundles.items()}
         self._published = self.client.map(publish, list(keys.values()), key=list(keys), pure=False)
-        self._contents.clear()
+        self._bundles.clear()
         self._workers = await self._there()
-        self.client.subscribe_topic(self.client.id, self._told)
+        self.client.subscribe_topic(self.client.id, self._handle_event)
         self._watcher = asyncio.ensure_future(self._watch())
 
     async def stop(self) -> None:
-        """Give up what is open, and have the workers end their processes for the plan."""
+        """Cancel all open calls, and make the workers stop their processes for the plan."""
         self._problem = self._problem or NotAvailable("the run was ended")
         self._watcher.cancel()
         self.client.unsubscribe_topic(self.client.id)
         self._coordinator.stop()
         await self.client.cancel([call.dask for call in self._open if call.dask is not None])
-        for call in list(self._open):  # somebody may wait for it still
+        for call in list(self._open):  # someone may still wait for it
             self._end(call, error=self._problem)
         for task in self._tasks:
             task.cancel()
@@ -136,28 +137,28 @@ class DaskPool:
                 return self._coordinator.perform(arguments[0])  # type: ignore[return-value]
             function = worker.perform_or_lose_device  # type: ignore[assignment]
         op = getattr(arguments[0], "op", None)
-        contents = self._bundle.contents(self.suite.op(op).module if op else arguments[0], tuple(columns))
+        bundles = self._manifest.bundles(self.suite.op(op).module if op else arguments[0], tuple(columns))
         data = pickle.dumps((function, tuple(arguments)))
-        request = Request(self._versions, self._name, self._digest, contents, data, seconds, resources)
+        request = Request(self._versions, self._name, self._digest, bundles, data, seconds, resources)
         call = _RemoteCall(Future(), function, packed(request), resources)
         call.future.set_running_or_notify_cancel()
         self.loop.call_soon_threadsafe(self._enqueue, call)
         return call.future
 
     def _has(self, resources: tuple[str, ...]) -> bool:
-        """True if one worker has all of it."""
+        """Return True if one worker has all resources."""
         return any(all(one.get(name, 0) >= 1 for name in resources) for one in self._workers)
 
     def _everybody_has(self, resources: tuple[str, ...]) -> bool:
-        """True if every thread of every worker can have all of it."""
+        """Return True if every worker has all resources for each of its threads."""
         return all(one.get(name, 0) >= one[THREADS] for one in self._workers for name in resources)
 
     def _share(self, name: str) -> float:
-        """The part of a resource that a call takes."""
+        """Return the amount of a resource that a call takes."""
         return max((one.get(name, 0) for one in self._workers), default=0) or 1 if self.alone else 1
 
     async def _there(self) -> list[Mapping[str, float]]:
-        """The resources of each worker, and its threads."""
+        """Return the resources of each worker, and its number of threads."""
         found = (await self.client.scheduler.identity(n_workers=-1))["workers"].values()
         return [{**each["resources"], THREADS: each["nthreads"]} for each in found]
 
@@ -171,7 +172,7 @@ class DaskPool:
         self._open.add(call)
 
     def _send(self) -> None:
-        """Hand over all that is queued: those that need the same go together, which is cheaper."""
+        """Submit the queued calls. Calls with the same needs are submitted together, which is cheaper."""
         queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:]
         if self._queue:
             self.loop.call_soon(self._send)
@@ -179,7 +180,7 @@ class DaskPool:
         for call in queue:
             groups.setdefault((call.resources, call.tries > 0), []).append(call)
         for (resources, tried), calls in groups.items():
-            # Calls for anybody wait in a queue; for others the scheduler looks at every worker, each time.
+            # Calls without resources wait in a queue; for others the scheduler checks every worker each time.
             anybody = not tried and not self.alone and self._everybody_has(resources)
             tickets = [f"{self._name}-{next(self._numbers)}" for _ in calls]
             found = self.client.map(
@@ -198,34 +199,32 @@ class DaskPool:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    def _told(self, event: tuple[float, Any]) -> None:
-        """Take an answer that came by itself."""
+    def _handle_event(self, event: tuple[float, Any]) -> None:
+        """Handle an answer that arrived as an event."""
         match event[1]:
             case (str(ticket), bytes(data)) if ticket in self._sent:
                 self._take(self._sent[ticket], data)
 
     async def _finish(self, call: _RemoteCall) -> None:
-        """Wait for one call, and tell how it ended."""
+        """Wait for one call, and report how it ended."""
         from distributed import KilledWorker
 
         dask = call.dask
         try:
-            await dask.exception()  # or its end without one
-            if call.dask is dask:  # else the answer came by itself
+            await dask.exception()  # returns None if the call succeeded
+            if call.dask is dask:  # otherwise the answer arrived as an event
                 self._take(call, await dask)
         except KilledWorker:
             self._end(call, error=WorkerCrashed(-signal.SIGKILL))
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
-            self._end(call, error=self._problem or NotAvailable("the scheduler has gone, or gave up what was asked"))
-        except Exception as error:  # a worker that cannot import parity, for one
-            self._end(
-                call, error=NotAvailable(f"a worker cannot do what it was asked: {type(error).__name__}: {error}")
-            )
+            self._end(call, error=self._problem or NotAvailable("the scheduler disconnected, or cancelled the call"))
+        except Exception as error:  # for example, the worker cannot import parity
+            self._end(call, error=NotAvailable(f"a worker cannot execute a call: {type(error).__name__}: {error}"))
 
     def _take(self, call: _RemoteCall, data: bytes) -> None:
-        """Take the answer to a call; ask another worker, if that one was unable to."""
+        """Handle the answer to a call. Retry on another worker if the worker was unable to execute it."""
         try:
-            answer = unpacked(data, Answer, "what a worker answers")
+            answer = unpacked(data, Answer, "the answer of a worker")
             self.machines[answer.machine] += 1
             if answer.how == "unable" and call.tries < TRIES:
                 call.tries += 1
@@ -250,7 +249,7 @@ class DaskPool:
         call.dask = None
 
     async def _watch(self) -> None:
-        """Give up calls that need what no worker has."""
+        """Fail calls that need resources that no worker has."""
         while True:
             await asyncio.sleep(WATCH)
             self._workers = await self._there()
@@ -265,7 +264,7 @@ class DaskPool:
             if now - since < PATIENCE:
                 continue
             what = " and ".join(resources) or "a worker"
-            reason = NoWorker(f"no worker has {what} any more; {len(self._workers)} workers are there")
+            reason = NoWorker(f"no worker has {what} any more; {len(self._workers)} workers are connected")
             for call in [call for call in self._open if call.resources == resources]:
                 dask = call.dask
                 self._end(call, error=reason)

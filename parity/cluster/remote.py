@@ -1,4 +1,4 @@
-"""The functions that Dask calls on its workers. Everything else that they do is in ``parity.cluster.worker_node``."""
+"""The functions that Dask calls on its workers. They delegate to ``parity.cluster.worker_node``."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 __all__ = ["bundle_key", "collect_offer", "deliver", "handle_request", "publish", "release_run"]
 
 FETCH = 120.0
-"""Seconds for which a worker waits for a content."""
+"""Time limit in seconds for fetching a bundle."""
 
 SMALL = 2**16
-"""Bytes of an answer that is an event: the scheduler keeps the last 1000 of a client for an hour after it has gone."""
+"""Largest answer in bytes that travels as an event. The scheduler keeps a client's last 1000 events for an hour."""
 
-_hosts: WeakKeyDictionary[Any, WorkerNode] = WeakKeyDictionary()
+_nodes: WeakKeyDictionary[Any, WorkerNode] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def bundle_key(digest: str) -> str:
-    """The name of a content among the tasks of Dask."""
+    """Return the key of a bundle among Dask's tasks."""
     return f"parity-content-{digest}"
 
 
 def publish(data: bytes) -> bytes:
-    """A content, as a task: the scheduler has it made again where it was lost with a worker."""
+    """Return a bundle unchanged. As a Dask task, it is recomputed if the worker that holds it is lost."""
     return data
 
 
 def handle_request(request: bytes, ticket: str, client: str) -> bytes:
-    """A call, in a thread of a worker: the answer to a request, both packed, for the client that asks."""
+    """Execute a packed request in a thread of a worker, and deliver the packed answer to the client."""
     from distributed import get_worker
 
     found = get_worker()
@@ -49,23 +49,23 @@ def handle_request(request: bytes, ticket: str, client: str) -> bytes:
     def fetch(digest: str) -> bytes:
         return asyncio.run_coroutine_threadsafe(_fetched(found, digest), found.loop.asyncio_loop).result()
 
-    asked = unpacked(request, Request, "what a client asks for")
+    asked = unpacked(request, Request, "a request")
     if lacking := [name for name in asked.resources if not found.state.total_resources.get(name)]:
         return deliver(
             found, ticket, client, packed(Answer(_name(found), "unable", text=f"no {' and '.join(lacking)}"))
         )
-    answer = _host(found).answer(asked, fetch, _aside)
-    if answer.how == "unable":  # so that others get what needs the device
+    answer = _node(found).answer(asked, fetch, _aside)
+    if answer.how == "unable":  # so that other workers get the calls that need the device
         lost = dict.fromkeys(asked.resources, 0.0)
         asyncio.run_coroutine_threadsafe(found.set_resources(**lost), found.loop.asyncio_loop)
     return deliver(found, ticket, client, packed(answer))
 
 
 def deliver(found: Worker, ticket: str, client: str, answer: bytes) -> bytes:
-    """Hand an answer to a client.
+    """Deliver an answer to a client.
 
-    A small one is an event, which goes along with what worker and scheduler say to each other anyway. A large one is
-    the result of the task: the scheduler asks the worker for it when the client does.
+    A small answer is an event, which travels with other messages between worker and scheduler. A large answer is the
+    result of the task, which the scheduler fetches from the worker when the client waits for it.
     """
     if len(answer) > SMALL:
         return answer
@@ -75,7 +75,7 @@ def deliver(found: Worker, ticket: str, client: str, answer: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _aside() -> Iterator[None]:
-    """Leave this thread to other tasks: a content that is waited for may have to be made here."""
+    """Release this thread to other tasks, because the awaited bundle may be computed on this worker."""
     from distributed import rejoin, secede
 
     secede()
@@ -86,7 +86,7 @@ def _aside() -> Iterator[None]:
 
 
 async def _fetched(found: Worker, digest: str) -> bytes:
-    """A content, when one of the workers has it."""
+    """Return a bundle as soon as a worker has it."""
     end = time.monotonic() + FETCH
     while True:
         answer = await found.scheduler.gather(keys=[bundle_key(digest)])
@@ -94,28 +94,28 @@ async def _fetched(found: Worker, digest: str) -> bytes:
             data: bytes = answer["data"][bundle_key(digest)]
             return data
         if time.monotonic() > end:
-            raise NotAvailable(f"the content {digest} did not arrive within {FETCH:g} s")
+            raise NotAvailable(f"the bundle {digest} did not arrive within {FETCH:g} s")
         await asyncio.sleep(0.05)
 
 
 async def collect_offer(dask_worker: Worker) -> bytes:
-    """The equipment of a worker, packed."""
+    """Return the packed equipment of a worker."""
     slots = dask_worker.state.nthreads
     found = await asyncio.to_thread(local_offer, slots)
     return packed(found)
 
 
 async def release_run(run: str, dask_worker: Worker) -> None:
-    """End the processes that a worker has for a run."""
-    if found := _hosts.get(dask_worker):
+    """Stop the processes of a worker for a run."""
+    if found := _nodes.get(dask_worker):
         await asyncio.to_thread(found.release, run)
 
 
-def _host(found: Worker) -> WorkerNode:
+def _node(found: Worker) -> WorkerNode:
     with _lock:
-        if found not in _hosts:
-            _hosts[found] = WorkerNode(found.state.nthreads, _name(found))
-        return _hosts[found]
+        if found not in _nodes:
+            _nodes[found] = WorkerNode(found.state.nthreads, _name(found))
+        return _nodes[found]
 
 
 def _name(found: Worker) -> str:

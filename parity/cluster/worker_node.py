@@ -1,7 +1,7 @@
-"""The part of a run that a Dask worker does: calls in processes of its own, as on one machine.
+"""Executes the calls of a run on one Dask worker, in separate processes.
 
-A thread of the Dask worker waits for each call, and a process executes it: what a kernel does ends that process, and
-never the worker. What a call returns is packed in the process, and goes through the worker as bytes.
+A thread of the Dask worker waits for each call while a process executes it, so a crashing kernel ends the process and
+not the worker. The process packs the return value, which passes through the worker as bytes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from parity.platform.serialization import packed
 __all__ = ["WorkerNode"]
 
 IDLE_RUNS = 1
-"""Other runs whose processes are kept while they do nothing."""
+"""Number of idle runs whose processes are kept."""
 
 ENDED = "the run was ended"
 
 
 @dataclass
 class _RunProcesses:
-    """The processes for a run with their folder, how many calls they are at, and a future that is done at their end."""
+    """The processes for a run with their folder, their number of calls, and a future that completes when they stop."""
 
     processes: Processes
     scratch: tempfile.TemporaryDirectory[str]
@@ -51,7 +51,8 @@ class _RunProcesses:
 class WorkerNode:
     """The state of one Dask worker that executes ``slots`` calls at a time.
 
-    ``fetched`` are the contents it has, ``ended`` the runs of which calls may arrive still, and are not executed.
+    ``fetched`` are the digests of the bundles it has. ``ended`` are runs that have ended; late calls for them are
+    refused.
     """
 
     slots: int
@@ -68,47 +69,49 @@ class WorkerNode:
         fetch: Callable[[str], bytes],
         aside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Answer:
-        """Do what is asked for; ``fetch`` gets the content of a digest, and is called ``aside``."""
+        """Execute a request. ``fetch`` returns the bytes of a bundle, and runs inside of the context ``aside``."""
         if other := version_differences(request.versions, "at the client"):
-            return self._says("refused", error="NotAvailable", text=f"{other}; versions decide cases and verdicts")
+            return self._reply(
+                "refused", error="NotAvailable", text=f"{other}; all machines must have the same versions"
+            )
         try:
-            lacking = [each for each in (request.plan, *request.contents) if each not in self.fetched]
+            lacking = [each for each in (request.plan, *request.bundles) if each not in self.fetched]
             if lacking:
                 with aside():
                     self._fetch(lacking, fetch)
             ready = self._ready(request)
         except ParityError as error:
-            return self._says("refused", error=type(error).__name__, text=str(error))
+            return self._reply("refused", error=type(error).__name__, text=str(error))
         try:
             call: Future[bytes] = ready.processes.schedule(_perform, [request.call], seconds=request.seconds)
             both: list[Future[Any]] = [call, ready.stopped]
             wait(both, return_when=FIRST_COMPLETED)
             if not call.done():
-                return self._says("raised", error="NotAvailable", text=ENDED)
-            return self._says("returned", value=call.result())
+                return self._reply("raised", error="NotAvailable", text=ENDED)
+            return self._reply("returned", value=call.result())
         except WorkerCrashed as error:
-            return self._says("died", exitcode=error.exitcode)
+            return self._reply("crashed", exitcode=error.exitcode)
         except CallTimeout:
-            return self._says("late")
+            return self._reply("timeout")
         except DeviceLost as error:
-            return self._says("unable", text=str(error))
+            return self._reply("unable", text=str(error))
         except Exception as error:
             notes = "\n".join(getattr(error, "__notes__", ())) if not isinstance(error, ParityError) else ""
             text = "\n".join(filter(None, (str(error), notes)))
-            return self._says("raised", error=type(error).__name__, text=text)
+            return self._reply("raised", error=type(error).__name__, text=text)
         finally:
             with self._lock:
                 ready.calls -= 1
 
     def release(self, run: str) -> None:
-        """End the processes for a run, and execute nothing more for it."""
+        """Stop the processes for a run, and refuse later calls for it."""
         with self._lock:
             self.ended.add(run)
             if found := self._runs.pop(run, None):
                 found.stop()
 
     def _fetch(self, digests: Sequence[str], fetch: Callable[[str], bytes]) -> None:
-        """Have contents in the cache, each fetched once whoever needs it."""
+        """Add bundles to the cache. Each bundle is fetched once, even if several threads need it."""
         with self._fetching:
             for digest in digests:
                 if digest not in self.fetched:
@@ -116,10 +119,10 @@ class WorkerNode:
                     self.fetched.add(digest)
 
     def _ready(self, request: Request) -> _RunProcesses:
-        """The processes for the run of a request, which counts as one of their calls.
+        """Return the processes for the run of a request, and count the request as one of their calls.
 
         Raises:
-            NotAvailable: the run was ended.
+            NotAvailable: The run has ended.
         """
         with self._lock:
             if request.run in self.ended:
@@ -136,11 +139,11 @@ class WorkerNode:
             ready.calls += 1
             return ready
 
-    def _says(self, how: str, **more: object) -> Answer:
+    def _reply(self, how: str, **more: object) -> Answer:
         return Answer(self.name or machine_name(), how, **more)  # type: ignore[arg-type]
 
 
 def _perform(call: bytes) -> bytes:
-    """A call, inside of a process: what it returns, packed."""
+    """Execute a call in a process, and return its packed value."""
     function, arguments = pickle.loads(call)
     return packed(function(*arguments))

@@ -1,4 +1,4 @@
-"""Workers of a cluster: what ``parity worker`` starts on a machine, with what that has."""
+"""Starts the Dask workers of a machine for ``parity worker``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["local_gpus", "local_workers", "run_workers"]
 
 
 def local_workers(jobs: int | None = None, gpus: Sequence[str] = ()) -> Iterator[WorkerSpec]:
-    """The workers for this machine: one for each GPU, which share the processors; or one without.
+    """Yield the workers for this machine: one per GPU, which share the processors, or one without GPUs.
 
-    ``jobs`` are the calls that they take together (default: one per processor), ``gpus`` the GPUs of the machine as
-    ``local_gpus`` finds them.
+    ``jobs`` is the total number of concurrent calls (default: one per processor). ``gpus`` are the GPUs of the machine,
+    as ``local_gpus`` returns them.
     """
     jobs = jobs or processors()
     if not gpus:
@@ -38,7 +38,7 @@ def local_workers(jobs: int | None = None, gpus: Sequence[str] = ()) -> Iterator
 
 
 def local_gpus() -> tuple[str, ...]:
-    """The GPUs of this machine by runner and target, in the order of their numbers: "cuda sm_90"."""
+    """Return the GPUs of this machine by runner and target, in the order of their numbers: "cuda sm_90"."""
     found: list[str] = []
     for each in local_offer(1).runners:
         own = _numbered(each.name)
@@ -48,18 +48,18 @@ def local_gpus() -> tuple[str, ...]:
 
 
 def _numbered(resource: str) -> SupportsDeviceNumbers | None:
-    """The runner of a resource, if it is one of GPUs with numbers."""
+    """Return the runner of a resource if its devices are numbered."""
     found = runner(resource.partition(" ")[0])
     return found if isinstance(found, SupportsDeviceNumbers) else None
 
 
 def run_workers(where: Site, workers: Sequence[WorkerSpec]) -> None:
-    """Run the workers until they are interrupted, or their scheduler ends.
+    """Run workers until an interrupt, or until their scheduler stops.
 
-    Each is a process of its own under a nanny of Dask's, which starts it again where it was killed.
+    Each worker is a process under a nanny of Dask, which restarts it if it is killed.
 
     Raises:
-        NotAvailable: no scheduler answers.
+        NotAvailable: No scheduler answers.
     """
     import dask
 

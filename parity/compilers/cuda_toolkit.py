@@ -1,6 +1,7 @@
 """Finds nvcc, CUDA's headers, and the host compiler that nvcc needs to read sources.
 
-Where g++ is not installed, clang from the ``ziglang`` wheel serves as the host compiler, with the headers it ships.
+Where g++ is not installed, clang from the ``ziglang`` wheel serves as the host compiler, with the headers it ships. All
+functions that need nvcc raise ``MissingTool`` if it is not installed.
 """
 
 from __future__ import annotations
@@ -55,19 +56,12 @@ def nvcc() -> Path:
     """Return the compiler on PATH, below ``$CUDA_HOME`` or ``/usr/local/cuda``, or in NVIDIA's wheel.
 
     With ``--toolchain wheels``, only the wheel counts.
-
-    Raises:
-        MissingTool: it is not installed.
     """
     return _find().path
 
 
 def located() -> str:
-    """Return the version of nvcc, its path, and the reason for choosing it.
-
-    Raises:
-        MissingTool: it is not installed.
-    """
+    """Return the version of nvcc, its path, and the reason for choosing it."""
     found = _find()
     return f"{_release(found.path)}, {found.path} ({found.reason})"
 
@@ -76,18 +70,13 @@ def headers() -> Path:
     """Return the folder of the CUDA headers that nvcc uses.
 
     Raises:
-        MissingTool: nvcc is not installed.
         ParityError: nvcc does not report the folder.
     """
     return _headers(nvcc())
 
 
 def nvcc_version() -> str:
-    """Return the output of ``nvcc --version``.
-
-    Raises:
-        MissingTool: nvcc is not installed.
-    """
+    """Return the output of ``nvcc --version``."""
     return _version(nvcc())
 
 

@@ -80,7 +80,7 @@ class Disassembler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Instruction:
+class _DisassembledLine:
     """An instruction at an address: its text, its bytes, and its source location."""
 
     address: int
@@ -196,7 +196,7 @@ def _metadata(path: Path, name: str, tools: Disassembler) -> tuple[str, Target]:
     return _TARGET.sub(r"amdhsa.target: amdgcn-amd-amdhsa--\1", metadata), target(found[1])
 
 
-def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_Instruction]:
+def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> list[_DisassembledLine]:
     run = tools.run("llvm-objdump", "-d", "-l", f"--mcpu={where}", path)
     if run.returncode or "not a recognized processor" in run.stderr:
         raise UsageError(f"{name} is for {where}, which {tools} cannot disassemble; install a newer LLVM")
@@ -205,7 +205,7 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
         if match := _LINE.match(text):
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
             lines.append(
-                _Instruction(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place)
+                _DisassembledLine(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place)
             )
         elif match := _PLACE.match(text):
             file = os.path.normpath(match["file"])  # LLVM 14 says ./file
@@ -213,7 +213,7 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
     return _read_back(lines, where, tools)
 
 
-def _read_back(lines: list[_Instruction], where: Target, tools: Disassembler) -> list[_Instruction]:
+def _read_back(lines: list[_DisassembledLine], where: Target, tools: Disassembler) -> list[_DisassembledLine]:
     """Replace instructions that do not assemble to the same bytes by an instruction that does not exist."""
     distinct = list(
         dict.fromkeys(line.text for line in lines if not line.text.startswith("."))
@@ -230,12 +230,12 @@ def _read_back(lines: list[_Instruction], where: Target, tools: Disassembler) ->
     return [
         line
         if _same(known.get(line.text), line)
-        else _Instruction(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
+        else _DisassembledLine(line.address, f"{unknown} 0x{line.code.hex()}", line.code, line.place)
         for line in lines
     ]
 
 
-def _same(code: bytes | None, line: _Instruction) -> bool:
+def _same(code: bytes | None, line: _DisassembledLine) -> bool:
     """Return True if assembled bytes are the bytes of a line, or mean the same."""
     if code is None:
         return False
@@ -250,7 +250,7 @@ def _same(code: bytes | None, line: _Instruction) -> bool:
     return code[start:] == line.code[start:]
 
 
-def _referred(lines: Iterable[_Instruction], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
+def _referred(lines: Iterable[_DisassembledLine], functions: Mapping[int, str], elf: Any) -> dict[int, str]:
     """Return the name of each address that the code computes."""
     sections = [s for s in elf.iter_sections() if s.name.startswith(_DATA)]
     inside = [range(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in sections]
@@ -263,7 +263,7 @@ def _referred(lines: Iterable[_Instruction], functions: Mapping[int, str], elf: 
     return found
 
 
-def _addresses(lines: list[_Instruction]) -> dict[int, tuple[str, int]]:
+def _addresses(lines: list[_DisassembledLine]) -> dict[int, tuple[str, int]]:
     """Return the instructions that add half of a distance to the instruction counter, by address.
 
     Each has the half (``lo`` or ``hi``) and the resulting address.
@@ -287,7 +287,7 @@ def _addresses(lines: list[_Instruction]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _code(body: list[_Instruction], where: Target, names: Mapping[int, str]) -> Iterator[str]:
+def _code(body: list[_DisassembledLine], where: Target, names: Mapping[int, str]) -> Iterator[str]:
     addresses = _addresses(body)
     targets = {line.address: _branched(line) for line in body if _is_branch(line)}
     labels = set(targets.values())
@@ -309,11 +309,11 @@ def _code(body: list[_Instruction], where: Target, names: Mapping[int, str]) -> 
         yield f"\t{mnemonic} {operands}".rstrip()
 
 
-def _is_branch(line: _Instruction) -> bool:
+def _is_branch(line: _DisassembledLine) -> bool:
     return line.text.startswith(("s_branch ", "s_cbranch_"))
 
 
-def _branched(line: _Instruction) -> int:
+def _branched(line: _DisassembledLine) -> int:
     """Return the target address of a branch. The instruction contains it in words from the next instruction."""
     (words,) = struct.unpack_from("<h", line.code)
     return line.address + 4 + 4 * int(words)

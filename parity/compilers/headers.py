@@ -27,7 +27,7 @@ from parity.platform.cache import Cache, default_root, digest
 
 __all__ = [
     "CURAND", "WHEELS", "HipHeaders", "Wheel", "available_headers", "cached_headers", "curand_headers",
-    "hip_headers", "kept_headers", "missing_reason",
+    "hip_headers", "hip_version", "kept_headers", "missing_reason",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.headers")
@@ -89,6 +89,7 @@ CURAND = Wheel(
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
+_PARTS = ("MAJOR", "MINOR", "PATCH")
 _KEPT_LINES = 3
 
 
@@ -169,8 +170,13 @@ def _key(wheels: Sequence[Wheel]) -> str:
 
 
 def _headers_in(folder: Path) -> HipHeaders:
+    return HipHeaders(folder, ".".join(map(str, hip_version(folder))))
+
+
+def hip_version(folder: Path) -> tuple[int, ...]:
+    """Return the version in a folder of AMD's headers."""
     numbers = dict(_VERSION.findall((folder / "hip" / "hip_version.h").read_text()))
-    return HipHeaders(folder, ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH")))
+    return tuple(int(numbers.get(part, 0)) for part in _PARTS)
 
 
 def _fill(wheels: Sequence[Wheel], folder: Path) -> None:

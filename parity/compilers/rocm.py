@@ -19,7 +19,7 @@ from pathlib import Path
 from parity.compilers.assembler import wavefront_option
 from parity.compilers.dependencies import missing_headers
 from parity.compilers.errors import CompileError
-from parity.compilers.headers import HipHeaders, available_headers, kept_headers
+from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
 from parity.compilers.include import COMPAT, EMPTY_SOURCE, HEADERS, HEADERS_ALIAS, HIP_ALIAS, STUBS, SUPPLEMENT
 from parity.compilers.targets import DEFAULT_TARGETS, Target
 from parity.compilers.unit import Unit
@@ -49,7 +49,6 @@ HIP_FLAGS = (
 _ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # clang 15 and newer
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
-_VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
 
@@ -233,16 +232,11 @@ def _roots() -> Iterator[Path]:
 
 
 def _is_rocm(root: Path) -> bool:
-    return any((root / "bin" / name).is_file() for name in FRONT_ENDS) and _version_file(root).is_file()
-
-
-def _version_file(root: Path) -> Path:
-    return root / "include" / "hip" / "hip_version.h"
+    has_compiler = any((root / "bin" / name).is_file() for name in FRONT_ENDS)
+    return has_compiler and (root / "include" / "hip" / "hip_version.h").is_file()
 
 
 @functools.cache
 def _rocm(root: Path) -> InstalledRocm:
-    numbers = dict(_VERSION.findall(_version_file(root).read_text()))
-    version = tuple(int(numbers.get(part, 0)) for part in ("MAJOR", "MINOR", "PATCH"))
     front = next(path for name in FRONT_ENDS if (path := root / "bin" / name).is_file())
-    return InstalledRocm(root, version, front)
+    return InstalledRocm(root, hip_version(root / "include"), front)

@@ -25,19 +25,10 @@ TABLE = Path(__file__).with_suffix(".csv")
 class TargetLimits:
     """The resources of an SM, of a CU on gfx9, or of a WGP on gfx10 and newer, which workgroups share.
 
-    The WGP is what the compiler's default mode uses.
-
-    Attributes:
-        simds: Number of SIMDs.
-        waves: Wavefronts of one SIMD.
-        vgprs: Vector registers of one SIMD, per lane.
-        vgpr_step: Allocation granularity of vector registers.
-        sgprs: Scalar registers of one SIMD; 0 where they limit nothing.
-        sgpr_step: Allocation granularity of scalar registers.
-        shared: LDS or shared memory in bytes.
-        shared_step: Allocation granularity of shared memory in bytes.
-        shared_own: Bytes that each workgroup costs in addition.
-        groups: Number of workgroups.
+    The WGP is what the compiler's default mode uses. ``waves``, ``vgprs`` (per lane) and ``sgprs`` (0 if they limit
+    nothing) belong to one of the ``simds``. ``vgpr_step``, ``sgpr_step`` and ``shared_step`` are allocation
+    granularities. ``shared`` is LDS or shared memory in bytes. Each workgroup costs ``shared_own`` bytes in addition to
+    its request. ``groups`` is the number of workgroups.
 
     Sources. AMD: LLVM, AMDGPUBaseInfo.cpp (getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU,
     getMaxWorkGroupsPerCU); SGPRs: the occupancy functions of the HIP runtime, hip_platform.cpp; LDS: the ISA documents,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parity.platform.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from parity.emulator.amdgpu.classes import CLASSES, class_of
+    from parity.emulator.amdgpu.classes import CLASSES, instruction_class
     from parity.emulator.amdgpu.device import AmdgpuDevice
     from parity.emulator.amdgpu.kernarg import pack
     from parity.emulator.amdgpu.shadow import (
@@ -43,45 +43,18 @@ if TYPE_CHECKING:
     from parity.emulator.stats import LaunchStats, merge_stats
 
 __all__ = [
-    "BF16_SHADOW_RUNS",
-    "CLASSES",
-    "EXTRA_SHADOW_RUNS",
-    "REGISTER_FILL",
-    "SHADOW_RUNS",
-    "UNFLUSHED_SHADOW_RUNS",
-    "Allocation",
-    "AmdgpuDevice",
-    "ApproximateResults",
-    "BadCall",
-    "DataRace",
-    "Device",
-    "DivergentBarrier",
-    "FailedAssertion",
-    "InstructionBudgetExceeded",
-    "KernelFault",
-    "LaunchOptions",
-    "LaunchStats",
-    "LdsExceeded",
-    "MemoryFault",
-    "MisalignedAccess",
-    "NoProgress",
-    "Thread",
-    "Trapped",
-    "UnknownInstruction",
-    "UnsupportedFeature",
-    "WarpMask",
-    "WarpRace",
-    "class_of",
-    "merge_stats",
-    "pack",
-    "shadow_seed",
+    "BF16_SHADOW_RUNS", "CLASSES", "EXTRA_SHADOW_RUNS", "REGISTER_FILL", "SHADOW_RUNS", "UNFLUSHED_SHADOW_RUNS",
+    "Allocation", "AmdgpuDevice", "ApproximateResults", "BadCall", "DataRace", "Device", "DivergentBarrier",
+    "FailedAssertion", "InstructionBudgetExceeded", "KernelFault", "LaunchOptions", "LaunchStats", "LdsExceeded",
+    "MemoryFault", "MisalignedAccess", "NoProgress", "Thread", "Trapped", "UnknownInstruction",
+    "UnsupportedFeature", "WarpMask", "WarpRace", "instruction_class", "merge_stats", "pack", "shadow_seed",
     "source_location",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(
     __name__,
     {
-        "parity.emulator.amdgpu.classes": "CLASSES class_of",
+        "parity.emulator.amdgpu.classes": "CLASSES instruction_class",
         "parity.emulator.amdgpu.device": "AmdgpuDevice",
         "parity.emulator.amdgpu.kernarg": "pack",
         "parity.emulator.amdgpu.shadow": "BF16_SHADOW_RUNS EXTRA_SHADOW_RUNS SHADOW_RUNS UNFLUSHED_SHADOW_RUNS "

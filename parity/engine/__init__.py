@@ -1,4 +1,11 @@
-"""The engine: a plan of kernels and cases, executed in isolated workers, recorded as results arrive."""
+"""Plans a run, executes it in isolated worker processes, judges each case, and writes records.
+
+Where to look:
+
+* ``judging`` decides whether one column computes a case correctly; ``worker`` runs a case on all columns. *
+``cross_vendor`` and ``parity.compare.arbitration`` decide whether CUDA or AMD is wrong. * ``processes`` starts worker
+processes and kills those that exceed their time limit; ``execution`` retries their cases.
+"""
 
 from parity.engine.calls import Progress, quiet
 from parity.engine.case_records import (

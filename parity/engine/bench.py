@@ -1,8 +1,8 @@
-"""The cost of kernels: seconds beside the limit of the device, or instructions where seconds mean nothing.
+"""Measures the cost of kernels: time relative to the device's limits, or instruction counts where time means nothing.
 
-A kernel is measured only after some of its cases gave the right values there. On hardware every measurement lies
-between two of the same copy of 1 GiB, so that a device that grows hot or is shared is noticed; what the device could do
-at most is known from these copies and from chains of multiply-adds, measured in the same run.
+A kernel is measured only after some of its cases passed on the same column. On hardware, every measurement lies between
+two copies of 1 GiB, which reveal a device that throttles or is shared. These copies and chains of multiply-adds,
+measured in the same run, give the limits of the device.
 """
 
 from __future__ import annotations
@@ -41,30 +41,33 @@ __all__ = ["Ceilings", "Measurement", "Timer", "bench", "ceiling_code"]
 
 COPY_BYTES = 2**30
 COPY_BLOCK = 4 * 256 * 16
-"""Bytes that one block of 256 threads copies (``copy`` of ceilings.cu)."""
+"""Bytes that one block of 256 threads copies (``copy`` in ceilings.cu)."""
 
 FMA_BLOCKS, FMA_ROUNDS, FMA_CHAINS = 2**14, 512, 8
 
 REFERENCE_SECONDS = 0.2
-"""Limit of one measurement of the copy; it needs about a tenth of that."""
+"""Time limit of one measurement of the copy, which needs about a tenth of it."""
 
 DRIFT = 0.02
-"""Difference between the copies before and after a measurement from which on it does not count."""
+"""Relative difference between the copies before and after a measurement above which the measurement is repeated."""
 
 NOT_JUDGED = "not judged"
-"""The first words of a measurement's problem if the reference raised an error, so that the kernel cannot be judged."""
+"""Start of the problem of a measurement whose reference raised an error."""
 
 UNREFERENCED = "values not compared: the op has no reference"
 
 CHECKED_WORK = 2**24
-"""A case of no more bytes and operations is compared with the reference itself, which holds every product in f64."""
+"""Most bytes and operations of a benchmark case that is compared with the reference, which holds every product in f64.
+"""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The limits of a device: bytes copied per second (read and written), operations per second (multiply-add: two).
+    """The limits of a device: bytes copied per second (read and written), and operations per second (a multiply-add is
+    two).
 
-    ``empty`` are the seconds between two events around an empty kernel, ``host`` those the host takes to launch it.
+    ``empty`` is the time in seconds between two events around an empty kernel, and ``host`` the time to launch a
+    kernel.
     """
 
     target: str
@@ -77,7 +80,7 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class KernelMeasurements:
-    """The measurements of a kernel on a device, and the limits of that, if it can be timed."""
+    """The measurements of a kernel on a device, and the limits of the device if it can be timed."""
 
     ceilings: Ceilings | None
     measurements: list[Measurement]
@@ -87,10 +90,10 @@ class KernelMeasurements:
 class Measurement:
     """One case of one kernel on one runner and target.
 
-    ``bytes`` and ``operations`` are what the case asks for at least, ``elements`` those of its largest tensor.
-    ``copy`` is the rate of the copies around it, ``drift`` their relative difference, ``rate`` the operations per
-    second that the device can do in this type. Of an emulated target there are ``instructions`` by class, and no
-    ``timings``. ``problem`` says why there is neither.
+    ``bytes`` and ``operations`` are the minimum for the case, and ``elements`` is the size of its largest tensor.
+    ``copy`` is the rate of the copies before and after, ``drift`` their relative difference, and ``rate`` the device's
+    operations per second in this dtype. An emulated target has ``instructions`` by class instead of ``timings``.
+    ``problem`` says why a measurement has neither.
     """
 
     module: str
@@ -115,12 +118,12 @@ class Measurement:
 
     @property
     def bound(self) -> str:
-        """The ceiling that binds: what the device would be busy with for longer."""
+        """The limit that binds: the one that would keep the device busy for longer."""
         return "copy" if self._copying >= self._computing else "FLOPs"
 
     @property
     def share(self) -> float | None:
-        """The time that the binding ceiling allows, by the cold median: comparable across devices."""
+        """The time that the binding limit allows, relative to the median of cold launches."""
         return self.share_of(self.timings.cold) if self.timings else None
 
     def share_of(self, timing: Timing) -> float:
@@ -128,12 +131,12 @@ class Measurement:
 
     @property
     def per_element(self) -> float | None:
-        """Instructions that wavefronts issued, per element of the largest tensor."""
+        """Instructions issued by wavefronts per element of the largest tensor."""
         return sum(self.instructions.values()) / self.elements if self.instructions and self.elements else None
 
     @property
     def error(self) -> float:
-        """Relative standard error of the share: that of the median, and half of the difference of the copies."""
+        """Relative standard error of the share: of the median, combined with half of the drift."""
         return math.hypot(self.timings.cold.error, self.drift / 2) if self.timings else math.inf
 
     @property
@@ -146,10 +149,10 @@ class Measurement:
 
 
 def ceiling_code(target: str) -> CodeObject:
-    """The kernels that measure what a device can do, for a target.
+    """Build the kernels that measure the limits of a device.
 
     Raises:
-        CompileError: the compiler refused them.
+        CompileError: The compiler rejected the kernels.
     """
     (built,) = build(Path(__file__).parent / "ceilings", ["ceilings"], [target])
     if built.error:
@@ -167,14 +170,21 @@ def bench(
     progress: Progress = quiet,
     pools: PoolFactory | None = None,
 ) -> Iterator[Ceilings | Measurement]:
-    """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
+    """Yield the limits of every column that can be timed, followed by the measurements of its kernels.
 
-    One after the other, in this process, or with ``pools`` where these execute: what else runs would change what is
-    measured. ``hot`` measures with warm caches as well; a measurement takes about ``seconds`` at most. ``progress``
-    is called with what is being done, how much of it is done, and how much there is.
+    Measures one kernel at a time, in this process or in a pool with exclusive devices, because concurrent work would
+    change the results.
+
+    Args:
+        plan: The plan.
+        suite: The suite of the plan.
+        hot: Also measure with warm caches.
+        seconds: The approximate maximum duration of one measurement.
+        progress: Receives the progress.
+        pools: Creates the pool. Default: measure in this process.
 
     Raises:
-        NotAvailable: a runner can neither time nor count, or the device cannot do even a copy.
+        NotAvailable: A runner can neither time nor count, or the device cannot execute a copy.
     """
     done, total = 0, sum(len(task.columns) for task in plan.tasks)
     with pools(plan, None) if pools else nullcontext() as pool:
@@ -203,10 +213,11 @@ def bench(
 def _elsewhere(
     pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float
 ) -> KernelMeasurements:
-    """The measurements of a kernel that a pool makes.
+    """Measure a kernel in a pool.
 
     Raises:
-        NotAvailable: nobody has the device, or it can do nothing of that.
+        NotAvailable: The device can neither be timed nor count instructions.
+        ResourceExhausted: No worker has the device.
     """
     limit = task_limit(plan, task)
     try:
@@ -225,7 +236,7 @@ _meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
 
 
 def measure_task(task: Task, column: Column, hot: bool, seconds: float) -> KernelMeasurements:
-    """The measurements of a kernel, by a worker."""
+    """Measure a kernel in a worker process."""
     here = worker.current()
     session, key = here.kernels(column), (column, hot, seconds)
     if key not in _meters:
@@ -236,7 +247,7 @@ def measure_task(task: Task, column: Column, hot: bool, seconds: float) -> Kerne
 
 
 def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:
-    """The measurement of a kernel on a column without anything that was measured."""
+    """Return a constructor of measurements of a kernel on a column."""
     return partial(
         Measurement, entry.op.module, entry.op.name, entry.dtypes, entry.kernel,
         runner=column.runner, target=column.target, evidence=column.evidence,
@@ -254,7 +265,7 @@ def _measurements(
     else:
         cases = op.bench_cases(entry.dtypes, small=meter.small)
     if not cases:
-        yield blank("", entry.name, problem="its op declares no case to measure")
+        yield blank("", entry.name, problem="the op does not declare a case to measure")
     text = entry.name
     try:
         checks = [case for _, case in cases if op.work(case).most <= CHECKED_WORK]
@@ -262,7 +273,7 @@ def _measurements(
             checked = run_and_judge(op, case, Implementation(session, column.vendor, code))
             verdict = checked.verdict
             if not verdict.passed and not checked.unreferenced:
-                yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
+                yield blank("", str(case), problem=f"not measured, because it fails here: {verdict.kind}")
                 return
         for title, case in cases:
             text, work = str(case), op.work(case)
@@ -277,14 +288,16 @@ def _measurements(
         raise
     except Unreferenced as error:
         yield blank("", text, problem=f"{NOT_JUDGED}: {error}")
-    except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
+    except Exception as error:  # a bug in the op's declaration or in parity affects only this kernel
         if lacking := not_judged_verdict(error):
             raise ResourceExhausted(lacking.detail) from error
         yield blank("", text, problem=f"{type(error).__name__}: {error}")
 
 
 def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
-    """Cases that have to pass before a kernel is timed: small forms of those that are timed, named ones, drawn ones."""
+    """Return cases that must pass before a kernel is timed: small forms of the measured cases, and the cases of the
+    plan.
+    """
     small = [case for _, case in entry.op.bench_cases(entry.dtypes, small=True)]
     texts = (text for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())))
     return [*small, *map(entry.op.parse, texts)]
@@ -295,11 +308,13 @@ def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | 
         return Timer(session, target, hot, seconds)
     if isinstance(session, SupportsCounting):
         return Counter(session)
-    raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
+    raise NotAvailable(
+        f"the runner of {target} can neither time nor count instructions; see parity doctor for other runners"
+    )
 
 
 class Counter:
-    """Counts the instructions of a session whose seconds mean nothing."""
+    """Counts the instructions of launches, for sessions whose time means nothing."""
 
     small = True
 
@@ -312,7 +327,7 @@ class Counter:
 
 
 class Timer:
-    """Times the launches of a session, each between two copies."""
+    """Times launches, each between two copies."""
 
     small = False
 
@@ -327,14 +342,14 @@ class Timer:
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
-        for _ in range(2):  # once more if the device changed meanwhile
+        for _ in range(2):  # measure again if the device throttled or was shared
             placed = with_symbols(launch, code)
             found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(found, Fault):
                 return {"problem": f"{found.kind}: {found.message}"}
             timings = found
             if timings.cold.median <= 0:
-                return {"problem": "between the events around it no time passed"}
+                return {"problem": "no time passed between the events around the launch"}
             before, after = self._before, self.copy()
             self._before = after
             drift = abs(after - before) / before
@@ -349,7 +364,7 @@ class Timer:
         }
 
     def copy(self) -> float:
-        """Bytes per second, read and written, of a copy of 1 GiB."""
+        """Return the rate of a copy of 1 GiB in bytes per second, read and written."""
         tile, count = np.arange(2**16, dtype=np.uint32), COPY_BYTES // 4
         buffers = {
             "x": Tiled(DTYPES["u32"], tile, count),
@@ -359,7 +374,7 @@ class Timer:
         return 2 * COPY_BYTES / timings.cold.median
 
     def _multiply_adds(self, name: str) -> float:
-        """Operations per second."""
+        """Return the rate of multiply-adds in operations per second."""
         kind = DTYPES[name]
         out = Tiled(kind, np.empty(0, kind.numpy), 1, writable=True)
         args = Scalar(DTYPES["u32"], FMA_ROUNDS), Scalar(kind, 0.5), Pointer("out")
@@ -371,7 +386,7 @@ class Timer:
         timings = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
         if isinstance(timings, Fault):
             raise NotAvailable(
-                f"what the device can do cannot be measured: {kernel}: {timings.kind}: {timings.message}"
+                f"the limits of the device cannot be measured: {kernel}: {timings.kind}: {timings.message}"
             )
         return timings
 
@@ -380,4 +395,4 @@ def _doubts(timings: Timings, drift: float) -> Iterator[str]:
     if drift > DRIFT:
         yield f"the copies before and after differ by {100 * drift:.1f} %"
     if timings.cold.error > 2 * ERROR:
-        yield f"known to {100 * timings.cold.error:.1f} % only"
+        yield f"standard error of {100 * timings.cold.error:.1f} %"

@@ -1,4 +1,4 @@
-"""Measurements stored as a baseline, and the changes of later measurements against them."""
+"""Stores benchmark measurements as a baseline, and compares later measurements with it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMAT, VERSION = "parity bench", 1
 ADVICE = "write a baseline with parity bench --save FILE.json"
 
 CONFIDENCE = 2.0
-"""Standard errors on either side within which the true ratio is taken to lie (95 %)."""
+"""Width of the confidence interval of a ratio in standard errors (95 %)."""
 
 
 class BenchVerdict(StrEnum):
@@ -50,7 +50,7 @@ class BenchVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class BenchChange:
-    """A verdict, with the ratio of share or number to that of the baseline, and its relative uncertainty (95 %)."""
+    """A verdict with the ratio of the new value to the baseline's, and the relative uncertainty of the ratio (95 %)."""
 
     verdict: BenchVerdict
     ratio: float | None = None
@@ -65,7 +65,7 @@ class BenchChange:
 
 @dataclass(frozen=True)
 class _FileFormat:
-    """The format and version that a file states."""
+    """The format and version that a file declares."""
 
     format: Any = None
     version: Any = None
@@ -81,13 +81,13 @@ class _BaselineFile:
 
 @dataclass(frozen=True)
 class BenchBaseline:
-    """Stored measurements and the devices they are of, by target."""
+    """Stored measurements by (target, case), and the name of each target's device."""
 
     devices: Mapping[str, str]
     measurements: Mapping[tuple[str, str], Measurement]
 
     def change(self, now: Measurement, device: str, threshold: float) -> BenchChange:
-        """The change of a measurement since the baseline; ``device`` is the device on which it was made."""
+        """Return the change of a measurement since the baseline. ``device`` is the device that was measured now."""
         then = self.measurements.get((now.target, now.case))
         if now.problem:
             return BenchChange(BenchVerdict.UNMEASURED)
@@ -99,9 +99,9 @@ class BenchBaseline:
 
 
 def compare_shares(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
-    """The change of a share: FASTER or SLOWER if it differs by more than ``threshold`` (0.05: 5 %), else SAME.
+    """Compare shares: FASTER or SLOWER if they differ by more than ``threshold`` (0.05 is 5 %), else SAME.
 
-    AMBIGUOUS if the interval in which the ratio lies (95 %) holds values on both sides of a limit.
+    AMBIGUOUS if the 95 % interval of the ratio includes a threshold.
     """
     assert now.share and then.share
     ratio, uncertainty = now.share / then.share, CONFIDENCE * math.hypot(now.error, then.error)
@@ -118,7 +118,7 @@ def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Ben
 
 
 def compare_counts(now: Measurement, then: Measurement, threshold: float) -> BenchChange:
-    """The change of the number of instructions: FEWER or MORE if it differs by more than ``threshold``, else SAME."""
+    """Compare instruction counts: FEWER or MORE if they differ by more than ``threshold``, else SAME."""
     ratio = sum(now.instructions.values()) / max(1, sum(then.instructions.values()))
     verdict = BenchVerdict.SAME
     if abs(ratio - 1) > threshold:
@@ -127,23 +127,23 @@ def compare_counts(now: Measurement, then: Measurement, threshold: float) -> Ben
 
 
 def read_baseline(path: Path) -> BenchBaseline:
-    """The measurements that ``parity bench --save FILE.json`` wrote.
+    """Read the measurements that ``parity bench --save FILE.json`` wrote.
 
     Raises:
-        UsageError: the file cannot be read or is something else.
+        UsageError: The file is not readable, or has another format.
     """
     return parse_baseline(read_content(path), str(path))
 
 
 def parse_baseline(text: bytes, path: str) -> BenchBaseline:
-    """The measurements in a text; ``path`` is where it is from.
+    """Parse measurements. ``path`` names the text in messages.
 
     Raises:
-        UsageError: the text is something else.
+        UsageError: The text has another format.
     """
     kind = read_json(text, _FileFormat, path, ADVICE)
     if kind.format != FORMAT:
-        raise UsageError(f"{path} holds no measurements; {ADVICE}")
+        raise UsageError(f"{path} does not contain measurements; {ADVICE}")
     if kind.version != VERSION:
         raise UsageError(f"{path} has version {kind.version} of the format; this parity reads {VERSION}")
     stored = read_json(text, _BaselineFile, path, ADVICE)

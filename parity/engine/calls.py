@@ -1,7 +1,7 @@
-"""Calls of functions of parity that are executed somewhere else: in a process of this machine, or on another machine.
+"""The protocol for calling functions in another process or on another machine.
 
-The protocol that both have: a function, its arguments and a time limit go in; what it returned or raised, or how it
-ended otherwise, comes out.
+A call consists of a function, its arguments and a time limit. Its result is the return value, the exception that the
+function raised, or the way in which the worker failed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["CallTimeout", "NoWorker", "Pool", "Progress", "WorkerCrashed", "call
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]
-"""A function that is called with the name of the current step, the finished part of it, and the whole."""
+"""A function that receives the name of the current step, the amount done, and the total."""
 
 
 def quiet(what: str, done: int, total: int) -> None:
-    """Tell nobody of the progress."""
+    """Discard the progress."""
 
 
 class WorkerCrashed(Exception):
-    """A process ended in the middle of a call. ``exitcode`` is negative if a signal ended it."""
+    """A process ended during a call. ``exitcode`` is negative if a signal ended it."""
 
     def __init__(self, exitcode: int | None) -> None:
         super().__init__(exitcode)
@@ -39,49 +39,49 @@ class WorkerCrashed(Exception):
 
     @property
     def killed(self) -> bool:
-        """True if the process was killed from outside, as the system does when memory runs out."""
+        """True if the process was killed from outside, for example because the system ran out of memory."""
         return self.exitcode == -signal.SIGKILL
 
 
 class CallTimeout(Exception):
-    """A call took too long; its process has ended."""
+    """A call exceeded its time limit, and its process was killed."""
 
 
 class NoWorker(Exception):
-    """Nobody has what a call needs, or not any more; the text says what that is and why."""
+    """No worker has what a call needs. The text names what is missing and why."""
 
 
 class Pool(Protocol):
-    """An object that executes calls, many at a time. It may be interrupted, and its workers may die, at any moment."""
+    """An object that executes many calls at a time, and that tolerates interrupts and crashing workers."""
 
     @property
     def shared(self) -> bool:
-        """True if what one call makes ready, in a cache on disk, is ready for the others."""
+        """True if the workers share a cache on disk, so that what one call prepares is ready for all."""
 
     def schedule(
         self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
     ) -> Future[T]:
-        """Call a function where these columns can be executed, for so many seconds at most.
+        """Schedule a call on a worker that has these columns, with a time limit in seconds.
 
-        The first argument says what module the call is about: its name, or what has an ``op``. What the function
-        returns is of the type that it declares, which is data.
+        The first argument identifies the module: its name, or an object with an ``op``. The return value must be data
+        of the annotated return type.
 
-        The future holds the result, or the exception that the function raised, or ``WorkerCrashed``, ``CallTimeout``
-        or ``NoWorker``, or ``NotAvailable`` if no worker is left.
+        The future holds the return value, the exception that the function raised, ``WorkerCrashed``, ``CallTimeout`` or
+        ``NoWorker``, or ``NotAvailable`` if no worker is left.
         """
 
 
 def call_fault(error: WorkerCrashed | CallTimeout, seconds: float) -> Fault:
-    """The fault of what a call was to execute that ended its process; ``seconds`` was its limit."""
+    """Return the fault of a launch whose call ended its process. ``seconds`` is the limit of the call."""
     if isinstance(error, CallTimeout):
-        return Fault("timeout", f"no end within {seconds:g} s; its process was ended", True)
+        return Fault("timeout", f"no end within {seconds:g} s; its process was killed", True)
     if error.killed:
-        return Fault("killed", f"{error}, as a system does that is out of memory", True)
+        return Fault("killed", f"{error}, which happens when the system is out of memory", True)
     return Fault("crash", str(error), True)
 
 
 def describe_exit(exitcode: int | None) -> str:
-    """The end of a process with this exit code, in words."""
+    """Return a description of how a process with this exit code ended."""
     if exitcode is not None and exitcode < 0:
         with contextlib.suppress(ValueError):
             return f"was ended by {signal.Signals(-exitcode).name}"

@@ -25,17 +25,18 @@ __all__ = [
 ]
 
 COMPILE_ERROR = "compile error"
-"""The class of failure of a kernel that does not compile."""
+"""The failure class of a kernel that does not compile."""
 
 NOT_RECORDED = Verdict(Status.UNSUPPORTED, "not recorded")
-"""The verdict on a kernel of which a recording has no case that was asked for."""
+"""The verdict on a kernel for which a recording has none of the requested cases."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A runner and one of its targets, and what kind of evidence its results are: a column of the matrix.
+    """A column of the matrix: a runner, one of its targets, and the kind of evidence that its results are.
 
-    ``spec`` is what makes the runner (its name, or ``recorded=FILE``); ``device`` is what it ran on, if that is known.
+    ``spec`` is the text that selects the runner (its name, or ``recorded=FILE``). ``device`` names the device, if
+    known.
     """
 
     runner: str
@@ -47,7 +48,7 @@ class Column:
 
     @classmethod
     def told(cls, runner: str, target: str, evidence: str) -> Column:
-        """The column as far as records and matrices tell it: CUDA's, where the target is none of AMD's."""
+        """Return the column that a record or matrix describes. Targets that are not AMD's are CUDA's."""
         vendor: Vendor = "amd" if target in TARGETS else "cuda"
         return cls(runner, target, evidence, "host" if evidence == Evidence.LIBRARY else vendor, runner)
 
@@ -55,17 +56,17 @@ class Column:
         return self.head(self.target)
 
     def head(self, targets: str) -> str:
-        """The head of columns that differ from this one in nothing but their targets."""
+        """Return the heading of columns that differ from this column only in their targets."""
         return f"{self.runner} {targets}" if self._is_library else f"{targets} {self.evidence}"
 
     def label(self, columns: Iterable[Column]) -> str:
-        """Its name among columns: the target; with the runner where several have the target, or a library computes."""
+        """Return the shortest unambiguous name among ``columns``: the target, prefixed with the runner if needed."""
         alone = [column.target for column in columns].count(self.target) == 1
         return self.target if alone and not self._is_library else f"{self.runner}-{self.target}"
 
     @property
     def kind(self) -> str:
-        """The part that is the same for all targets: the evidence, or the library that computes."""
+        """What is common to all targets: the evidence, or the name of the library."""
         return self.runner if self._is_library else self.evidence
 
     @property
@@ -74,17 +75,17 @@ class Column:
 
     @property
     def live(self) -> bool:
-        """True if it executes, so that further launches are possible; a recording only replays."""
+        """True if the column executes launches; False if it replays a recording."""
         return self.evidence != Evidence.RECORDED
 
     @property
     def built(self) -> bool:
-        """True if kernels are built for it."""
+        """True if kernels are built for the column."""
         return self.live and not self._is_library
 
     @property
     def compiled_only(self) -> bool:
-        """True if kernels are built for it and nothing executes them."""
+        """True if kernels are built for the column but not executed."""
         return self.evidence == Evidence.COMPILED
 
     @property
@@ -94,29 +95,29 @@ class Column:
 
     @property
     def on_device(self) -> bool:
-        """True if a device of this machine computes, which a record describes."""
+        """True if a device of this machine computes. Records describe the device."""
         return self.evidence in (Evidence.HARDWARE, Evidence.LIBRARY)
 
     @property
     def side(self) -> Vendor | None:
-        """The vendor whose kernel it executes; none if a library computes."""
+        """The vendor whose kernel the column executes; None for a library."""
         return None if self._is_library else self.vendor
 
     def ran(self, record: CaseRecord) -> bool:
-        """True if the record is of this column: no other one of a run has its runner and target."""
+        """Return True if the record belongs to this column. Runner and target identify a column within a run."""
         return (record.runner, record.target) == (self.runner, self.target)
 
     def takes(self, library: bool) -> bool:
-        """True if an op can be run here; one of a ``library`` has no kernel."""
+        """Return True if the column can run an op. A ``library`` op has no kernel."""
         return self._is_library or not library
 
     def ready(self, module: str, code: Container[tuple[str, Column]]) -> bool:
-        """True if there is code of the module for it, or it needs none."""
+        """Return True if the column has code for the module, or needs none."""
         return self._is_library or (module, self) in code
 
     @property
     def known_as(self) -> str:
-        """The column in a sentence."""
+        """The column as text for sentences."""
         return f"{self.target} ({self.evidence}{f' on {self.device}' if self.device else ''})"
 
 
@@ -124,8 +125,9 @@ class Column:
 class Task:
     """The cases of one kernel entry, on every column that can run it.
 
-    A case is its title (or an empty string) and its text. ``cases`` are these and no others, or, if None, those the
-    plan draws; ``also`` come beside drawn ones. ``shrink`` asks for the simplest case of a failure.
+    A case is a pair of title (or empty string) and text. ``cases`` are the only cases to run; None means the cases that
+    the plan draws. ``also`` are cases to run in addition to drawn cases. ``shrink`` requests the simplest case of a
+    failure.
     """
 
     op: str
@@ -137,7 +139,7 @@ class Task:
 
 
 def add_cases(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]) -> tuple[Task, ...]:
-    """The tasks with these cases beside drawn ones: what names the entry of each, its title and its text."""
+    """Return the tasks with additional cases, given as (entry name, title, text)."""
     also: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
     for about, title, text in cases:
         also.setdefault((about.op, about.dtypes), {})[title, text] = None
@@ -146,10 +148,10 @@ def add_cases(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]
 
 @dataclass(frozen=True)
 class CrossVendorComparison(Comparison):
-    """The comparison of a column with the other vendor's ``column`` in one case, as stored.
+    """The comparison of a column with the other vendor's ``column`` in one case, as stored in a record.
 
-    ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
-    that it used (infinite if it failed).
+    ``value`` is the other column's value at the first wrong element. ``budget`` is the largest share of its own error
+    bound that the other column used (infinite if it failed).
     """
 
     column: str = field(kw_only=True)
@@ -159,10 +161,11 @@ class CrossVendorComparison(Comparison):
 
 @dataclass(frozen=True)
 class Provenance:
-    """The origin of results: the cases were drawn from ``seed``, ``examples`` per kernel, and run in ``seconds``.
+    """The origin of results.
 
-    ``complete`` is False if the run was interrupted; ``made_by`` says for each target how its code was made, and
-    ``machines`` which of a cluster executed it, if one did.
+    Cases were drawn from ``seed``, ``examples`` per kernel, and ran for ``seconds``. ``complete`` is False if the run
+    was interrupted. ``made_by`` describes the origin of each target's code. ``machines`` are the machines of the
+    cluster.
     """
 
     seconds: float = 0.0
@@ -175,14 +178,14 @@ class Provenance:
 
 @dataclass(frozen=True)
 class CaseRecord:
-    """One case on one runner and target.
+    """The result of one case on one runner and target.
 
-    ``title`` is set for named cases, ``divergence`` to the id of the known divergence that one is about (those that it
-    met are the verdict's). ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
-    is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
-    case, and a CUDA column that fails with an AMD column. ``known`` is the location of the known issue that it is.
-    ``printed`` is what the kernel printed, or the beginning of it. ``reached`` is what the case reached of its machine
-    code, where an emulator noted that.
+    ``title`` is set for named cases. ``divergence`` is the id of the known divergence that the case was written for;
+    the divergences that it met are in the verdict. ``inputs`` maps tensors to the input values of the first wrong
+    element. ``minimal`` is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA
+    column, and a failing CUDA column with an AMD column. ``known`` is the location of the known issue that explains the
+    failure. ``printed`` is the start of the kernel's output. ``reached`` is the coverage of the machine code, if an
+    emulator ran it.
     """
 
     case: str
@@ -206,26 +209,26 @@ class CaseRecord:
 
     @classmethod
     def of(cls, entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: Any) -> CaseRecord:
-        """The record of a case of an entry on a column; of the whole entry, if the text of the case is empty."""
+        """Return the record of a case on a column; an empty case text stands for the whole entry."""
         names = (case, entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, column.evidence)
         return cls(*names, verdict, title, **more)
 
     @property
     def without_code(self) -> bool:
-        """True if the record says of a kernel that it did not compile, or that its module is not there."""
+        """True if the kernel did not compile, or its module is missing."""
         return not self.case and self.verdict.kind in (COMPILE_ERROR, Status.MISSING)
 
     @property
     def failed(self) -> bool:
-        """True if the case was executed and failed, and no known issue covers it."""
+        """True if the case failed and no known issue explains the failure."""
         return self.verdict.failed and not self.known
 
     @property
     def column(self) -> str:
-        """The column of the matrix, as that calls it."""
+        """The heading of the record's column in the matrix."""
         return str(self.where)
 
     @property
     def where(self) -> Column:
-        """The column, as far as a record has it."""
+        """The column, with the fields that a record stores."""
         return Column.told(self.runner, self.target, self.evidence)

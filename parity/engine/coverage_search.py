@@ -1,4 +1,4 @@
-"""Cases that are led by coverage: changes of cases that reached something new of a kernel's machine code."""
+"""Coverage-guided case search: mutates cases that reached new machine code of a kernel."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from parity.suite.loading import Suite
 __all__ = ["FoundCase", "search_coverage"]
 
 RECENT = 12
-"""The number of cases that others are changes of: those that reached something new last."""
+"""Number of cases to mutate: the most recent ones that reached something new."""
 
 ATTEMPTS = 8
-"""Changes that are made for each case that is tried: many do not fit the op."""
+"""Mutations to generate per executed case, because many mutations do not fit the op."""
 
 
 @dataclass(frozen=True)
 class FoundCase:
-    """A case that reaches what no other does of its kernel: its text, and the lines where that is."""
+    """A case that reaches code that no other case of its kernel reaches, with the source lines of that code."""
 
     op: str
     dtypes: tuple[str, ...]
@@ -43,7 +43,7 @@ class FoundCase:
 
     @property
     def title(self) -> str:
-        """The purpose of the case, in words."""
+        """The purpose of the case as text."""
         return f"reaches {self.places[0]}" if self.places else "reaches more"
 
 
@@ -56,14 +56,13 @@ def search_coverage(
     progress: Progress = quiet,
     pools: PoolFactory = worker_pool,
 ) -> Iterator[FoundCase]:
-    """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
+    """Yield cases that reach more than the cases of the plan, after executing up to ``tries`` cases per kernel.
 
-    They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
-    A case that ends its process ends the search in its kernel. ``pools`` makes what executes (default: processes of
-    this machine).
+    The same plan gives the same cases. The first column that notes coverage decides, and the cases apply to all
+    columns. If a case ends its process, the search in its kernel finds nothing. ``pools`` creates the pool.
 
     Raises:
-        SystemLacks: nobody can execute it any more.
+        ResourceExhausted: No worker can execute the search any more.
     """
     with pools(plan, jobs) as pool:
         if pool.shared:
@@ -81,13 +80,13 @@ def search_coverage(
                 found[futures[future]] = []
             except NoWorker as reason:
                 raise ResourceExhausted(str(reason)) from None
-            progress("leading", done, len(plan.tasks))
+            progress("searching", done, len(plan.tasks))
     for number in sorted(found):
         yield from found[number]
 
 
 def search_task(task: Task, tries: int) -> list[FoundCase]:
-    """The search in one kernel, by a worker."""
+    """Search one kernel in a worker process."""
     here = worker.current()
     entry = here.suite.entry(task)
     for column in task.columns:
@@ -101,7 +100,7 @@ def search_task(task: Task, tries: int) -> list[FoundCase]:
 
 @dataclass
 class _Search:
-    """The cases of one kernel that reached something new, and what all reached."""
+    """The cases of one kernel that reached something new, and the coverage of all executed cases."""
 
     entry: Entry
     code: CodeObject
@@ -111,7 +110,7 @@ class _Search:
     mask: int = 0
 
     def run(self, cases: Sequence[Case], tries: int) -> list[FoundCase]:
-        """The cases found beside those that there are."""
+        """Execute ``cases``, and return the cases found in addition."""
         reached = [each for each in map(self._tried, cases) if each]
         before, size = self.mask, reached[0].blocks + reached[0].directions if reached else 0
         symbols = [*dict.fromkeys(map(self.code.symbol, self.entry.kernels))]
@@ -137,7 +136,7 @@ class _Search:
         ]
 
     def _tried(self, case: Case) -> Reached | None:
-        """The coverage of a case, if any of it is new; None of a case that did not end."""
+        """Return the coverage of a case if some of it is new and the case ended; else None."""
         call = self.entry.op.call(case).on(self.code)
         outcome = self.session.execute(self.code, call.launch, call.buffers)
         reached = outcome.reached
@@ -150,7 +149,7 @@ class _Search:
 
 
 def _needed(found: Mapping[Case, int], before: int) -> dict[Case, list[int]]:
-    """The fewest cases, nearly, that reach all that is new, each with the points that it is there for."""
+    """Return a nearly minimal set of cases that reaches all new points, each with the points it was chosen for."""
     missing = 0
     for mask in found.values():
         missing |= mask & ~before

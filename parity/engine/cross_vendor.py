@@ -1,4 +1,4 @@
-"""The comparison of CUDA with AMD in one case: the choice of columns, and the result."""
+"""Compares CUDA with AMD in one case: chooses the pairs of columns, and stores who is wrong."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["compare_vendors"]
 
 
 def compare_vendors(
-    witnesses: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None
+    results: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None
 ) -> dict[Column, CrossVendorComparison]:
-    """The comparison of every AMD column with CUDA's, and, if CUDA's fails, that of CUDA's with AMD's.
+    """Compare every AMD column with a CUDA column and, if CUDA fails, CUDA with an AMD column.
 
-    Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
-    AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.
+    Ignores columns that did not run the kernel. Uses the first CUDA column with a result, and the first AMD column that
+    passes (or else the first). ``expected`` is called only if two outputs are compared.
     """
     judged = {
-        column: witness
-        for column, witness in witnesses.items()
-        if witness.verdict.judged or witness.verdict.status is Status.TAKEN
+        column: result
+        for column, result in results.items()
+        if result.verdict.judged or result.verdict.status is Status.TAKEN
     }
     theirs = [column for column in judged if column.side == "cuda"]
     cuda = min(theirs, key=lambda column: judged[column].verdict.status is not Status.TAKEN, default=None)

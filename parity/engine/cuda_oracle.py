@@ -1,4 +1,6 @@
-"""The judge of an op without a reference: what CUDA's side left in a case, and what roundings matter to another's."""
+"""The CUDA oracle: judges an op without a reference by CUDA's outputs, and by how much roundings can change the
+results.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +22,27 @@ from parity.runners import Session, SupportsShadows, shadow_session
 __all__ = ["CudaOracle", "ExecutableCode", "kernel_ptx"]
 
 
-UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
+UNKNOWN = "the op has no reference, CUDA's values differ, and the effect of roundings is unknown: {}"
 
 
 @dataclass(frozen=True)
 class ExecutableCode:
-    """Code that can be executed on this machine, and the session that does so."""
+    """Code that this machine can execute, with the session that executes it."""
 
     session: Session
     code: CodeObject
 
     @property
     def shadowing(self) -> SupportsShadows | None:
-        """The device that executes this code with other roundings: the session's, or an emulator of the target."""
+        """The device that executes the code with other roundings: the session, or else an emulator of the target."""
         return self.session if isinstance(self.session, SupportsShadows) else shadow_session(self.code.target)
 
 
 @dataclass(frozen=True, eq=False)
 class CudaOracle:
-    """The expected values of one side in a case, from what CUDA's side left there: ``outputs``, in logical shape.
+    """The expectation for one side of a case, computed from CUDA's ``outputs`` (in logical shape).
 
-    ``theirs`` is CUDA's side, where it can be executed with other roundings as well.
+    ``theirs`` is CUDA's side, if it can be executed with other roundings.
     """
 
     call: Call
@@ -49,10 +51,10 @@ class CudaOracle:
     theirs: ExecutableCode | None = None
 
     def expected(self, got: Mapping[str, Array]) -> Mapping[str, Expected]:
-        """The expected values of each output. Nothing is executed where ``got`` has the bits of CUDA's.
+        """Return the expectation of each output. Executes nothing if ``got`` equals CUDA's outputs bit by bit.
 
         Raises:
-            Unreferenced: the code cannot be executed with other roundings.
+            Unreferenced: The code cannot be executed with other roundings.
         """
         if all(same_values(self.outputs[name], got[name]) for name in self.outputs):
             return {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
@@ -74,8 +76,10 @@ class CudaOracle:
 
     @property
     def _flushed(self) -> float:
-        """What subnormal numbers that one side takes for 0 can come to: results of AMD's ``v_exp_f32`` (D14), and, one
-        for each thread, what CUDA's sums of f32 in global memory add, what was there, and the sum (D15).
+        """The error that results if one side flushes subnormal numbers to 0.
+
+        Covers results of AMD's ``v_exp_f32`` (D14), and CUDA's f32 sums in global memory (D15): per thread the addend,
+        the old value and the sum.
         """
         flushed = LEAST_NORMAL if _EXP.search(self.mine.code.listing) else 0.0
         if self.theirs and _SUMS.search(kernel_ptx(self.call, self.theirs.code)):
@@ -87,11 +91,11 @@ class CudaOracle:
 _EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
-"""The least normal number of f32."""
+"""The smallest normal f32."""
 
 
 def kernel_ptx(call: Call, code: CodeObject) -> str:
-    """The PTX of the kernels of a case, and of the functions that they call; empty where the code has none."""
+    """Return the PTX of a case's kernels and of the functions that they call; empty if the code has no PTX."""
     from parity.emulator.ptx.parse import function_texts, kernel_functions
 
     kernels = (each.kernel for each in call.on(code).launch.sequence)
@@ -100,7 +104,7 @@ def kernel_ptx(call: Call, code: CodeObject) -> str:
 
 
 def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
-    """The floating-point operations of a side's code, and a function that runs it with other roundings."""
+    """Return the most general arithmetic of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:
         raise Unreferenced(UNKNOWN.format(f"no emulator runs {side.code.target}"))
@@ -113,7 +117,7 @@ def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Map
         ran = session.shadows(side.code, launch, call.buffers)
         for each in (ran.nearest, *ran.moved, *ran.narrowed, *ran.unflushed):
             if each.fault:
-                raise Unreferenced(UNKNOWN.format(f"executed with other roundings it ends: {each.fault.message}"))
+                raise Unreferenced(UNKNOWN.format(f"the run with other roundings fails: {each.fault.message}"))
         runs = ran.moved, ran.narrowed, ran.unflushed
         return {
             name: RoundingRuns(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))

@@ -1,4 +1,4 @@
-"""The cause of a case's failure, as far as further launches can tell."""
+"""Searches for the cause of a failure with further launches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["diagnose", "passing_wavefront_widths"]
 
 
 _ASSEMBLY = "#ASMSTART"
-"""What stands before inline assembly in a listing."""
+"""Precedes inline assembly in a listing."""
 
 
 def diagnose(
@@ -29,27 +29,27 @@ def diagnose(
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | OpSession],
     helpful: Callable[[Column], HelpfulPort | None] = lambda column: None,
-    by: Implementation | None = None,
+    oracle: Implementation | None = None,
 ) -> CheckedCase:
-    """The failure with what else is known about it in its detail; ``by`` as in ``Implementation``.
+    """Return the failure with everything that further launches reveal in its detail.
 
-    ``code`` maps every column that can run further launches to the kernel's module. If one format of 8-bit floats was
-    taken for another, that is the cause. Else what the session itself can tell (``explain``) comes first, then whether
-    the case passes with other numbers of threads, or where a wavefront is of another width; last whether it passes if
-    the source is translated in the ``helpful`` style. A failure that only results of approximate instructions show is
-    told nothing more: further launches would draw other results.
+    If the failure is explained by the other format of 8-bit floats, that is the cause. Otherwise the notes are, in this
+    order: what the session reports (``explain``), whether the case passes with other block sizes, and whether it passes
+    with another wavefront width. The last note says whether the case passes if the source is ported in the ``helpful``
+    style. A failure that only appears with varied results of approximate instructions gets no notes, because further
+    launches would vary them differently. ``code`` maps every column that can execute launches to the kernel's module.
     """
     if failing.verdict.drawn:
         return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
-        mixed_up = list(fnuz_mixups(op.call(failing.case), failing, column.vendor, by))
-        notes += mixed_up or _launches(op, failing, column, code, session, by)
+        mixed_up = list(fnuz_mixups(op.call(failing.case), failing, column.vendor, oracle))
+        notes += mixed_up or _launches(op, failing, column, code, session, oracle)
     port = helpful(column)
     if (
         port
         and run_and_judge(
-            op, failing.case, Implementation(session(column), column.vendor, port.code, by)
+            op, failing.case, Implementation(session(column), column.vendor, port.code, oracle)
         ).verdict.passed
     ):
         notes.append(f"the port passes {port.how}")
@@ -62,16 +62,16 @@ def _launches(
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | OpSession],
-    by: Implementation | None,
+    oracle: Implementation | None,
 ) -> list[str]:
-    """The notes of the session on a failure, and those of further launches."""
+    """Return the notes of the session on a failure, and the notes from further launches."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     here = session(column)
     notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, SupportsExplanation) else []
 
     def passes(case: Case, where: Column) -> bool:
-        return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], by)).verdict.passed
+        return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], oracle)).verdict.passed
 
     notes += _blocks(op, failing.case, lambda case: passes(case, column))
     notes += passing_wavefront_widths(kernel, column, code, lambda other: passes(failing.case, other))
@@ -81,11 +81,10 @@ def _launches(
 def passing_wavefront_widths(
     kernel: str, column: Column, code: Mapping[Column, CodeObject], passes: Callable[[Column], bool]
 ) -> Iterator[str]:
-    """Where the case passes with a wavefront of another width.
+    """Say where the case passes with another wavefront width.
 
-    On a target of the same vendor that makes the width the cause, if there is no inline assembly, which may mean
-    another thing there. On another vendor's much else is different, too, so that the two widths are all that can be
-    said.
+    On a target of the same vendor, the width is the cause, unless the code has inline assembly, which may differ
+    between targets. On a target of another vendor much else differs too, so the note only states both widths.
     """
     own = code[column].listing.partition(f"\n{kernel}:")[2].partition("\n.Lfunc_end")[0]
     widths = {each: module.kernels[kernel].wavefront for each, module in code.items() if kernel in module.kernels}
@@ -102,7 +101,7 @@ def passing_wavefront_widths(
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:
-    """The numbers of threads per block with which the case passes and fails, as one line; nothing if none passes."""
+    """Yield one line with the block sizes with which the case passes and fails; nothing if none passes."""
     good: list[str] = []
     bad: list[str] = []
     for threads in op.threads if case.launch is None else ():

@@ -1,4 +1,4 @@
-"""Executes a plan: tasks go to isolated worker processes, records come back as they finish."""
+"""Executes a plan: sends tasks to worker processes, and retries the cases of a worker that crashed or hung."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from parity.suite.loading import Suite
 __all__ = ["collect_records", "execute_plan", "prepare", "schedule_task", "task_limit"]
 
 CASES_PER_LIMIT = 10
+"""Time limit for a task on one column, as a multiple of the limit for one case."""
 BATCH = 8
+"""Kernels to translate in one call."""
 
 
 def execute_plan(
@@ -31,12 +33,17 @@ def execute_plan(
     progress: Progress = quiet,
     pools: PoolFactory = worker_pool,
 ) -> Iterator[CaseRecord]:
-    """Yield the record of every case, kernel by kernel as they finish.
+    """Yield the record of every case, kernel by kernel in the order in which kernels finish.
 
-    ``jobs`` is the number of worker processes (default: ``default_jobs``). ``progress`` is called with what is being
-    done, how much of it is done, and how much there is. ``pools`` makes what executes (default: processes of this
-    machine). A case that crashes or hangs its process costs that case only: the rest of its kernel runs again, case by
-    case. Closing the iterator stops the workers.
+    A case that crashes or hangs its process costs only that case: the rest of its kernel runs again, case by case.
+    Closing the iterator stops the workers.
+
+    Args:
+        plan: The plan.
+        suite: The suite of the plan.
+        jobs: The number of worker processes. Default: ``default_jobs``.
+        progress: Receives the progress.
+        pools: Creates the pool. Default: worker processes on this machine.
     """
     with pools(plan, jobs) as pool:
         if pool.shared:
@@ -49,7 +56,7 @@ def execute_plan(
 
 
 def schedule_task(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
-    """A task on its way through a pool of workers; ``collect_records`` gives its records."""
+    """Schedule a task. Pass the future to ``collect_records``."""
     return _submitted(pool, task, task_limit(plan, task))
 
 
@@ -60,7 +67,7 @@ def _submitted(pool: Pool, task: Task, seconds: float) -> Future[list[CaseRecord
 def collect_records(
     plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[list[CaseRecord]]
 ) -> Iterator[CaseRecord]:
-    """The records of a task that was scheduled; case by case, if it ended its process."""
+    """Yield the records of a scheduled task. If the task ended its process, run it again case by case."""
     try:
         yield from future.result()
     except (WorkerCrashed, CallTimeout):
@@ -70,12 +77,14 @@ def collect_records(
 
 
 def task_limit(plan: Plan, task: Task) -> float:
-    """Seconds that a whole task may take."""
+    """Return the time limit of a whole task in seconds."""
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
 def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
-    """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
+    """Translate all kernels in batches, which is cheaper than one at a time. Errors are ignored here and reappear
+    later.
+    """
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
         entry = suite.entry(task)
@@ -96,7 +105,7 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
-    """Each case in a time limit of its own; if even that ends its process, on each column alone."""
+    """Run each case with its own time limit. If a case still ends its process, run it on each column alone."""
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
     entry = suite.entry(task)
     for case in plan.draw(suite, task):
@@ -120,7 +129,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
 
 
 def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> CaseRecord:
-    """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
+    """Return the record with the simplest case of its failure, or unchanged if the search ends its process."""
     where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
     with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
@@ -130,9 +139,9 @@ def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> Cas
 
 
 def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
-    """One case on each column in turn; the vendors are compared by their verdicts.
+    """Run one case on each column in turn, and compare the vendors by their verdicts only.
 
-    Where an op has no reference, CUDA's columns run beside each of the others.
+    If the op has no reference, CUDA's columns run together with each other column.
     """
     theirs = () if suite.op(task.op).reference else tuple(c for c in task.columns if c.vendor == "cuda")
     found = {
@@ -146,7 +155,7 @@ def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecor
 
 
 def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
-    """The records of one case on the first column of a task, also if it ends its process."""
+    """Return the records of one case on the first column of a task, even if the case ends its process."""
     column = task.columns[0]
     try:
         found = _submitted(pool, task, plan.seconds).result()
@@ -162,7 +171,7 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
 
 
 def _not_run(plan: Plan, suite: Suite, task: Task, reason: NoWorker) -> list[CaseRecord]:
-    """The records of a task that nobody can execute."""
+    """Return the records of a task that no worker can execute."""
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes)
     return [

@@ -1,4 +1,4 @@
-"""Failures that a mix-up of the two formats of 8-bit floats explains: OCP's, and FNUZ's, which gfx94x has (D19)."""
+"""Recognizes failures that mix up the two formats of 8-bit floats: OCP, and FNUZ of gfx94x (D19)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ Array = np.ndarray[Any, Any]
 F8 = DTYPES["f8_e4m3"]
 
 
-def fnuz_mixups(call: Call, failing: CheckedCase, vendor: Vendor, by: Implementation | None = None) -> Iterator[str]:
-    """A sentence that names the tensors, if the results are right for FNUZ's f8 in them in place of OCP's.
+def fnuz_mixups(
+    call: Call, failing: CheckedCase, vendor: Vendor, oracle: Implementation | None = None
+) -> Iterator[str]:
+    """Yield a sentence that names the tensors for which FNUZ's f8 instead of OCP's makes the results right.
 
-    Nothing is said of results that were not compared, and where FNUZ gives tensors values that OCP's f8 does not have,
-    as halves of the smallest numbers. ``by`` is CUDA's side, which says what is right where the op has no reference.
+    Yields nothing if the results were not compared, or if a FNUZ value does not exist in OCP's f8 (half of the smallest
+    number). ``oracle`` is CUDA's implementation, which gives the right values if the op has no reference.
     """
     if failing.expected is None:
         return
     inputs = [name for name, x in call.inputs.items() if array_dtype(x) is F8]
     names = [*inputs, *(name for name in failing.outputs if call.buffers[name].dtype is F8 and name not in inputs)]
     for count in range(len(names), 0, -1):
-        found = [" and ".join(some) for some in combinations(names, count) if _right(call, failing, vendor, by, some)]
+        found = [
+            " and ".join(some) for some in combinations(names, count) if _right(call, failing, vendor, oracle, some)
+        ]
         if found:
             yield (
                 f"right if f8 is FNUZ's in {' or '.join(found)}, not OCP's: the same bits are half the value, and 0x80 "
@@ -46,7 +50,7 @@ def fnuz_mixups(call: Call, failing: CheckedCase, vendor: Vendor, by: Implementa
 
 
 def _right(
-    call: Call, failing: CheckedCase, vendor: Vendor, by: Implementation | None, chosen: tuple[str, ...]
+    call: Call, failing: CheckedCase, vendor: Vendor, oracle: Implementation | None, chosen: tuple[str, ...]
 ) -> bool:
     def passes(name: str, wanted: Expected) -> bool:
         got = failing.outputs[name]
@@ -54,43 +58,43 @@ def _right(
         return compare(wanted, got, vendor=vendor).passed
 
     try:
-        expected = _expected(call, failing, by, chosen)
+        expected = _expected(call, failing, oracle, chosen)
         return bool(expected) and all(passes(name, each) for name, each in expected.items())
-    except (ArithmeticError, ParityError):  # a reference need not take such values
+    except (ArithmeticError, ParityError):  # references need not accept such values
         return False
 
 
 def _expected(
-    call: Call, failing: CheckedCase, by: Implementation | None, chosen: tuple[str, ...]
+    call: Call, failing: CheckedCase, oracle: Implementation | None, chosen: tuple[str, ...]
 ) -> Mapping[str, Expected]:
-    """The expectation of each output where the chosen inputs are FNUZ's; nothing if that is not known.
+    """Return the expectation of each output if the chosen inputs are FNUZ; empty if unknown.
 
     Raises:
-        ArithmeticError: see ``_read``.
+        ArithmeticError: As ``_read``.
     """
     if call.refer:
         return call.refer({name: _read(x) if name in chosen else x for name, x in call.inputs.items()})
-    if by is None:
+    if oracle is None:
         return {}
     buffers = {
         name: replace(buffer, data=_read(buffer.data)) if name in chosen and name in call.inputs else buffer
         for name, buffer in call.buffers.items()
     }
-    outputs = judge(failing.case, replace(call, buffers=buffers), by).outputs
+    outputs = judge(failing.case, replace(call, buffers=buffers), oracle).outputs
     return {name: Expected(value) for name, value in outputs.items()}
 
 
 def _as_large(got: Array, value: Array) -> Array:
-    """``got`` with what is expected in place of FNUZ's largest number, 240, at which larger ones saturate."""
+    """Replace FNUZ's largest number, 240, by the expected value where larger values saturate to it."""
     saturated = np.clip(value.astype(np.float32), -240, 240)
     return np.where((np.abs(saturated) == 240) & (got == saturated), value, got)
 
 
 def _read(x: Array) -> Array:
-    """The values of FNUZ's f8 of the same bits, as OCP's.
+    """Return the OCP f8 values that equal the FNUZ values of the same bits.
 
     Raises:
-        ArithmeticError: OCP's f8 does not have one of them.
+        ArithmeticError: OCP's f8 lacks one of the values.
     """
     values = x.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)
     found: Array = values.astype(F8.numpy)

@@ -1,8 +1,8 @@
-"""Journals: what a long command has done so far, so that one that was killed goes on where it ended.
+"""Journals: append-only files from which an interrupted or killed command resumes.
 
-A journal is a file of JSON objects, a line each, and is only appended to. The first field of each is the SHA-256 of the
-object without it. The first line is the plan, which is everything that decides the results; then an entry a line. Every
-line is on the disk before the next result is waited for; a line that was cut off counts as not written.
+A journal has one JSON object per line. The first field of each object is the SHA-256 of the rest of the object. The
+first line is the plan, which contains everything that decides the results; each further line is an entry. Every line is
+flushed to disk before the command continues. A truncated last line is ignored.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ __all__ = ["Journal", "describe_differences"]
 T = TypeVar("T")
 
 DIFFERENCES = 3
-"""The number of differences that an error message shows."""
+"""Maximum number of differences in an error message."""
 SHORT = 45
-"""Values that have no more letters together are shown with a difference."""
+"""Maximum combined length of two values that are shown with a difference."""
 
 
 class Journal(Generic[T]):
-    """The journal at ``path``, open for this process alone: ``entries`` of one type, in the order in which they came.
+    """The journal at ``path``, locked for this process. ``entries`` holds the entries in the order of the file.
 
-    ``plan`` is a JSON object. A journal of the same plan is continued; that of another plan is begun anew, and
-    ``other`` says in what it differed. ``what`` is journalled ("a recording"), and ``advice`` is what to do instead if
-    the file cannot be used.
+    ``plan`` is a JSON object. A journal with the same plan is continued. A journal with another plan is started over,
+    and ``other`` describes the difference. ``what`` names the journalled activity ("a recording"), and ``advice``
+    states what to do if the file is unusable.
 
     Raises:
-        UsageError, SystemLacks: the file cannot be written, is no such journal, or another process is writing to it.
+        UsageError, ResourceExhausted: The file is not writable, is not such a journal, or is locked by another
+            process.
     """
 
     def __init__(self, path: Path, entry: type[T], plan: Mapping[str, Any], what: str, advice: str) -> None:
@@ -58,17 +59,17 @@ class Journal(Generic[T]):
             raise
 
     def add(self, entry: T) -> None:
-        """Write an entry to the disk, where it stays if this process or the machine fails afterwards.
+        """Append an entry, and flush it to disk.
 
         Raises:
-            UsageError, SystemLacks: it cannot be written.
+            UsageError, ResourceExhausted: The file is not writable.
         """
-        with delay_interrupts():  # what is in the file is counted
+        with delay_interrupts():  # an interrupt must not separate the file from ``entries``
             self._write(entry)
             self.entries.append(entry)
 
     def remove(self) -> None:
-        """Delete the file, because what it is about is complete."""
+        """Delete the file, because the activity is complete."""
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Journal[T]:
@@ -77,11 +78,11 @@ class Journal(Generic[T]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(OSError):  # of a write that failed before, on a full disk for one
+        with contextlib.suppress(OSError):  # an earlier write failed, for example because the disk is full
             self._file.close()
 
     def _lock(self) -> None:
-        """Lock the file against other processes; the system releases the lock when this process ends."""
+        """Lock the file against other processes. The system releases the lock when this process ends."""
         with contextlib.suppress(ImportError):
             import fcntl  # not on every platform
 
@@ -121,7 +122,7 @@ class Journal(Generic[T]):
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """The objects without their checksum, each with the place where its line ends, while they are whole."""
+    """Yield each intact object without its checksum, and the offset of the end of its line."""
     end, size = 0, len(_checksum(b""))
     for line in file:
         text = b"{" + line[size:-1]
@@ -132,16 +133,16 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def _checksum(text: bytes) -> bytes:
-    """The begin of the line of an object."""
+    """Return the start of an object's line."""
     return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
 
 
 def describe_differences(
     there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here"
 ) -> str:
-    """The first differences between two JSON objects, by path, with the values where they are short.
+    """Describe the first differences between two JSON objects by path, with short values.
 
-    ``where`` and ``now`` say in words to what the two belong.
+    ``where`` and ``now`` name the origins of the two objects.
     """
     return first_names(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 

@@ -1,4 +1,4 @@
-"""One case on one open device: launch, and compare."""
+"""Judges one case on one column: launches the kernel, and compares what it left in memory with the expected values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
-"""From outputs to what is expected of each."""
+"""A function from the outputs to the expectation of each output."""
 
 NO_REFERENCE = "no reference"
 NOT_COMPARED = (
@@ -42,7 +42,7 @@ NOT_COMPARED = (
     "memory was checked, its values were not"
 )
 
-# The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
+# Maps the kind of a fault to the status of the case. Any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
     "no progress": Status.TIMEOUT,
@@ -59,11 +59,11 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class CheckedCase:
-    """A verdict with what a person needs to understand it.
+    """A verdict with everything that helps to understand it.
 
-    ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
-    fault. ``printed`` is the beginning of what it printed. ``expected`` is what the outputs were compared with; None if
-    they were not. ``reached`` is what the launch reached of the kernel's code, where that is noted.
+    ``lost`` means that the device had to be reopened. ``outputs`` holds the outputs in logical shape, and is empty
+    after a fault. ``printed`` is the start of the kernel's output. ``expected`` holds what the outputs were compared
+    with, or None if nothing was compared. ``reached`` is the coverage of the kernel's code, if it was noted.
     """
 
     case: Case
@@ -79,46 +79,47 @@ class CheckedCase:
 
     @property
     def unreferenced(self) -> bool:
-        """True if the kernel did nothing wrong that shows without a reference, and the op has none."""
+        """True if the op has no reference, and nothing that is visible without one is wrong."""
         return self.verdict.kind == NO_REFERENCE
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold.
+    """An implementation under test: code on an open device, or a library. ``vendor`` selects the accuracy limits.
 
-    ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference; ``name`` is what it is
-    called in a verdict.
+    ``oracle`` is CUDA's implementation, whose results judge an op without a reference. ``name`` denotes the
+    implementation in verdicts.
     """
 
     session: Session | OpSession
     vendor: Vendor
     code: CodeObject | None = None
-    by: Implementation | None = None
+    oracle: Implementation | None = None
     name: str = ""
 
 
-def run_and_judge(op: Op, case: Case, subject: Implementation) -> CheckedCase:
-    """Run a case and compare."""
+def run_and_judge(op: Op, case: Case, implementation: Implementation) -> CheckedCase:
+    """Run a case on an implementation, and judge it. Runs the CUDA oracle first if the op has no reference."""
     call = op.call(case)
-    if call.references or subject.by is None:
-        return judge(case, call, subject)
-    taken = judge(case, call, subject.by)
-    if not taken.unreferenced:
+    if call.references or implementation.oracle is None:
+        return judge(case, call, implementation)
+    baseline = judge(case, call, implementation.oracle)
+    if not baseline.unreferenced:
         return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
-    return judge(case, call, subject, taken=taken)
+    return judge(case, call, implementation, baseline=baseline)
 
 
 def judge(
-    case: Case, call: Call, subject: Implementation, *, first: bool = False, taken: CheckedCase | None = None
+    case: Case, call: Call, implementation: Implementation, *, first: bool = False, baseline: CheckedCase | None = None
 ) -> CheckedCase:
-    """Run a case that was made concrete, and compare.
+    """Run a case that was lowered to ``call``, and judge it.
 
-    Where a session draws the results of approximate instructions, the ``first`` case of a kernel has to pass with the
-    nearest numbers as well, and a case that fails is run with them again. ``taken`` is what ``subject.by`` left, for a
-    case of an op without a reference; such a case is not judged without that.
+    If a session varies the results of approximate instructions, the ``first`` case of a kernel must also pass with the
+    nearest results, and a failing case runs again with them. ``baseline`` is the result of the CUDA oracle; a case of
+    an op without a reference is not judged without it.
     """
-    session, vendor, code = subject.session, subject.vendor, subject.code
+    session, vendor, code = implementation.session, implementation.vendor, implementation.code
+    oracle = implementation.oracle
     if isinstance(session, OpSession):
         return _computed(case, call, session, vendor)
     assert code is not None
@@ -129,8 +130,8 @@ def judge(
     judging = _Judging(
         call,
         vendor,
-        _expectation(call, ExecutableCode(session, code), subject.by, taken),
-        subject.by.name if subject.by and taken else "",
+        _expectation(call, ExecutableCode(session, code), oracle, baseline),
+        oracle.name if oracle and baseline else "",
     )
     outcome = session.execute(code, launch, call.buffers)
     verdict, expected = judging.verdict(outcome)
@@ -143,8 +144,8 @@ def judge(
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
-    if verdict.first and verdict.failed and subject.by and subject.by.code:
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_ptx(call, subject.by.code))))
+    if verdict.first and verdict.failed and oracle and oracle.code:
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_ptx(call, oracle.code))))
     return CheckedCase(
         case,
         verdict,
@@ -160,26 +161,32 @@ def judge(
 
 
 def _expectation(
-    call: Call, mine: ExecutableCode, by: Implementation | None, taken: CheckedCase | None
+    call: Call, mine: ExecutableCode, oracle: Implementation | None, baseline: CheckedCase | None
 ) -> Expectation | None:
-    """The expected outputs; None if nothing is known of them."""
+    """Return how to compute the expected outputs; None if there is neither a reference nor a baseline."""
     if call.references:
         return lambda got: call.references()  # type: ignore[misc]
-    if taken is None or by is None:
+    if baseline is None or oracle is None:
         return None
-    theirs = ExecutableCode(by.session, by.code) if by.code and not isinstance(by.session, OpSession) else None
-    return CudaOracle(call, taken.outputs, mine, theirs).expected
+    theirs = (
+        ExecutableCode(oracle.session, oracle.code)
+        if oracle.code and not isinstance(oracle.session, OpSession)
+        else None
+    )
+    return CudaOracle(call, baseline.outputs, mine, theirs).expected
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
-    """The outputs in logical shape."""
+    """Return the outputs in logical shape."""
     return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
 
 
 def not_judged_verdict(error: Exception) -> Verdict | None:
-    """The verdict on a case that something else than the kernel kept from being judged; None for any other error."""
+    """Return the "not judged" verdict if the error has a cause outside of the kernel, such as a lack of memory; else
+    None.
+    """
     if isinstance(error, MemoryError):
-        return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
+        return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for the case")
     if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
         return Verdict(Status.NOT_JUDGED, "system", detail=describe_os_error(error))
     if isinstance(error, ResourceExhausted):
@@ -190,7 +197,7 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
 
 
 def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> CheckedCase:
-    """Let a library compute a case, and compare."""
+    """Compute a case with a library, and judge it."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"
         return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
@@ -207,13 +214,13 @@ def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Che
     except MemoryError:
         raise
     except Exception as error:
-        own = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this function
+        own = error.__traceback__ and error.__traceback__.tb_next  # drop the frame of this function
         detail = "".join(traceback.format_exception(type(error), error, own))
         return CheckedCase(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
     finally:
         changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():
-            buffer.data[...] = before[name]  # which other columns use as well
+            buffer.data[...] = before[name]  # other columns use the same buffers
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
     return CheckedCase(
         case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
@@ -222,20 +229,20 @@ def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Che
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
     modified = check_unmodified(name, before, after)
-    return modified and replace(modified, detail=f"the memory of {name} was written to, and has to stay as it is")
+    return modified and replace(modified, detail=f"the library wrote to the memory of {name}, which must not change")
 
 
 def _misfit(call: Call, output: Array) -> Verdict | None:
-    """A failure if an output is no array of the dtype and shape that were asked for, else None."""
+    """Return a failure if the output does not have the requested dtype and shape, else None."""
     asked = call.computation
     for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
         if got != wanted:
-            return Verdict(Status.FAIL, kind, detail=f"the output has the {kind} {got}, and has to have {wanted}")
+            return Verdict(Status.FAIL, kind, detail=f"the output has the {kind} {got} instead of {wanted}")
     return None
 
 
 def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
-    """The inputs of the first wrong element, if there is one, as text."""
+    """Return the inputs of the first wrong element as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
@@ -243,14 +250,16 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
 
 
 def fault_verdict(fault: Fault) -> Verdict:
-    """The verdict on a launch with a fault."""
+    """Return the verdict on a launch that ended with a fault."""
     usual = Status.CRASH if fault.lost else Status.FAIL
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
 
 @dataclass(frozen=True)
 class _Judging:
-    """The standard that outcomes of a case are judged by: the limits of a vendor, and expected values, if known."""
+    """Judges the outcomes of one case by a vendor's limits and the expected values. ``by`` names the CUDA oracle, if
+    used.
+    """
 
     call: Call
     vendor: Vendor
@@ -258,7 +267,9 @@ class _Judging:
     by: str = ""
 
     def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
-        """The verdict on one outcome, and what its outputs were compared with, if they were."""
+        """Return the verdict on an outcome, and the expectation that the outputs were compared with (None: not
+        compared).
+        """
         if wrong := fault_verdict(outcome.fault) if outcome.fault else _memory(self.call, outcome):
             return wrong, None
         if self.expectation is None:
@@ -270,7 +281,7 @@ class _Judging:
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
-    """A failure if the kernel changed what it has to leave as it is, else None."""
+    """Return a failure if the kernel changed an input or memory outside of an output, else None."""
     for name, buffer in call.buffers.items():
         if not buffer.writable and (modified := check_unmodified(name, buffer.data, outcome.buffers[name])):
             return modified
@@ -280,7 +291,7 @@ def _memory(call: Call, outcome: Outcome) -> Verdict | None:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
             if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
-                detail = "the kernel wrote to places of the output's buffer that are no element of the output"
+                detail = "the kernel wrote to places of the output's buffer that are not elements of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
 
@@ -301,13 +312,13 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
 
 
 def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
-    """The verdict with the name of the output it is on, where there are several."""
+    """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict
     return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
 
 
 def verdict_on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
-    """The verdict, without its first wrong element if that is in another output."""
+    """Return the verdict, without its first wrong element if that element is in another output."""
     is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
     return verdict if is_here else replace(verdict, first=None)

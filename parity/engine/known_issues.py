@@ -1,4 +1,4 @@
-"""Known issues: failures that a project expects, as data in a TOML file, each with its signature and an expiry date.
+"""Known issues: failures that a project expects, in a TOML file, each with its signature and an expiry date.
 
     [[issue]]
     cases = "unary.gelu"                 # selectors as of parity run; a list of them, or one
@@ -11,14 +11,14 @@
     link = "https://example.org/42"      # may be left out
     expires = 2027-06-30
 
-A failure is known if all its wrong elements have the signature. Of "nan" and "infinity" the direction may be said: "nan
-for a number", "a number for nan". ``says`` is a text that the message of a fault contains, or the compiler's, if the
-failure is a "compile error". What ``toolchain`` names is a Python package or something that the runner tells of its
-device (``nvcc``, ``driver``).
+A failure is known if all its wrong elements have the signature. The classes "nan" and "infinity" may state a direction:
+"nan for a number", "a number for nan". ``says`` is a text that the message of a fault contains, or the message of the
+compiler if the failure is a "compile error". ``toolchain`` names a Python package, or a fact that the runner reports
+about its device (``nvcc``, ``driver``).
 
-An issue has to be looked at again when it has expired, when a case that it covers fails in another way, and when none
-fails any longer. The latter is decided by the cases that it names, which are run whenever their kernel is; or, if it
-names none, by all cases drawn for its kernels.
+An issue needs a review if it has expired, if a case that it covers fails differently, or if it is stale because no case
+fails any more. An issue that names cases is stale if these cases pass; they run whenever their kernel runs. Other
+issues are stale if all cases drawn for their kernels pass.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["Issue", "KnownIssues", "ReviewedIssue", "load_known_issues"]
 
 SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
-"""The key that a signature needs beside a class that alone would also hide different failures."""
+"""The key that a signature must have in addition to a class that alone would hide different failures."""
 _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
@@ -59,7 +59,7 @@ _Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(descript
 
 
 class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry as it is in the file."""
+    """An entry of the file."""
 
     cases: _Texts
     failure: _Texts
@@ -75,11 +75,10 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Issue:
-    """One entry of the file, found at ``location``.
+    """An issue from the entry at ``location``.
 
-    It covers all cases of ``kernels`` (op and kernel), and ``cases`` by their text, on ``columns`` (runner and target).
-    ``ulps`` is the largest distance of an element in the class "value", in units in the last place of the output's
-    dtype.
+    Covers all cases of ``kernels`` (op, kernel) and the texts in ``cases``, on ``columns`` (runner, target). ``ulps``
+    is the largest distance of an element in the class "value", in units in the last place of the output's dtype.
     """
 
     location: str
@@ -96,12 +95,12 @@ class Issue:
     columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
 
     def covers(self, record: CaseRecord) -> bool:
-        """True if the issue is about this case on this runner and target."""
+        """Return True if the issue is about this case on this runner and target."""
         here = (record.runner, record.target) in self.columns
         return here and ((record.op, record.kernel) in self.kernels or record.case in self.cases)
 
     def difference(self, verdict: Verdict) -> str:
-        """The difference of a failure from the known one; empty if it is that."""
+        """Describe how a failure differs from the known failure; empty if it does not."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
         other = [kind for kind in kinds if not {kind, general_class(kind)} & set(self.failure)]
         if other:
@@ -115,7 +114,9 @@ class Issue:
 
 @dataclass(frozen=True)
 class ReviewedIssue:
-    """The state of an issue after a run: the number of cases that it explains, their columns, and a complaint."""
+    """The state of an issue after a run: the number of explained cases, their columns, and a complaint if it needs a
+    review.
+    """
 
     issue: Issue
     cases: int
@@ -134,27 +135,27 @@ class ReviewedIssue:
 
 @dataclass(frozen=True)
 class KnownIssues:
-    """The known issues of a suite on the columns of a run; ``mistakes`` of their file, each with its location."""
+    """The known issues of a suite on the columns of a run. ``mistakes`` are errors in the file with their locations."""
 
     issues: tuple[Issue, ...] = ()
     mistakes: tuple[str, ...] = ()
 
     def mark(self, record: CaseRecord) -> CaseRecord:
-        """The record, with the location of the issue that its failure is, if it is known."""
+        """Return the record, with the location of the known issue that explains its failure."""
         if not record.verdict.failed:
             return record
         found = (i for i in self.issues if not i.expired and i.covers(record) and not i.difference(record.verdict))
         return replace(record, known=next((issue.location for issue in found), ""))
 
     def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
-        """The tasks, with the cases that issues name beside drawn ones."""
+        """Add the cases that issues name to the tasks."""
         texts = (text for issue in self.issues for text in sorted(issue.cases))
         return add_cases(tasks, ((suite.parse(text), "", text) for text in texts))
 
     def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[ReviewedIssue, ...]:
-        """The state of every issue whose cases were run.
+        """Return the state of every issue whose cases ran.
 
-        ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
+        ``records`` must be marked. ``drawn`` are the kernels for which every case of a default run was drawn.
         """
         executed = [record for record in records if record.verdict.executed]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
@@ -168,7 +169,7 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
     columns = tuple(dict.fromkeys(record.column for record in mine))
     complaint = ""
     if issue.expired:
-        failing = f"{_count(others)} failed; mend that, or set another date" if others else "nothing failed; remove it"
+        failing = f"{_count(others)} failed; fix that, or set another date" if others else "nothing failed; remove it"
         complaint = f"expired on {issue.expires}: {failing}"
     elif others:
         first = others[0]
@@ -191,9 +192,9 @@ def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str])
 
 
 def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> KnownIssues:
-    """The known issues of a suite on these columns.
+    """Load the known issues of a suite on these columns.
 
-    A mistake in the file costs its entry, or, if it is no TOML, all of them; it is told in ``KnownIssues.mistakes``.
+    A mistake disables its entry, or all entries if the file is not TOML. ``KnownIssues.mistakes`` lists the mistakes.
     """
     if suite.known is None:
         return KnownIssues()
@@ -205,12 +206,12 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
         told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
         return KnownIssues(mistakes=(told,))
     except RecursionError:
-        return KnownIssues(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
+        return KnownIssues(mistakes=(f"{file}: brackets are nested too deeply; no known issue applies in this run",))
     except ValueError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         location = f"{file}, line {at[1]}, column {at[2]}" if at else file
         reason = str(error).partition(" (at ")[0]
-        return KnownIssues(mistakes=(f"{location}: {reason}; no issue is known in this run",))
+        return KnownIssues(mistakes=(f"{location}: {reason}; no known issue applies in this run",))
     lines = text.splitlines()
     mistakes = [
         f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
@@ -246,7 +247,7 @@ def _issue(
 ) -> Issue:
     for key, value in table.items():
         if any(isinstance(each, str) and not each.strip() for each in (value if isinstance(value, list) else [value])):
-            raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
+            raise _Mistake(key, f"{key} is {value!r}, which is blank")
     try:
         entry = checked(table, _Entry, location)
     except SchemaError as mismatch:
@@ -296,7 +297,7 @@ def _requirements(texts: Iterable[str]) -> list[Requirement]:
     try:
         found = [Requirement(text) for text in texts]
         for limit in (limit for requirement in found for limit in requirement.specifier):
-            limit.contains("0")  # a version of thousands of digits is a mistake that shows here
+            limit.contains("0")  # raises for versions with thousands of digits
         return found
     except (InvalidRequirement, ValueError) as error:
         reason = str(error).splitlines()[0]
@@ -304,15 +305,15 @@ def _requirements(texts: Iterable[str]) -> list[Requirement]:
 
 
 def _fits(requirement: Requirement, column: Column) -> bool:
-    """True if the column has that tool or package, in one of the versions."""
+    """Return True if the column has the tool or package in one of the versions."""
     version = _VERSION.search(_facts(column).get(requirement.name) or _installed(requirement.name))
     return version is not None and requirement.specifier.contains(version[0], prereleases=True)
 
 
 @functools.cache
 def _facts(column: Column) -> Mapping[str, str]:
-    """Versions by what the runner says of itself; of a replay those of the time of the recording."""
-    if not column.runner:  # what is compiled only
+    """Return versions that the runner reports; for a replay, the versions at the time of the recording."""
+    if not column.runner:  # compiled only
         return {}
     made = runner(column.spec or column.runner)
     recording = replayed_recording(made)
@@ -328,15 +329,15 @@ def _installed(package: str) -> str:
 
 
 def _spans(lines: Sequence[str], count: int) -> Iterator[tuple[int, int]]:
-    """First line of every entry, from 1, and the line before the next, because tomllib does not tell."""
+    """Yield the first and last line of every entry, counted from 1, because tomllib does not report lines."""
     starts = [number for number, line in enumerate(lines, 1) if _HEADER.match(line)]
-    if len(starts) != count:  # a header in a text of several lines, or entries written inline
+    if len(starts) != count:  # a header inside a multi-line string, or inline entries
         starts = [_line_of(lines, "issue")] * count
         return zip(starts, [len(lines)] * count, strict=True)
     return zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=False)
 
 
 def _line_of(lines: Sequence[str], key: str, start: int = 1) -> int:
-    """The line of a key or table of that name, from line ``start`` on; ``start`` if it is not found."""
+    """Return the first line, from ``start`` on, that sets a key or opens a table; ``start`` if there is none."""
     pattern = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
     return next((n for n, line in enumerate(lines, 1) if n >= start and key and pattern.match(line)), start)

@@ -1,4 +1,4 @@
-"""Executes a plan without comparing anything: what every launch left behind, for a recording."""
+"""Executes a plan without comparing anything, and keeps the outcome of every launch for a recording."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["FinishedTask", "outcome_journal", "record_outcomes", "record_task"]
 
 @dataclass(frozen=True)
 class FinishedTask:
-    """The cases of a task that came to its end; their buffers are compressed."""
+    """The cases of a finished task, with compressed buffers."""
 
     task: int
     cases: tuple[RecordedCase, ...]
 
     @classmethod
     def of(cls, task: int, cases: Iterable[RecordedCase]) -> FinishedTask:
-        """The same with cases as they are."""
+        """Compress the buffers of the cases."""
         return cls(task, tuple(_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases))
 
     def unpacked(self) -> list[RecordedCase]:
-        """The cases as they were."""
+        """Return the cases with uncompressed buffers."""
         return [_with_buffers(case, zlib.decompress) for case in self.cases]
 
 
@@ -50,10 +50,10 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
 
 
 def outcome_journal(path: Path, plan: Mapping[str, Any]) -> Journal[FinishedTask]:
-    """The journal of a recording, a file beside the recording to be; ``plan`` as in ``Journal``.
+    """Open the journal of a recording. ``plan`` as in ``Journal``.
 
     Raises:
-        UsageError, SystemLacks: as ``Journal``.
+        UsageError, ResourceExhausted: As ``Journal``.
     """
     return Journal(path, FinishedTask, plan, "a recording", "choose another file with -o")
 
@@ -67,14 +67,14 @@ def record_outcomes(
     progress: Progress = quiet,
     pools: PoolFactory = worker_pool,
 ) -> Iterator[RecordedCase]:
-    """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
+    """Execute the tasks that the journal lacks, add them to the journal, and yield all cases in the order of the plan.
 
-    ``jobs`` is the number of worker processes (default: ``default_jobs``), ``pools`` makes what executes. A case that
-    kills or hangs its process has that as its fault; the rest of its kernel runs again, case by case.
+    A case that crashes or hangs its process gets a fault; the rest of its kernel runs again, case by case. ``jobs`` is
+    the number of worker processes (default: ``default_jobs``), and ``pools`` creates the pool.
 
     Raises:
-        NotAvailable: the device cannot be opened.
-        UsageError: the journal cannot be written.
+        NotAvailable: The device cannot be opened.
+        UsageError: The journal is not writable.
     """
     there = {entry.task for entry in journal.entries}
     missing = [number for number in range(len(plan.tasks)) if number not in there]
@@ -89,7 +89,7 @@ def record_outcomes(
 
 
 def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Iterator[tuple[int, list[RecordedCase]]]:
-    """Tasks by their number as they finish; those that ended their process come last."""
+    """Yield each task's number and cases as tasks finish. Tasks that ended their process come last."""
     tasks = {number: plan.tasks[number] for number in numbers}
     open_tasks: dict[Any, int] = {
         pool.schedule(record_task, [task], seconds=task_limit(plan, task), columns=task.columns): number
@@ -118,19 +118,19 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
             except (WorkerCrashed, CallTimeout) as error:
                 fault = call_fault(error, plan.seconds)
                 if fault.kind == "killed":
-                    raise ResourceExhausted(f"{fault.message}; use fewer of them: -j 1") from None
+                    raise ResourceExhausted(f"{fault.message}; use fewer worker processes: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
 def record_task(task: Task) -> list[RecordedCase]:
-    """Execute a task, inside of a worker process."""
+    """Execute a task in a worker process, and return its cases."""
     here = worker.current()
     entry = here.suite.entry(task)
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:
         code, device = here.plan.code[entry.op.module, column], here.kernels(column)
-        # A recording is of one device, and nothing of it is drawn.
+        # A recording describes one device, so results of approximate instructions are not varied.
         session = device.nearest if isinstance(device, SupportsNearest) else device
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text)).on(code)
@@ -138,7 +138,7 @@ def record_task(task: Task) -> list[RecordedCase]:
                 outcome = session.execute(code, call.launch, call.buffers)
             except ParityError:
                 raise
-            except Exception as error:  # a defect of the runner costs this launch only
+            except Exception as error:  # a bug in the runner affects only this launch
                 if lacking := not_judged_verdict(error):
                     raise ResourceExhausted(lacking.detail) from error
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
@@ -147,7 +147,7 @@ def record_task(task: Task) -> list[RecordedCase]:
 
 
 def _recorded(entry: Entry, column: Column, title: str, text: str, call: Call, outcome: Outcome) -> RecordedCase:
-    """A case with the buffers that its launch changed, or with its fault."""
+    """Return a case with the buffers that its launch changed, or with its fault."""
     changed = {}
     if outcome.fault is None:
         for name, buffer in call.buffers.items():

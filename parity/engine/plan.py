@@ -1,4 +1,4 @@
-"""Plans: what a run will do, as data that can be sent to a worker process."""
+"""Plans: everything that decides the outcome of a run, as data that travels to worker processes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,27 @@ from parity.suite.selection import Selection
 __all__ = ["Plan", "make_tasks", "runnable_tasks", "runner_columns"]
 
 SECONDS = 60.0
-"""Limit for a case that gives no answer."""
+"""Time limit for one case in seconds."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
+    """A run in a form that pickles. Ops hold functions, so tasks refer to them by name.
 
-    ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``; if they are as many as usual,
-    the edges of an op (``Op.edge_cases``) come beside them. ``code`` maps a module and a column to the code object that
-    runs there, if one does. A case that gives no answer within ``seconds`` is ended. A failure that is ``known`` is
-    marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
-    ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches. ``specs`` has what
-    makes a runner, by the spec of its columns, where its file lies at another place. ``files`` are the names of the
-    case files that declare the ops of the tasks; none, if that is not known.
+    Attributes:
+        kernels: The folder of the kernels.
+        cases: The folder of the case files.
+        tasks: The kernel entries to run, each with its columns.
+        examples: Cases to draw per kernel entry. With the default number or more, edge cases are added.
+        seed: Seed of the drawn cases.
+        checked: Check every memory access.
+        code: The code object for each (module, column).
+        seconds: Time limit for one case.
+        known: The known issues. Known failures are marked and not shrunk.
+        sides: Compile options of both sides.
+        launches: "any", or "host" if cases keep to the launches of the host code.
+        specs: Replaces the spec of a column's runner where its file lies at another path.
+        files: Names of the case files that declare the ops of the tasks; empty if unknown.
     """
 
     kernels: Path
@@ -64,7 +71,7 @@ class Plan:
         seconds: float = SECONDS,
         known: KnownIssues | None = None,
     ) -> Plan:
-        """A run of tasks of a suite, of which a worker process has all that it needs to load it again."""
+        """Return a plan for tasks of a suite."""
         return cls(
             suite.kernels.absolute(),
             suite.cases.absolute(),
@@ -81,13 +88,15 @@ class Plan:
         )
 
     def suite(self) -> Suite:
-        """The suite of this run, loaded anew: as far as the tasks need it, if that is enough.
+        """Load the suite of this plan; only the case files that the tasks need, if possible.
 
         Raises:
-            UsageError: a folder cannot be used any more.
+            UsageError: A folder has become unusable.
         """
         found = load_suite(self.kernels, self.cases, sides=self.sides, only=self.files)
-        if self.files and not {task.op for task in self.tasks} <= found.ops.keys():  # a case file that needs another
+        if (
+            self.files and not {task.op for task in self.tasks} <= found.ops.keys()
+        ):  # a case file depends on another case file
             found = load_suite(self.kernels, self.cases, sides=self.sides)
         return replace(found, launches=self.launches)
 
@@ -105,14 +114,14 @@ class Plan:
         return {target: "; ".join(texts) for target, texts in found.items()}
 
     def seed_of(self, entry: Entry) -> int:
-        """The seed of one kernel entry, so that its cases do not depend on what else is selected."""
+        """Return the seed of one kernel entry. It does not depend on what else is selected."""
         return zlib.crc32(f"{self.seed}/{entry.name}".encode())
 
     def draw(self, suite: Suite, task: Task) -> list[tuple[str, str]]:
-        """Title (or an empty string) and text of every case of a task.
+        """Return the title (or an empty string) and text of every case of a task.
 
         Raises:
-            UsageError: the op's declaration gives no case.
+            UsageError: The op's declaration gives no case.
         """
         if task.cases is not None:
             return list(task.cases)
@@ -132,7 +141,7 @@ class Plan:
 
 
 def runner_columns(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
-    """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
+    """Return one column per target. ``spec`` is the text that selected the runner, if it is not the runner's name."""
     device = device_description(runner).get("gpu", "")
     return tuple(
         Column(runner.name, target, str(runner.evidence), runner.vendor, spec or runner.name, device)
@@ -141,7 +150,7 @@ def runner_columns(runner: Runner | OpRunner, targets: Iterable[str], spec: str 
 
 
 def make_tasks(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...]:
-    """One task per kernel entry; explicit cases are grouped by entry."""
+    """Return one task per kernel entry. Explicit cases are grouped by entry."""
     everywhere = tuple(columns)
     found = [Task(e.op.name, e.dtypes, everywhere) for e in selection.entries]
     texts: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
@@ -152,7 +161,7 @@ def make_tasks(selection: Selection, columns: Iterable[Column]) -> tuple[Task, .
 
 
 def runnable_tasks(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
-    """The tasks, each on the columns that have code for it, or need none; tasks without a column are left out."""
+    """Restrict each task to the columns that have code for it or need none, and drop tasks without columns."""
     found = (
         replace(task, columns=tuple(c for c in task.columns if c.ready(suite.op(task.op).module, code)))
         for task in tasks

@@ -1,4 +1,4 @@
-"""The worker processes of a run or a recording."""
+"""Creates the worker processes for a plan."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RemoteWorkers(Protocol):
 
 @contextlib.contextmanager
 def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
-    """Processes that execute a plan; they end with the block, and with this process however it ends."""
+    """Start worker processes for a plan, and stop them at the end of the block or of this process."""
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as scratch:
         pool = Processes(jobs or default_jobs(plan), worker.start, [plan, Path(scratch)])
         try:
@@ -59,7 +59,9 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
 
 
 def default_jobs(plan: Plan) -> int:
-    """One worker per processor this process may use, if there is work for so many, and devices of each runner."""
+    """Return the number of workers for a plan: one per processor, limited by the work and by the devices of each
+    runner.
+    """
     limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
         if isinstance(found := runner(spec), SupportsWorkerLimit):
@@ -68,18 +70,18 @@ def default_jobs(plan: Plan) -> int:
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def completed(futures: Collection[Future[T]]) -> Iterator[Future[T]]:
-    """The futures as they finish; those that are done already come first, in their order."""
+    """Yield the futures as they finish. Futures that are already done come first, in their order."""
     done: SimpleQueue[Future[T]] = SimpleQueue()
     for future in futures:
         future.add_done_callback(done.put)
     left = len(futures)
     while left:
-        # A time limit, because a wait without one cannot be interrupted on every platform.
+        # A wait without a time limit cannot be interrupted on every platform.
         with contextlib.suppress(Empty):
             yield done.get(timeout=1.0)
             left -= 1

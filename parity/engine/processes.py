@@ -1,8 +1,11 @@
-"""Processes that call functions, and that may die at any moment without harm to the others or to this one.
+"""Worker processes that execute calls, and that may crash at any time without affecting this process or each other.
 
-Each process has a pipe of its own, and is given one call at a time: a process that dies in the middle of a message
-breaks its own pipe only, and leaves no lock that the others wait for. One thread starts the processes and talks to
-them, so the thread that waits for results can always be interrupted.
+Each process has its own pipe and executes one call at a time. A process that dies in the middle of a message breaks
+only its own pipe, and leaves no lock behind. One thread starts the processes and communicates with them, so the thread
+that waits for results can always be interrupted.
+
+A worker process is killed in two places: ``Processes._receive``, when a call exceeds its time limit, and
+``Processes._serve``, when the pool stops.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from parity.runners.isolated import receive_in_thread
 __all__ = ["CallTimeout", "Processes", "WorkerCrashed"]
 
 ATTEMPTS = 3
-"""Processes that may die one after the other before one of them was ready; then no more are started."""
+"""Maximum number of processes in a row that die before one is ready. The pool gives up after that."""
 
 _numbers = itertools.count()
 
@@ -51,7 +54,7 @@ class _PendingCall:
 
 @dataclass
 class _WorkerProcess:
-    """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
+    """A process, its current call, and the deadline of that call. ``asked`` is set when the initializer was sent."""
 
     process: ForkedProcess
     connection: Connection
@@ -63,9 +66,9 @@ class _WorkerProcess:
 
 @dataclass(eq=False)
 class Processes:
-    """``count`` processes, in each of which ``initializer(*arguments)`` is called first.
+    """A pool of ``count`` processes that each call ``initializer(*arguments)`` first.
 
-    They ignore Ctrl-C and SIGTERM, which are this process's to handle, and end with it, however it ends.
+    The processes ignore Ctrl-C and SIGTERM, because the parent handles them, and end with the parent in any case.
     """
 
     count: int
@@ -82,7 +85,7 @@ class Processes:
         self._thread = threading.Thread(target=self._serve, name="parity processes", daemon=True)
 
     def start(self) -> None:
-        """Start the processes. ``stop`` has to follow, even where this was interrupted."""
+        """Start the processes. Call ``stop`` afterwards, even after an interrupt."""
         atexit.register(self.stop)
         with delay_interrupts():
             self._thread.start()
@@ -92,7 +95,7 @@ class Processes:
     def schedule(
         self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
     ) -> Future[T]:
-        """As ``Pool.schedule``; this machine has all columns. NotAvailable, if no process can be made ready."""
+        """As ``Pool.schedule``; this machine has all columns. NotAvailable if no process becomes ready."""
         future: Future[T] = Future()
         message = bytes(ForkingPickler.dumps((function, tuple(arguments))))
         with self._lock:
@@ -104,7 +107,7 @@ class Processes:
         return future
 
     def stop(self) -> None:
-        """End the processes; calls that are not done stay so."""
+        """Kill the processes. Unfinished calls stay unfinished."""
         self._stopping = True
         self._wake()
         if self._thread.is_alive():
@@ -116,7 +119,7 @@ class Processes:
             self._wakes.send_bytes(b"")
 
     def _serve(self) -> None:
-        """The thread: start processes, hand out calls, collect what comes back."""
+        """Run the thread: start processes, distribute calls, and collect results."""
         mine: list[_WorkerProcess] = []
         attempts = 0
         try:
@@ -130,7 +133,7 @@ class Processes:
                         mine.remove(each)
                         if attempts == ATTEMPTS:
                             self._give_up(_none_begins(each))
-        except BaseException as error:  # else the callers would wait for ever
+        except BaseException as error:  # otherwise the callers would wait forever
             self._give_up(RuntimeError("".join(traceback.format_exception(error))))
             raise
         finally:
@@ -138,7 +141,7 @@ class Processes:
                 _end(each)
 
     def _fill(self, processes: list[_WorkerProcess]) -> None:
-        """Start the processes that lack; do with fewer if the system has no more."""
+        """Start missing processes; lower ``count`` if the system refuses to start more."""
         while len(processes) < self.count and not self._problem:
             try:
                 processes.append(_started())
@@ -156,11 +159,11 @@ class Processes:
             if not call.future.set_running_or_notify_cancel():
                 continue
             each.call, each.deadline = call, time.monotonic() + call.seconds
-            with contextlib.suppress(OSError):  # it has died, which is found when it is waited for
+            with contextlib.suppress(OSError):  # the process died; the next wait detects that
                 each.connection.send_bytes(call.message)
 
     def _answered(self, processes: Sequence[_WorkerProcess]) -> Iterator[_WorkerProcess]:
-        """The processes that have sent a message, have died, or are late."""
+        """Yield the processes that sent a message, died, or exceeded their time limit."""
         busy = [each.deadline for each in processes if each.call]
         seconds = max(0.0, min(busy) - time.monotonic()) if busy else None
         found = wait([self._woken, *(each.connection for each in processes)], seconds)
@@ -174,12 +177,12 @@ class Processes:
                 yield each
 
     def _receive(self, each: _WorkerProcess) -> bool:
-        """Receive the message of a process; false if it has died."""
+        """Handle the message of a process. Return False if the process died or was killed."""
         try:
-            said = each.connection.recv_bytes() if each.connection.poll() else None
+            message = each.connection.recv_bytes() if each.connection.poll() else None
         except (EOFError, OSError):
-            said = None
-        if said is None:
+            message = None
+        if message is None:
             late = each.call is not None and each.process.poll() is None and time.monotonic() >= each.deadline
             _end(each, at_once=late)
             if each.call:
@@ -190,7 +193,7 @@ class Processes:
             with contextlib.suppress(OSError):
                 each.connection.send_bytes(self._first)
             return True
-        value, error = _unpacked(said)
+        value, error = _unpacked(message)
         if each.call:
             call, each.call = each.call, None
             call.future.set_exception(error) if error else call.future.set_result(value)
@@ -201,7 +204,7 @@ class Processes:
         return True
 
     def _give_up(self, problem: Exception) -> None:
-        """Let every call have this problem, the later ones as well."""
+        """Fail all current and later calls with ``problem``."""
         with self._lock:
             self._problem = problem
             left = list(self._calls)
@@ -225,13 +228,13 @@ def _started() -> _WorkerProcess:
 
 def _none_begins(last: _WorkerProcess) -> NotAvailable:
     return NotAvailable(
-        f"{ATTEMPTS} worker processes died one after the other before they could begin (the last one "
-        f"{describe_exit(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
+        f"{ATTEMPTS} worker processes in a row died before they were ready (the last one "
+        f"{describe_exit(last.process.returncode)}); if the system lacks memory, use fewer worker processes: -j 1"
     )
 
 
 def _end(each: _WorkerProcess, *, at_once: bool = True) -> None:
-    """End a process; one that ends by itself is given the time to say with which exit code."""
+    """Kill a process. With ``at_once`` False, first wait for it to end, so that its exit code is known."""
     each.connection.close()
     if not at_once:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -240,16 +243,16 @@ def _end(each: _WorkerProcess, *, at_once: bool = True) -> None:
     each.process.wait()
 
 
-def _unpacked(said: bytes) -> tuple[Any, Exception | None]:
+def _unpacked(message: bytes) -> tuple[Any, Exception | None]:
     try:
-        value, error = pickle.loads(said)
+        value, error = pickle.loads(message)
     except Exception as problem:  # an exception with a constructor of its own, say
         return None, problem
     return value, error
 
 
 def work(descriptor: int) -> None:
-    """Do what the connection with this file descriptor asks for until it closes, inside of a process."""
+    """Execute the calls that arrive at this file descriptor until it closes. Runs in the worker process."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
@@ -263,7 +266,7 @@ def work(descriptor: int) -> None:
 
 
 def _performed(message: bytes) -> bytes:
-    """The pickled outcome of a call: the value that it returned, and the error that it raised."""
+    """Return the pickled result of a call: its return value and the exception that it raised."""
     try:
         function, arguments = pickle.loads(message)
         return bytes(ForkingPickler.dumps((function(*arguments), None)))

@@ -1,4 +1,4 @@
-"""Records: the stored outcome of a run, one JSON line per case, written as results arrive."""
+"""Writes and reads ``record.jsonl``, which has one line per case and is written while the run progresses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 @dataclass(frozen=True)
 class Record:
-    """A run as read back: its environment, the records of its cases, and whether it came to its end."""
+    """A record as read from its file. ``complete`` is False if the run ended early."""
 
     environment: Environment
     records: tuple[CaseRecord, ...]
@@ -58,7 +58,7 @@ class RecordHead:
 
 @dataclass(frozen=True)
 class RecordEnd:
-    """The last line of a record, unless the run was ended before."""
+    """The last line of a record, which a run that ended early lacks."""
 
     complete: bool
 
@@ -69,9 +69,9 @@ def environment(
     share: Share | None = None,
     describe: Callable[[str], dict[str, str]] = lambda spec: device_description(runner(spec)),
 ) -> Environment:
-    """Versions and digests of everything that decides the outcome of a run.
+    """Return versions and digests of everything that decides the outcome of a run.
 
-    ``share`` is that of one of its shards; ``describe`` gives the facts that a runner states about its device.
+    ``share`` describes the shard, if the run is one. ``describe`` returns facts about the device of a runner spec.
     """
     hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     found: Environment = {
@@ -105,7 +105,7 @@ def environment(
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of the packages that decide outcomes, of those that are installed."""
+    """Return the versions of the installed packages that decide outcomes."""
     found = {}
     for package in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -119,9 +119,9 @@ def records_without_code(
     errors: Mapping[tuple[str, str], str],
     missing: Mapping[str, Path] | None = None,
 ) -> list[CaseRecord]:
-    """A record without a case for every kernel that has no code on a column.
+    """Return a record without a case for every kernel that has no code on a column.
 
-    ``errors`` are what the compiler said, by module and target; ``missing`` the files of modules that are not there.
+    ``errors`` maps (module, target) to the compiler's message, and ``missing`` maps modules to files that do not exist.
     """
     missing = missing or {}
 
@@ -138,20 +138,20 @@ def records_without_code(
 
 
 class RecordWriter:
-    """Writes a record line by line, so that a run that ends early leaves all it found."""
+    """Writes a record line by line, so that a run that ends early keeps its results."""
 
     def __init__(self, path: Path, environment: Environment, kept: Iterable[CaseRecord] = ()) -> None:
-        """Start the file with the environment and what is ``kept`` of a record of before, which may be in its place.
+        """Start the file with the environment and the records in ``kept``. Replaces an earlier record atomically.
 
         Raises:
-            UsageError: the file cannot be written.
+            UsageError: The file is not writable.
         """
         self.path = path
         start = path.with_name(f"{path.name}.start")
         with naming_write_errors(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
             start.write_bytes(b"".join(json_text(line) + b"\n" for line in (RecordHead(environment), *kept)))
-            start.replace(path)  # at once: what was kept is in one of the two, whenever this ends
+            start.replace(path)  # atomic, so the kept records survive a kill at any time
             self._file: BinaryIO = path.open("ab")
 
     def add(self, record: CaseRecord) -> None:
@@ -173,29 +173,29 @@ class RecordWriter:
 
 
 def as_line(record: CaseRecord) -> str:
-    """A record as one line of JSON."""
+    """Return a record as one line of JSON."""
     return json_text(record).decode()
 
 
 def from_line(line: str) -> CaseRecord:
-    """The record that ``as_line`` wrote."""
+    """Return the record that ``as_line`` encoded."""
     return read_json(line, CaseRecord, "a line of a record")
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file; a cut-off last line is dropped.
+    """Read a record from a file. A truncated last line is dropped.
 
     Raises:
-        UsageError: the file is not a record, or a line of it is not what it should be.
+        UsageError: The file is not a record, or a line is invalid.
     """
     return parse_record(read_content(path), str(path))
 
 
 def parse_record(text: bytes, source: str) -> Record:
-    """The record in a text, whose name in messages is ``source``; a cut-off last line is dropped.
+    """Parse a record. ``source`` names the text in messages. A truncated last line is dropped.
 
     Raises:
-        UsageError: the text is not a record, or a line of it is not what it should be.
+        UsageError: The text is not a record, or a line is invalid.
     """
     first, *lines = text.splitlines() or [b""]
     try:

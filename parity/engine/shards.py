@@ -1,7 +1,7 @@
-"""Shards: a run that is divided among machines which know nothing of each other.
+"""Shards: parts of a run that execute independently on different machines.
 
-The kernels of the run, in their order, are cut into as many pieces as there are shards, so that most modules are built
-for one shard only. Each machine cuts by itself, and all of them cut alike.
+The kernels of a run are cut, in order, into one piece per shard, so that most modules are built for one shard only.
+Each machine cuts on its own, and all machines get the same pieces.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__ = ["Shard", "Share", "cut"]
 
 @dataclass(frozen=True)
 class Shard:
-    """The shard with number ``index`` (the first is 1) of ``count``. Its text is ``3/8``."""
+    """Shard number ``index`` (starting at 1) of ``count``. Its text is ``3/8``."""
 
     index: int
     count: int
 
     @classmethod
     def of(cls, text: str) -> Shard:
-        """The shard with this text.
+        """Parse a shard.
 
         Raises:
-            UsageError: it is none.
+            UsageError: The text is not a shard.
         """
         if not (match := re.fullmatch("([0-9]+)/([0-9]+)", text)):
-            raise UsageError(f"{text!r} is no shard; write 3/8 for the third of eight")
+            raise UsageError(f"{text!r} is not a shard; write 3/8 for the third of eight shards")
         index, count = (parse_natural(number, "a shard's number") for number in match.groups())
         if not 1 <= index <= count:
             raise UsageError(f"there is no shard {text}: {count} shards have the numbers 1 to {count}")
@@ -43,7 +43,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Share:
-    """The share of a run that a shard has: ``mine`` of ``all`` kernels, by the names of their entries, in order."""
+    """The kernels of a shard: ``mine`` of ``all``, as names of kernel entries in order."""
 
     shard: Shard
     all: tuple[str, ...]
@@ -51,10 +51,10 @@ class Share:
 
     @classmethod
     def of(cls, shard: Shard, names: Sequence[str], costs: Mapping[str, float]) -> Share:
-        """The share of one shard; ``costs`` as in ``cut``.
+        """Return the kernels of one shard. ``costs`` as in ``cut``.
 
         Raises:
-            UsageError: there are fewer kernels than shards.
+            UsageError: There are more shards than kernels.
         """
         if len(names) < shard.count:
             kernels = f"{len(names)} kernels" if len(names) > 1 else "one kernel"
@@ -65,15 +65,15 @@ class Share:
 
     @property
     def part(self) -> Part:
-        """The share as it is in the head of records and recordings."""
+        """The share as stored in the head of records and recordings."""
         return {"shard": str(self.shard), "all": list(self.all), "mine": list(self.mine)}
 
 
 def cut(costs: Sequence[float | None], count: int) -> list[int]:
-    """The number of the shard, from 1 to ``count``, of each of so many kernels, as many as there are ``costs``.
+    """Return the shard number, from 1 to ``count``, of each kernel.
 
-    A kernel is in the shard in which the middle of its cost lies, where the costs of all stand one behind the other; an
-    unknown one costs as much as the known ones on average. No shard is empty if there are as many kernels.
+    Lines up the costs of all kernels, and assigns a kernel to the shard in which the middle of its cost lies. A kernel
+    of unknown cost (None) counts as an average kernel. No shard is empty if there are enough kernels.
     """
     known = [cost for cost in costs if cost is not None]
     if not sum(known):
@@ -83,7 +83,7 @@ def cut(costs: Sequence[float | None], count: int) -> list[int]:
     numbers = []
     for place, cost in enumerate(each):
         number = int((before + cost / 2) / whole * count) + 1
-        left = len(each) - place  # with this one
+        left = len(each) - place  # includes this kernel
         last = max(min(number, last + 1, count), last, count - left + 1)
         numbers.append(last)
         before += cost

@@ -1,4 +1,4 @@
-"""A failing case made small."""
+"""Shrinks a failing case."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["ShrinkSettings", "minimize"]
 
 @dataclass(frozen=True)
 class ShrinkSettings:
-    """The search for a simpler case: among as many ``examples``, drawn from ``seed``, as a run has.
+    """Settings of the search for a simpler case.
 
-    ``launches`` are drawn as in the run, and ``hints`` are tried first. A failure that ``is_known`` is another one than
-    the one looked for. After so many ``seconds`` the simplest case so far is taken.
+    The search draws ``examples`` cases from ``seed`` with the ``launches`` of the run, after it tried the ``hints``. It
+    ignores failures for which ``is_known`` returns True, and stops after ``seconds``.
     """
 
     seed: int
@@ -33,11 +33,11 @@ class ShrinkSettings:
     seconds: float = 20.0
 
 
-def minimize(op: Op, failing: CheckedCase, subject: Implementation, search: ShrinkSettings) -> CheckedCase:
-    """The simplest case that fails in the same way.
+def minimize(op: Op, failing: CheckedCase, implementation: Implementation, search: ShrinkSettings) -> CheckedCase:
+    """Return the simplest case that fails in the same way.
 
-    Hypothesis shrinks it, unless one of the hints fails in that way; then single elements and plainer calls are tried
-    on their own.
+    Uses Hypothesis to shrink the case, unless a hint already fails in the same way. Then tries single elements and
+    simpler calls.
     """
     end, verdict = time.monotonic() + search.seconds, failing.verdict
 
@@ -47,8 +47,8 @@ def minimize(op: Op, failing: CheckedCase, subject: Implementation, search: Shri
     def attempt(case: Case) -> CheckedCase | None:
         try:
             op.check(case)
-            checked = run_and_judge(op, case, subject)
-        except Exception:  # simpler, but not a call of this op, or one that its reference cannot take
+            checked = run_and_judge(op, case, implementation)
+        except Exception:  # the simpler case is not valid for this op or its reference
             return None
         same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
         return checked if same and not search.is_known(checked) else None
@@ -57,7 +57,7 @@ def minimize(op: Op, failing: CheckedCase, subject: Implementation, search: Shri
         return attempt(case) is not None
 
     best = next(filter(None, map(attempt, search.hints)), None)
-    # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
+    # Each attempt at an infinite loop uses a whole instruction budget, which is too expensive for a search.
     if best is None and verdict.status is Status.FAIL:
         cases = op.cases(failing.case.dtypes, launches=search.launches)
         shrunk = find_minimal(cases, search.seed, search.examples, fails, late)
@@ -77,13 +77,13 @@ def minimize(op: Op, failing: CheckedCase, subject: Implementation, search: Shri
                 break
     if late():
         limit = f"{search.seconds:g} s, which is the limit"
-        note = f"(made smaller for {limit}: there may be simpler cases that fail like this)"
+        note = f"(shrinking stopped after {limit}: there may be simpler cases that fail in the same way)"
         best = replace(best, verdict=best.verdict.noted(note))
     return best
 
 
 def _simpler(checked: CheckedCase) -> Iterator[Case]:
-    """Cases that are simpler in one respect, the largest simplifications first."""
+    """Yield cases that are simpler in one respect, the largest simplifications first."""
     case = checked.case
     tensors = dict(case.tensors)
     yield from _single_elements(checked)
@@ -111,7 +111,7 @@ def _simpler(checked: CheckedCase) -> Iterator[Case]:
 
 
 def _single_elements(checked: CheckedCase) -> Iterator[Case]:
-    """If all tensors have one shape: the first wrong element alone."""
+    """If all tensors have one shape, yield the first wrong element alone."""
     case, first = checked.case, checked.verdict.first
     shapes = {layout.shape for layout in case.layouts.values()}
     shape = shapes.pop()
@@ -124,10 +124,10 @@ def _single_elements(checked: CheckedCase) -> Iterator[Case]:
 
 
 def _axes_of_one_extent(tensors: dict[str, Tensor]) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Sets of axes, as (tensor, axis), that may have to be cut together.
+    """Yield sets of axes, as (tensor, axis), that may have to be cut together.
 
-    Which ones must is for the op to say, so these are: the same axis of all tensors where all agree; else all axes of
-    one extent, any two of them, and each on its own.
+    Only the op knows which axes belong together. Candidates are the same axis of all tensors if all shapes agree, or
+    else all axes of one extent, any two of them, and each alone.
     """
     shapes = {name: tensor.layout.shape for name, tensor in tensors.items()}
     if len(set(shapes.values())) == 1:
@@ -143,9 +143,10 @@ def _axes_of_one_extent(tensors: dict[str, Tensor]) -> Iterator[tuple[tuple[str,
 
 
 def _cut(tensor: Tensor, axis: int, size: int, last: bool) -> Tensor:
-    """The tensor with the first or last ``size`` elements along one dim, contiguous if it was, else with its strides.
+    """Return the tensor with only the first or last ``size`` elements along an axis.
 
-    A contiguous tensor keeps the values of its elements only if the dim is the outermost one.
+    A contiguous tensor stays contiguous; others keep their strides. A contiguous tensor keeps the values of its
+    elements only if the axis is the outermost.
     """
     layout = tensor.layout
     shape = (*layout.shape[:axis], size, *layout.shape[axis + 1 :])
@@ -158,6 +159,6 @@ def _cut(tensor: Tensor, axis: int, size: int, last: bool) -> Tensor:
 
 
 def _pluck(tensor: Tensor, coordinates: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """The one-element tensor that holds the element at these coordinates."""
+    """Return the one-element tensor with the element at these coordinates."""
     offset = sum(i * s for i, s in zip(coordinates, tensor.layout.strides, strict=True))
     return replace(tensor, layout=contiguous(shape), start=tensor.start + offset if tensor.data else 0)

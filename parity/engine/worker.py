@@ -1,4 +1,4 @@
-"""The work of a worker process: judging, diagnosing and minimizing the cases of its tasks."""
+"""Runs in worker processes: judges the cases of a task on all its columns, and shrinks and diagnoses failures."""
 
 from __future__ import annotations
 
@@ -36,25 +36,29 @@ __all__ = [
 ]
 
 FAILURES_TO_SHRINK = 2
+"""Number of kinds of failures to shrink per kernel and column."""
 
 ENDLESS = 3
-"""Cases of a kernel that may have no end on a column; each takes seconds, so the others are left out then."""
+"""Number of timeouts on a column after which the remaining cases of the kernel are skipped there."""
 
 SKIPPED = Verdict(
     Status.NOT_JUDGED,
     "left out",
-    detail=f"{ENDLESS} cases of this kernel before it had no end, so it was not executed; name it to run it alone",
+    detail=f"{ENDLESS} earlier cases of this kernel timed out, so this case was not executed; name it to run it alone",
 )
 
-NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side has nothing but the recorded cases)"
+NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side only replays the recorded cases)"
 
 _Minimal = dict[Column, dict[tuple[Status, str], Case]]
-"""The simplest case of each failure that was made smaller, by column."""
+"""The shrunk case of each failure, by column."""
 
 
 @dataclass
 class Worker:
-    """The state of one process: the suite, the runners and devices it has opened, and why it could not open others."""
+    """The state of a worker process: the plan, its suite, and the runners and sessions opened so far.
+
+    ``lost`` holds the reason why a column's device could not be reopened.
+    """
 
     plan: Plan
     suite: Suite
@@ -66,13 +70,13 @@ class Worker:
     scratch: Path = Path(tempfile.gettempdir())
 
     def runner(self, column: Column) -> Runner | OpRunner:
-        """The runner of a column, made on first use."""
+        """Return the runner of a column, created on first use."""
         if column.spec not in self.runners:
             self.runners[column.spec] = runner(self.plan.specs.get(column.spec, column.spec))
         return self.runners[column.spec]
 
     def session(self, column: Column) -> Session | OpSession:
-        """The device of a column, opened on first use."""
+        """Return the session of a column, opened on first use."""
         if column not in self.sessions:
             found = self.runner(column)
             self.sessions[column] = (
@@ -83,13 +87,13 @@ class Worker:
         return self.sessions[column]
 
     def kernels(self, column: Column) -> Session:
-        """The device of a column that runs kernels."""
+        """Return the session of a column that runs kernels."""
         found = self.session(column)
         assert not isinstance(found, OpSession)
         return found
 
     def has(self, column: Column, text: str) -> bool:
-        """True if a case can run there: a column that replays has only the cases that were recorded."""
+        """Return True if a case can run on a column. A replaying column has only recorded cases."""
         if column.live:
             return True
         if column not in self.recorded:
@@ -99,93 +103,92 @@ class Worker:
         return text in self.recorded[column]
 
     def perform(self, task: Task) -> list[CaseRecord]:
-        """Check the cases of one entry on all its columns, column by column in the result.
+        """Run the cases of one kernel entry on all its columns, and return the records column by column.
 
-        Of every column the first failures of each kind are shrunk.
+        Shrinks the first failures of each kind on every column.
         """
         entry = self.suite.entry(task)
-        records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
-        minimal: _Minimal = {column: {} for column in task.columns}
-        # The outputs of which no case so far tells a kernel from one that writes zeros.
-        vacuous = dict.fromkeys(task.columns, tuple(entry.op.compared))
-        stuck: set[Column] = set()
         try:
             drawn = self.plan.draw(self.suite, task)
             about = entry.op.divergences(entry.dtypes)
-        except Exception as error:  # a mistake in the op's declaration costs this op only
-            return [self.plan.known.mark(CaseRecord.of(entry, column, "", _defect(error))) for column in task.columns]
+        except Exception as error:  # a bug in the op's declaration affects only this op
+            return [self._mark(CaseRecord.of(entry, column, "", _error_verdict(error))) for column in task.columns]
+        progress = _TaskProgress.start(task, entry)
         for title, text in drawn:
-            columns = [column for column in task.columns if self.has(column, text)]
-            for column in [c for c in columns if c in stuck]:
-                columns.remove(column)
-                records[column].append(CaseRecord.of(entry, column, text, SKIPPED, title))
-            try:
-                case = entry.op.parse(text)
-                call = entry.op.call(case)
-            except Exception as error:  # a defect of the op's declaration or of parity costs this case only
-                for column in columns:
-                    records[column].append(
-                        self.plan.known.mark(CaseRecord.of(entry, column, text, _defect(error), title))
-                    )
-                continue
-            checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
-            against = _against(call, checked)
-            for column, each in checked.items():
-                if each.verdict.passed and vacuous[column]:
-                    expected = each.expected or {}
-                    zeros = (n for n in vacuous[column] if accepts_zeros(expected[n], column.vendor))
-                    vacuous[column] = tuple(zeros)
-                    each = replace(each, verdict=replace(each.verdict, vacuous=vacuous[column]))
-                record = self.plan.known.mark(_record(entry, column, each, title, against.get(column)))
-                # Each attempt at a failure that costs the device would cost seconds.
-                if task.shrink and record.failed and column.live and not each.lost:
-                    record = self._with_minimal(entry, task, column, record, each, minimal)
-                records[column].append(record)
-                if record.failed and task.cases is None and hangs_repeatedly(records[column]):
-                    stuck.add(column)
-        every = [record for each in records.values() for record in each]
+            self._perform_case(task, entry, (title, text), progress)
+        every = [record for each in progress.records.values() for record in each]
         return [replace(each, divergence=about[each.case]) if each.case in about else each for each in every]
+
+    def _perform_case(self, task: Task, entry: Entry, titled: tuple[str, str], progress: _TaskProgress) -> None:
+        title, text = titled
+        records = progress.records
+        columns = [column for column in task.columns if self.has(column, text)]
+        for column in [c for c in columns if c in progress.hanging]:
+            columns.remove(column)
+            records[column].append(CaseRecord.of(entry, column, text, SKIPPED, title))
+        try:
+            case = entry.op.parse(text)
+            call = entry.op.call(case)
+        except Exception as error:  # a bug in the op's declaration or in parity affects only this case
+            for column in columns:
+                records[column].append(self._mark(CaseRecord.of(entry, column, text, _error_verdict(error), title)))
+            return
+        checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
+        against = _compare_sides(call, checked)
+        for column, each in checked.items():
+            if each.verdict.passed and progress.vacuous[column]:
+                each = replace(each, verdict=replace(each.verdict, vacuous=progress.still_vacuous(column, each)))
+            record = self._mark(_record(entry, column, each, title, against.get(column)))
+            # After a lost device, each attempt would take seconds.
+            if task.shrink and record.failed and column.live and not each.lost:
+                record = self._with_minimal(entry, task, column, record, each, progress.minimal)
+            records[column].append(record)
+            if record.failed and task.cases is None and hangs_repeatedly(records[column]):
+                progress.hanging.add(column)
+
+    def _mark(self, record: CaseRecord) -> CaseRecord:
+        return self.plan.known.mark(record)
 
     def _with_minimal(
         self, entry: Entry, task: Task, column: Column, record: CaseRecord, failing: CheckedCase, minimal: _Minimal
     ) -> CaseRecord:
-        """The record of a failure with the simplest case of it, if it is among the first of its kind on a column."""
+        """Add the shrunk case to the record of a failure, if it is among the first of its kind on the column."""
         failure, found = (failing.verdict.status, failing.verdict.kind), minimal[column]
         if failure[0] not in (Status.FAIL, Status.TIMEOUT) or failure in found or len(found) >= FAILURES_TO_SHRINK:
             return record
-        # The simplest case elsewhere is often the simplest here.
+        # The shrunk case of another column often fails here, too.
         hints = [cases[failure] for cases in minimal.values() if failure in cases]
         try:
-            small = self._minimal(entry, task, column, failing, hints)
-            beside = self._beside(entry, task, column, small)
-        except Exception as error:  # the failure is reported all the same
+            small = self._shrink(entry, task, column, failing, hints)
+            against = self._compare_small(entry, task, column, small)
+        except Exception as error:  # report the failure anyway
             found[failure] = failing.case
             note = f"(it was not made smaller: {type(error).__name__}: {error})"
             return replace(record, verdict=record.verdict.noted(note))
         found[failure] = small.case
-        return replace(record, minimal=_record(entry, column, small, against=beside))
+        return replace(record, minimal=_record(entry, column, small, against=against))
 
     def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
     ) -> dict[Column, CheckedCase]:
-        """One case on all columns.
+        """Run one case on all columns, and judge it.
 
-        Of an op without a reference CUDA's results are taken as right, if there are any; the others are judged by the
-        first of them, devices before emulators.
+        If the op has no reference, the first CUDA column with a result is the oracle for the other columns. Devices
+        come before emulators.
         """
         if call.references:
             return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
         found: dict[Column, CheckedCase] = {}
-        by: Column | None = None
-        theirs = _witnesses(columns)
-        for column in (*theirs, *(each for each in columns if each not in theirs)):
-            judge_by = None if column in theirs else by
-            taken = found[judge_by] if judge_by else None
-            found[column] = self._checked(entry, column, case, call, first.get(column, False), judge_by, taken)
-            if by is None and column in theirs and found[column].unreferenced:
-                by = column
-        if any(not each.unreferenced for column, each in found.items() if column not in theirs):
-            for column in theirs:
+        oracle: Column | None = None
+        cuda = _cuda_columns(columns)
+        for column in (*cuda, *(each for each in columns if each not in cuda)):
+            by = None if column in cuda else oracle
+            baseline = found[by] if by else None
+            found[column] = self._checked(entry, column, case, call, first.get(column, False), by, baseline)
+            if oracle is None and column in cuda and found[column].unreferenced:
+                oracle = column
+        if any(not each.unreferenced for column, each in found.items() if column not in cuda):
+            for column in cuda:
                 if found[column].unreferenced:
                     found[column] = replace(found[column], verdict=Verdict(Status.TAKEN))
         return {column: found[column] for column in columns}
@@ -197,87 +200,116 @@ class Worker:
         case: Case,
         call: Call,
         first: bool = False,
-        by: Column | None = None,
-        taken: CheckedCase | None = None,
+        oracle: Column | None = None,
+        baseline: CheckedCase | None = None,
     ) -> CheckedCase:
         try:
-            return judge(case, call, self._subject(entry, column, by), first=first, taken=taken)
-        except Exception as error:  # a defect outside of the kernel costs this case only
+            return judge(case, call, self._implementation(entry, column, oracle), first=first, baseline=baseline)
+        except Exception as error:  # a bug outside of the kernel affects only this case
             if isinstance(error, DeviceLost):
                 self.lost[column] = str(error)
-            return CheckedCase(case, _defect(error), "", {})
+            return CheckedCase(case, _error_verdict(error), "", {})
 
-    def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Implementation:
+    def _implementation(self, entry: Entry, column: Column, oracle: Column | None = None) -> Implementation:
         code = self.plan.code.get((entry.op.module, column))
-        theirs = self._subject(entry, by) if by else None
-        return Implementation(self.session(column), column.vendor, code, theirs, column.known_as)
+        cuda = self._implementation(entry, oracle) if oracle else None
+        return Implementation(self.session(column), column.vendor, code, cuda, column.known_as)
 
-    def _standard(self, entry: Entry, task: Task, failing: CheckedCase) -> Column | None:
-        """The column by which smaller cases of a failure are judged, if they need one."""
+    def _oracle(self, entry: Entry, task: Task, failing: CheckedCase) -> Column | None:
+        """Return the column that judges smaller cases of a failure; None if the op has a reference."""
         if entry.op.reference or failing.expected is None:
             return None
-        theirs = _witnesses(task.columns)
-        return next((column for column in theirs if column.live), theirs[0] if theirs else None)
+        cuda = _cuda_columns(task.columns)
+        return next((column for column in cuda if column.live), cuda[0] if cuda else None)
 
-    def _minimal(
-        self, entry: Entry, task: Task, column: Column, failing: CheckedCase, hints: list[Case]
-    ) -> CheckedCase:
+    def _shrink(self, entry: Entry, task: Task, column: Column, failing: CheckedCase, hints: list[Case]) -> CheckedCase:
+        """Shrink a failing case, and diagnose it."""
         plan = self.plan
 
         def is_known(checked: CheckedCase) -> bool:
-            return bool(plan.known.mark(_record(entry, column, checked)).known)
+            return bool(self._mark(_record(entry, column, checked)).known)
 
-        search = ShrinkSettings(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
-        by = self._standard(entry, task, failing)
-        if by and not by.live:
+        settings = ShrinkSettings(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
+        oracle = self._oracle(entry, task, failing)
+        if oracle and not oracle.live:
             return replace(failing, verdict=failing.verdict.noted(NOT_SMALLER))
-        subject = self._subject(entry, column, by)
-        minimal = minimize(entry.op, failing, subject, search)
+        implementation = self._implementation(entry, column, oracle)
+        minimal = minimize(entry.op, failing, implementation, settings)
         if not column.built:
             return minimal
         code = {each: plan.code[entry.op.module, each] for each in task.columns if each.built}
         helpful = partial(self._helpful, entry.op.module)
-        return diagnose(entry.op, minimal, column, code, self.session, helpful, subject.by)
+        return diagnose(entry.op, minimal, column, code, self.session, helpful, implementation.oracle)
 
     def _helpful(self, module: str, column: Column) -> HelpfulPort | None:
-        """The module as the helpful style ports it, if that differs from what was built for this column."""
+        """Return the module ported in the helpful style; None if that equals the column's build."""
         key = module, column.target
         if column.vendor == "amd" and key not in self.helpful:
             self.helpful[key] = helpful_port(self.suite, module, column.target)
         return self.helpful.get(key)
 
-    def _beside(self, entry: Entry, task: Task, column: Column, small: CheckedCase) -> CrossVendorComparison | None:
-        """The comparison with the other vendor in a case that was made small, if it can be launched there."""
+    def _compare_small(
+        self, entry: Entry, task: Task, column: Column, small: CheckedCase
+    ) -> CrossVendorComparison | None:
+        """Compare a shrunk case with the other vendor, if the other vendor's kernel can be launched."""
         others = [each for each in task.columns if each.vendor != column.vendor and each.built]
         if not column.built or not others:
             return None
         call = entry.op.call(small.case)
         checked = self.on_all(entry, (*others, column), small.case, call, {})
-        return _against(call, {**checked, column: small}).get(column)
+        return _compare_sides(call, {**checked, column: small}).get(column)
+
+
+@dataclass
+class _TaskProgress:
+    """What the cases of a task have shown so far, by column.
+
+    ``vacuous`` are the outputs that a kernel writing only zeros would also pass. ``hanging`` are columns with too many
+    timeouts.
+    """
+
+    records: dict[Column, list[CaseRecord]]
+    minimal: _Minimal
+    vacuous: dict[Column, tuple[str, ...]]
+    hanging: set[Column] = field(default_factory=set)
+
+    @classmethod
+    def start(cls, task: Task, entry: Entry) -> _TaskProgress:
+        return cls(
+            {column: [] for column in task.columns},
+            {column: {} for column in task.columns},
+            dict.fromkeys(task.columns, tuple(entry.op.compared)),
+        )
+
+    def still_vacuous(self, column: Column, checked: CheckedCase) -> tuple[str, ...]:
+        """Return the outputs that remain vacuous after a passing case."""
+        expected = checked.expected or {}
+        left = tuple(name for name in self.vacuous[column] if accepts_zeros(expected[name], column.vendor))
+        self.vacuous[column] = left
+        return left
 
 
 def hangs_repeatedly(records: Iterable[CaseRecord]) -> bool:
-    """True if so many cases of a kernel had no end that no more are executed."""
+    """Return True if so many cases timed out that the remaining cases are skipped."""
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
 
-def _witnesses(columns: Sequence[Column]) -> list[Column]:
-    """The columns of CUDA's kernels, whose results may be taken as right: devices before emulators."""
-    theirs = [column for column in columns if column.side == "cuda"]
-    return sorted(theirs, key=lambda column: column.emulated)
+def _cuda_columns(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that run CUDA's kernels, devices before emulators."""
+    return sorted((column for column in columns if column.side == "cuda"), key=lambda column: column.emulated)
 
 
-def _against(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Column, CrossVendorComparison]:
-    """The comparison of CUDA and AMD in a case, by column; of several outputs the one in which they agree least."""
+def _compare_sides(call: Call, checked: Mapping[Column, CheckedCase]) -> dict[Column, CrossVendorComparison]:
+    """Compare CUDA with AMD in a case, by column. Of several outputs, keep the worst conclusion."""
     worst: dict[Column, CrossVendorComparison] = {}
     order = list(Conclusion)
     for name in call.outputs:
-        witnesses = {
+        results = {
             column: SideResult(verdict_on_output(name, call, each.verdict), each.outputs.get(name))
             for column, each in checked.items()
         }
         expected = partial(_reference, call, name) if call.references else None
-        for column, found in compare_vendors(witnesses, expected).items():
+        for column, found in compare_vendors(results, expected).items():
             if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):
                 worst[column] = found
     return worst
@@ -288,8 +320,8 @@ def _reference(call: Call, name: str) -> Expected:
     return call.references()[name]
 
 
-def _defect(error: Exception) -> Verdict:
-    """The verdict for an error outside of the kernel: with its message if parity raised it, else with the traceback."""
+def _error_verdict(error: Exception) -> Verdict:
+    """Return the verdict for an error outside of the kernel. Errors that are not parity's include the traceback."""
     if verdict := not_judged_verdict(error):
         return verdict
     detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
@@ -310,18 +342,18 @@ _worker: Worker
 
 
 def start(plan: Plan, scratch: Path) -> None:
-    """Initialise this process; ``scratch`` is a folder for all of its pool, and ends with that."""
+    """Initialize this process. ``scratch`` is a temporary folder that the processes of the pool share."""
     global _worker
     _worker = Worker(plan, plan.suite(), scratch=scratch)
 
 
 def current() -> Worker:
-    """The state of this process."""
+    """Return the state of this process."""
     return _worker
 
 
 def prepare_kernels(module: str, column: Column, kernels: tuple[str, ...]) -> None:
-    """Make kernels ready to run, many at once."""
+    """Translate several kernels at once."""
     _worker.kernels(column).prepare(_worker.plan.code[module, column], kernels)
 
 
@@ -331,10 +363,10 @@ def perform(task: Task) -> list[CaseRecord]:
 
 
 def perform_or_lose_device(task: Task) -> list[CaseRecord]:
-    """Run a task on a machine that others can stand in for.
+    """Run a task in a cluster, where another machine can take over.
 
     Raises:
-        DeviceLost: a device cannot be opened any more.
+        DeviceLost: A device cannot be reopened.
     """
     _worker.lost.clear()
     records = _worker.perform(task)

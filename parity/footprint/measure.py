@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.classes import class_of, totals
+from parity.emulator.amdgpu.classes import class_totals, instruction_class
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.errors import MissingTool
 from parity.footprint.occupancy import occupancy
@@ -68,7 +68,7 @@ def _listing_footprint(code: CodeObject, kernel: Kernel, sizes: Mapping[str, int
     bodies = function_bodies(code.listing, kernel.name)
     size = sum(sizes[body.name] for body in bodies) if all(body.name in sizes for body in bodies) else None
     mnemonics = (match["mnemonic"] for body in bodies for match in _INSTRUCTION.finditer(body.text))
-    return _footprint(code, kernel, size, totals((class_of(mnemonic), 1) for mnemonic in mnemonics))
+    return _footprint(code, kernel, size, class_totals((instruction_class(mnemonic), 1) for mnemonic in mnemonics))
 
 
 def _footprint(code: CodeObject, kernel: Kernel, size: int | None, mix: Mapping[str, int] | None) -> Footprint:

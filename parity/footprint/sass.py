@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from parity.compilers.cuda_toolkit import INSTALL, nvcc
-from parity.emulator.amdgpu.classes import classifier, totals
+from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
 
 __all__ = ["instruction_mixes", "nvdisasm", "opcode_class", "section_opcodes"]
@@ -71,7 +71,7 @@ def instruction_mixes(cubin: Path) -> Mapping[str, Mapping[str, int]]:
     if done.returncode:
         raise ParityError(f"{nvdisasm()} rejects {cubin}: {done.stderr.strip()[:500]}")
     return {
-        name: totals((opcode_class(opcode), 1) for opcode in opcodes)
+        name: class_totals((opcode_class(opcode), 1) for opcode in opcodes)
         for name, opcodes in section_opcodes(done.stdout).items()
     }
 

@@ -48,6 +48,19 @@ INSTRUCTIONS = 500_000_000
 VERSION = 7 * 10_000_000
 """HIP 7.0.0 in the format of hipRuntimeGetVersion."""
 
+_LAUNCH_ERRORS: dict[type[ParityError], tuple[str, bool]] = {
+    UnknownInstruction: ("hipErrorNotSupported", False),
+    MemoryFault: ("hipErrorIllegalAddress", True),
+    InstructionBudgetExceeded: ("hipErrorLaunchTimeOut", True),
+    NoProgress: ("hipErrorLaunchTimeOut", True),
+    UnsupportedFeature: ("hipErrorNotSupported", False),
+    LdsExceeded: ("hipErrorInvalidConfiguration", False),
+    FailedAssertion: ("hipErrorAssert", True),
+    KernelFault: ("hipErrorLaunchFailure", True),
+    ParityError: ("hipErrorInvalidConfiguration", False),
+}
+"""The HIP error for each error of a launch (the first match counts), and whether it is sticky."""
+
 _NULL_STREAMS = (0, 1, 2)  # the null stream, hipStreamLegacy, hipStreamPerThread
 
 
@@ -327,28 +340,14 @@ class Runtime:
                 shared_bytes=shared_bytes,
                 options=LaunchOptions(seed=zlib.crc32(geometry.encode()) | 1),
             )
-        except UnknownInstruction as error:
-            raise HipError("hipErrorNotSupported", str(error)) from error
-        except MemoryFault as error:
-            self._fail("hipErrorIllegalAddress", error)
-        except (InstructionBudgetExceeded, NoProgress) as error:
-            self._fail("hipErrorLaunchTimeOut", error)
-        except UnsupportedFeature as error:
-            raise HipError("hipErrorNotSupported", str(error)) from error
-        except LdsExceeded as error:
-            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
-        except FailedAssertion as error:
-            self._fail("hipErrorAssert", error)
-        except KernelFault as error:
-            self._fail("hipErrorLaunchFailure", error)
         except ParityError as error:
-            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
+            name, is_sticky = next(found for kind, found in _LAUNCH_ERRORS.items() if isinstance(error, kind))
+            if not is_sticky:
+                raise HipError(name, str(error)) from error
+            self._lost = name
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
         finally:
             print(self._device.take_printed(), end="", file=sys.stderr, flush=True)
-
-    def _fail(self, name: str, error: ParityError) -> None:
-        self._lost = name
-        print(f"{name}: {error}", file=sys.stderr, flush=True)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, InferredSpec
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["Call", "guessed_call", "inferred_call", "is_idle", "safe_name"]
+__all__ = ["DeclaredCall", "guessed_call", "inferred_call", "is_idle", "safe_name"]
 
 _COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
 _ROWS_NAME = re.compile(rf"{_COUNT_NAME.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
@@ -45,7 +45,7 @@ _RESERVED = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "
 
 
 @dataclass(frozen=True)
-class Call:
+class DeclaredCall:
     """How a kernel is called: the words of ``args``, the parameters, and the keywords for shapes and launch."""
 
     words: Sequence[str]
@@ -54,7 +54,7 @@ class Call:
     launch: Sequence[Keyword]
 
 
-def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> Call:
+def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> DeclaredCall:
     """Return the call of a kernel from names alone. If it is ``shaped``, inputs determine the shape of outputs."""
     words, params = [], {}
     for each in one.args:
@@ -73,10 +73,12 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> C
     extent = "n" if lanes == 1 else f"{lanes}*n"
     shapes = "; ".join(f"{each.name}: {extent}" for each in pointers)
     keywords = [] if shaped and lanes == 1 else [Keyword("shapes", shapes, _GUESS)]
-    return Call(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
+    return DeclaredCall(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
 
 
-def inferred_call(one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]) -> Call:
+def inferred_call(
+    one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]
+) -> DeclaredCall:
     """Return the call of a kernel from what launches show. ``filled`` are the tensors with data."""
     facts = _Facts.of(one, kinds, spec, filled)
     params: dict[str, str] = dict.fromkeys(sorted({*facts.drawn} & _GRID_EXTENTS), "i32")
@@ -102,7 +104,7 @@ def inferred_call(one: Signature, kinds: Mapping[str, str], spec: InferredSpec, 
         Keyword("indices", _indices(spec), _GUESS),
         Keyword("data", _data(one, facts)),
     )
-    return Call(words, params, [each for each in keywords if each.value], _launch(facts))
+    return DeclaredCall(words, params, [each for each in keywords if each.value], _launch(facts))
 
 
 def is_idle(parameter: Parameter, kinds: Mapping[str, str], spec: InferredSpec) -> bool:
@@ -122,18 +124,11 @@ def safe_name(name: str) -> str:
 class _Facts:
     """What follows from a specification.
 
-    Attributes:
-        kinds: The type of each argument.
-        spec: The specification.
-        filled: The tensors with data.
-        determined: Names whose values follow from the shapes of ``filled``.
-        drawn: Choices for all other names.
-        few: Choices for names with which the work grows fast.
-        masks: Choices for numbers that elements are compared with.
-        idle: Integers that nothing depends on.
-        extent: The only dim, if all tensors have the same single dim.
-        any_grid: True if one block is enough for a kernel that loops over its elements.
-        is_plain: True if one thread per element is enough for every rank.
+    ``filled`` are the tensors with data, and ``determined`` the names whose values follow from their shapes. ``drawn``
+    has choices for all other names, ``few`` for names with which the work grows fast, and ``masks`` for numbers that
+    elements are compared with. Nothing depends on ``idle`` integers. ``extent`` is the dim of all tensors if there is
+    only one. ``any_grid`` is True if one block is enough for a kernel that loops over its elements, and ``is_plain`` if
+    one thread per element is enough for every rank.
     """
 
     kinds: Mapping[str, str]

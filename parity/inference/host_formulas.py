@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Formulas", "HostValues", "names_of", "replaced"]
+__all__ = ["OPERATORS", "Formulas", "HostValues", "names_of", "replaced"]
 
 _CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
@@ -22,7 +22,7 @@ _CAST = re.compile(
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+\.?\d*)[uUlLfF]+\b|\b(\d+\.)f\b")
 _OF_TYPE = re.compile(r"<[\w:\s]+>(?=\s*\()")
 _ROUNDED_UP = re.compile(r"(?i)\w*(?:ceil_?div|div_?ceil|cdiv|div_?up|up_?div|div_?round_?up|round_?up_?div)\w*")
-_FOLDED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
 }  # fmt: skip
@@ -118,7 +118,7 @@ class Formulas:
                 if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
                     return node
                 return self._expanded(given, kept, deep - 1)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return _folded(inside(left), op, inside(right))
             case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis) if parts := self._host.sizes(
                 name
@@ -222,7 +222,7 @@ def _folded(a: ast.expr, op: ast.operator, b: ast.expr) -> ast.expr:
     if over is not None and under is not None:
         if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and not under:
             raise ValueError
-        return ast.Constant(_FOLDED[type(op)](over, under))
+        return ast.Constant(OPERATORS[type(op)](over, under))
     match op:
         case ast.RShift() if under is not None:
             return _folded(a, ast.Div(), ast.Constant(1 << under))

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import ast
 import itertools
-import operator
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 import tree_sitter
 
-from parity.inference.host_formulas import Formulas, HostValues
+from parity.inference.host_formulas import OPERATORS, Formulas, HostValues
 from parity.platform.files import find_below, read_text
-from parity.porting.includes import included
-from parity.porting.source_tree import parse
+from parity.porting import included, parse
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
@@ -45,10 +43,6 @@ _SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "unsigned": 4,
     "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
     "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
-}  # fmt: skip
-_OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
 }  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
@@ -142,7 +136,7 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
 
     Names without a value in the text may have one in ``others``.
     """
-    known = _Definitions(f"{text}\n{others}")
+    known = _HostDefinitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
     for call in _calls(parse(text).root):
         function = call.child_by_field_name("function")
@@ -157,12 +151,12 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
-        said, at = " ".join(_source(call).split()), call.start_point.row + 1
+        written, at = " ".join(_source(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
         given = [_source(each) for each in passed.named_children if each.type != "comment"] if passed else []
-        told = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
+        formulas = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
         found.setdefault(bare, []).append(
-            HostLaunch(bare, template, block, shared, said, at, grid=told.grid, arguments=told.arguments)
+            HostLaunch(bare, template, block, shared, written, at, grid=formulas.grid, arguments=formulas.arguments)
         )
     return {name: tuple(launches) for name, launches in found.items()}
 
@@ -179,7 +173,7 @@ def _joined(match: re.Match[str]) -> str:
     return bare.rjust(len(match[0])) if bare[0] == "<" else bare.ljust(len(match[0]))
 
 
-class _Definitions:
+class _HostDefinitions:
     """The values of the names in a file, by position."""
 
     def __init__(self, text: str) -> None:
@@ -187,8 +181,8 @@ class _Definitions:
         self._dims: dict[str, list[tuple[int, str]]] = {}
         enumerators = [each for one in _ENUM.finditer(text) for each in _ENUMERATOR.finditer(f"{one[1]},")]
         for match in (*_DEFINE.finditer(text), *enumerators):
-            said = self._values.setdefault(match[1], [])
-            said.append((match.start() if said else 0, match[2]))
+            values = self._values.setdefault(match[1], [])
+            values.append((match.start() if values else 0, match[2]))
         for several in _VARIABLES.finditer(text):
             for match in filter(None, map(_VARIABLE.fullmatch, _split(several[1]))):
                 self._values.setdefault(match[1], []).append((several.start(), (match[2] or match[3]).strip()))
@@ -207,8 +201,8 @@ class _Definitions:
         """Return the definitions at a position."""
 
         def defined(name: str) -> str | None:
-            said = self._last(self._values, name, at)
-            return None if said is None else _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), said)
+            given = self._last(self._values, name, at)
+            return None if given is None else _with_sizes(given)
 
         return HostValues(defined, lambda name: self.sizes(name, at), self._functions, self._fixed)
 
@@ -223,13 +217,13 @@ class _Definitions:
             text = text.strip()
             if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
                 return _split(match[1])
-            if (said := self._last(self._dims, text, at)) is not None:
+            if (given := self._last(self._dims, text, at)) is not None:
                 fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
-                parts = _split(said)
+                parts = _split(given)
                 return [fields[i] or (parts[i] if i < len(parts) and parts[i] else "1") for i in range(3)]
-            if (said := self._last(self._values, text, at)) is None or said.strip() == text:
+            if (given := self._last(self._values, text, at)) is None or given.strip() == text:
                 return None
-            text = said
+            text = given
         return None
 
     def value(self, text: str, at: int, met: frozenset[str] = frozenset()) -> int | str | None:
@@ -237,16 +231,15 @@ class _Definitions:
 
         Names in ``met`` are not followed, because a program may add to a variable what it was before.
         """
-        text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", text)).strip()
+        text = _with_sizes(_CAST.sub("", text)).strip()
         for _ in range(_DEEP):
-            if re.fullmatch(r"[A-Za-z_]\w*", text):
-                said = self._last(self._values, text, at)
-                if said is None or said.strip() == text:
-                    return text
-                met |= {text}
-                text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", said)).strip()
-                continue
-            break
+            if not text.isidentifier():
+                break
+            given = self._last(self._values, text, at)
+            if given is None or given.strip() == text:
+                return text
+            met |= {text}
+            text = _with_sizes(_CAST.sub("", given)).strip()
         try:
             return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, met)
         except (SyntaxError, ValueError, ZeroDivisionError):
@@ -260,8 +253,8 @@ class _Definitions:
         """
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](self._number(node.left, at, met), self._number(node.right, at, met))
         if isinstance(node, ast.Name) and node.id not in met and isinstance(value := self.value(node.id, at, met), int):
             return value
         raise ValueError
@@ -269,9 +262,14 @@ class _Definitions:
     @staticmethod
     def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
         """Return the last value of a name before a position, or else the first after it."""
-        said = table.get(name, [])
-        before = [text for place, text in said if place <= at]
-        return before[-1] if before else said[0][1] if said else None
+        values = table.get(name, [])
+        before = [text for place, text in values if place <= at]
+        return before[-1] if before else values[0][1] if values else None
+
+
+def _with_sizes(text: str) -> str:
+    """Replace ``sizeof`` of known types by numbers."""
+    return _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
 
 
 def _calls(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

@@ -20,26 +20,11 @@ Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
 """Launches a kernel and returns what that shows of its arguments, or why it shows nothing."""
 
 _C_TYPES: Mapping[str, str] = {
-    "float": "f32",
-    "double": "f64",
-    "__half": "f16",
-    "half": "f16",
-    "_Float16": "f16",
-    "c10::Half": "f16",
-    "c10::BFloat16": "bf16",
-    "__hip_bfloat16": "bf16",
-    "hip_bfloat16": "bf16",
-    "bool": "u8",
-    "signed char": "i8",
-    "unsigned char": "u8",
-    "short": "i16",
-    "int": "i32",
-    "unsigned int": "u32",
-    "long": "i64",
-    "long long": "i64",
-    "unsigned long": "u64",
-    "unsigned long long": "u64",
-}
+    "float": "f32", "double": "f64", "__half": "f16", "half": "f16", "_Float16": "f16", "c10::Half": "f16",
+    "c10::BFloat16": "bf16", "__hip_bfloat16": "bf16", "hip_bfloat16": "bf16", "bool": "u8", "signed char": "i8",
+    "unsigned char": "u8", "short": "i16", "int": "i32", "unsigned int": "u32", "long": "i64", "long long": "i64",
+    "unsigned long": "u64", "unsigned long long": "u64",
+}  # fmt: skip
 """The dtype of a C type, as a demangler spells it."""
 _VECTORS: Mapping[str, str] = {
     **_C_TYPES, "char": "i8", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",

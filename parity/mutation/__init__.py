@@ -1,4 +1,4 @@
-"""Faults planted in kernels, to see which ones the cases catch. Each name is imported when it is first used."""
+"""Plants faults in kernels, and measures how many of them the cases catch. Names are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planting faults: kernels and their shares, isolated workers, and what became of every mutant as it is known."""
+"""Runs a mutation campaign: distributes faults over kernels, and tries every mutant in isolated workers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ from parity.suite.loading import Suite
 __all__ = ["COUNT", "LEVELS", "SEARCH", "CampaignSettings", "distribute_faults", "mutate"]
 
 COUNT = 100
-"""Faults that are planted if no other number is asked for."""
+"""Default number of faults."""
 
 SEARCH = 100
-"""Cases that are drawn beside the usual ones in the search for one that catches a survivor."""
+"""Default number of additional cases to draw in the search for a case that catches a survivor."""
 
 LEVELS: tuple[Level, ...] = ("instruction", "source")
 
 ONE_IN = 4
-"""One of so many faults is planted in source: each has to be compiled, which takes as long as some ten others."""
+"""One of this many faults is planted in source. Compiling it takes as long as about ten faults in instructions."""
 
 TOGETHER = 4
-"""Faults that are planted in one kernel before another is begun."""
+"""Number of faults to plant in one kernel before another kernel is used."""
 
 LIMIT = 5
-"""Times of the limit of one case that a mutant with all its cases may take."""
+"""Time limit for a mutant with all its cases, as a multiple of the limit for one case."""
 
 
 @dataclass(frozen=True)
 class CampaignSettings:
-    """The faults to plant: ``count`` of them, the same for a ``seed``, in these ``levels`` and of these classes (all if
-    none). ``search`` cases more are drawn for a survivor. ``jobs`` limits the processes (default: one per processor).
+    """The faults to plant: ``count`` faults drawn from ``seed``, in ``levels``, of the classes ``kinds`` (empty: all).
+
+    ``search`` is the number of additional cases for a survivor. ``jobs`` is the maximum number of processes (default:
+    one per processor).
     """
 
     count: int = COUNT
@@ -55,9 +57,10 @@ class CampaignSettings:
 def distribute_faults(
     subjects: Sequence[MutatedKernel], settings: CampaignSettings
 ) -> list[tuple[MutatedKernel, Mapping[Level, int]]]:
-    """The number of faults of each level in each kernel: kernels take turns in an order of the seed, and so do modules.
+    """Return the number of faults of each level for each kernel.
 
-    There are no more kernels than there are faults for, because the first of a kernel costs as much as several others.
+    Alternates between modules, and between the kernels of a module, in an order that depends on the seed. Uses only as
+    many kernels as there are faults for, because the first fault of a kernel costs as much as several further ones.
     """
 
     def rank(*words: object) -> str:
@@ -65,7 +68,7 @@ def distribute_faults(
 
     turns: dict[str, itertools.count[int]] = {}
     ranked = sorted(subjects, key=lambda each: rank(each.op, each.dtypes, each.column.target))
-    # The first kernels of all modules, then the second ones.
+    # The first kernel of every module, then the second kernel of every module, and so on.
     order = sorted(ranked, key=lambda each: next(turns.setdefault(each.module, itertools.count())))
     order = order[: -(-settings.count // TOGETHER)]
     found: list[dict[Level, int]] = [dict.fromkeys(LEVELS, 0) for _ in order]
@@ -75,7 +78,7 @@ def distribute_faults(
         if not order[place].sourced:
             level = "instruction"
         elif len(settings.levels) > 1:
-            turn = (place + number // len(order)) % ONE_IN  # so that it is not always the same kernels
+            turn = (place + number // len(order)) % ONE_IN  # vary which kernels get a fault in source
             level = "source" if turn == ONE_IN - 1 else "instruction"
         found[place][level] += 1
     return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
@@ -151,7 +154,7 @@ def mutate(
 
 
 def _outcome(future: Future[MutantResult], mutant: Mutant, limit: float) -> MutantResult:
-    """The outcome that a worker returned; a mutant that ended its process is caught, too."""
+    """Return the result from a worker. A mutant that ended its process counts as caught."""
     try:
         return future.result()
     except CallTimeout:

@@ -1,4 +1,4 @@
-"""Faults in single instructions: where they can be planted, and the code with one of them."""
+"""Faults in single instructions: finds where they can be planted, and changes the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parity.compilers.include import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import new_writer
 from parity.emulator.amdgpu.data_sections import data_image
-from parity.emulator.amdgpu.instructions import emit
+from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.isa import BRANCHES
 from parity.emulator.amdgpu.listing import KernelCode, function_bodies, kernel_code, parse_instruction
 from parity.emulator.instruction import Instruction, Unknown
@@ -38,7 +38,7 @@ _END = "\t.end_amdhsa_kernel"
 
 
 def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: IsolatedCode) -> Iterator[Mutant]:
-    """Every fault that the table can plant in the instructions of a kernel and that the emulator can execute."""
+    """Yield every fault of the table in the instructions of a kernel that the emulator can execute."""
     code = of.code
     about = kernel_code(code.listing, code.symbol(kernel))
     for item in about.instructions:
@@ -52,7 +52,7 @@ def instruction_mutants(op: str, dtypes: tuple[str, ...], kernel: str, of: Isola
 
 
 def instruction_edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], str]]:
-    """The operator, what is replaced by what, and the instruction with it, for all that fit one."""
+    """Yield each applicable operator, the replaced and the new text, and the changed instruction."""
     begin = 0
     for half in text.split(_PAIRED):
         for operator, pattern in _PATTERNS:
@@ -69,7 +69,7 @@ def instruction_edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], st
 
 
 def _runs(old: str, new: str, name: str) -> bool:
-    """True if the emulator knows an instruction, as far as that can be told without the kernel around it."""
+    """Return True if the emulator supports an instruction, as far as the instruction alone shows."""
     return _translates(new, name) or (not _translates(old, name) and old.split()[0] == new.split()[0])
 
 
@@ -81,7 +81,7 @@ def _translates(text: str, name: str) -> bool:
     w = new_writer(KernelCode("", (item,), {}), target(name), {})
     w.at = 0
     try:
-        emit(w, item)
+        emit_instruction(w, item)
     except (Unknown, KeyError, IndexError, ValueError, AssertionError, AttributeError, TypeError):
         return False
     return True
@@ -91,19 +91,20 @@ def _translates(text: str, name: str) -> bool:
 class IsolatedCode:
     """The code object of a module without the code of other kernels.
 
-    ``removed`` are lines of its listing from which on a number of lines of the module's are missing.
+    ``removed`` lists (line, count): from that line of the listing on, ``count`` lines of the module's listing are
+    missing.
     """
 
     code: CodeObject
     removed: tuple[tuple[int, int], ...]
 
     def line_of_module(self, line: int) -> int:
-        """The line in the module's listing that is this one here."""
+        """Return the line of the module's listing that corresponds to a line of this listing."""
         return line + sum(count for first, count in self.removed if first <= line)
 
 
 def isolate_kernels(code: CodeObject, kernels: Sequence[str]) -> IsolatedCode:
-    """The code object with the code of these kernels only."""
+    """Return the code object with only the code of these kernels."""
     symbols = {code.symbol(kernel) for kernel in kernels}
     listing, parts, position, line = code.listing, list[str](), 0, 1
     removed: list[tuple[int, int]] = []
@@ -120,23 +121,24 @@ def isolate_kernels(code: CodeObject, kernels: Sequence[str]) -> IsolatedCode:
 
 
 def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObject:
-    """The code object with another instruction in a line of its listing."""
+    """Return the code object with ``old`` replaced by ``new`` in one line of its listing."""
     start = _start_of(code.listing, line)
     at = code.listing.index(old, start)
     return _of(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
 
 
 def program(listing: str, kernel: str) -> tuple[object, ...]:
-    """The instructions of a kernel, for comparison: two kernels that agree in them are the same program."""
+    """Return the instructions and data of a kernel in a form that compares equal for identical programs."""
     code, image = kernel_code(listing, kernel), data_image(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())
 
 
 def source_lines(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[int, str]]:
-    """The lines of the user's files that a kernel was made of, and their instructions by line of the listing.
+    """Return the lines of the user's files that a kernel was compiled from, with their instructions by line of the
+    listing.
 
-    A line is of an instruction if it was compiled from there, or if what it was compiled from was inlined there.
+    A line has the instructions that were compiled from it, and those that were inlined into it.
     """
     found: dict[tuple[str, int], dict[int, str]] = {}
     symbol = code.symbol(kernel)

@@ -1,4 +1,4 @@
-"""Faults that are planted, and what became of each: plain data, which pickles and goes into files."""
+"""Mutants and their results, as data that pickles and is stored in files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Level = Literal["source", "instruction"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault in one kernel: ``old`` becomes ``new``.
+    """One fault in one kernel: ``old`` is replaced by ``new``.
 
-    In source, that is at byte ``at`` of ``file`` as it is compiled for AMD, in ``line``. An instruction is in line
-    ``listed`` of the module's listing, and in line ``at`` of the kernel's alone; ``file`` and ``line`` are those that
-    it was compiled from (empty and 0 if that is not known). ``before`` and ``after`` are the whole lines, or
+    A fault in source is at byte ``at`` of ``file`` as compiled for AMD, in ``line``. A fault in an instruction is in
+    line ``listed`` of the module's listing, and in line ``at`` of the isolated kernel's listing; ``file`` and ``line``
+    are the source of the instruction (empty and 0 if unknown). ``before`` and ``after`` are whole lines or
     instructions. ``kind`` is the class of the ``operator``.
     """
 
@@ -42,13 +42,13 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """A key that no other mutant of a build has."""
+        """A key that is unique among the mutants of a build."""
         names = (self.op, ",".join(self.dtypes), self.kernel, self.target, self.level, self.operator, self.file)
         return digest(*names, f"{self.line} {self.at} {self.listed}", self.old, self.new, self.before)
 
     @property
     def place(self) -> str:
-        """The place where it is planted, for people."""
+        """The place of the fault as text."""
         listing = f"listing line {self.listed}" if self.listed else ""
         source = f"{self.file}:{self.line}" if self.file else ""
         return ", ".join(filter(None, (source, listing)))
@@ -59,14 +59,14 @@ class MutantOutcome(StrEnum):
 
     CAUGHT = "caught"
     TIMED_OUT = "timed out"
-    """A case had no end: caught, too."""
+    """A case did not end. Counts as caught."""
     SURVIVED = "survived"
     EQUAL = "equal code"
-    """The compiler makes the same code of it."""
+    """The compiler generates the same code."""
     UNCOMPILED = "does not compile"
-    """No program: it does not compile, or the emulator has no such instruction."""
+    """The mutant does not compile, or the emulator does not support its instruction."""
     NOT_SHOWN = "not shown"
-    """The emulator cannot show it: memory operations are complete at once there."""
+    """The emulator cannot show the fault, because its memory operations complete immediately."""
 
     @property
     def caught(self) -> bool:
@@ -74,26 +74,28 @@ class MutantOutcome(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """True if it is a fault that cases can catch."""
+        """True if the mutant is a fault that cases can catch."""
         return self.caught or self is MutantOutcome.SURVIVED
 
 
 class Reason(StrEnum):
-    """The reason why a mutant survived, as far as is known."""
+    """The reason why a mutant survived, if known."""
 
     MISSED = "missed"
-    """A case of a longer search catches it."""
+    """A case of a longer search catches the mutant."""
     NEVER_EXECUTED = "never executed"
     OUT_OF_REACH = "out of reach"
-    """It is never executed, and the code before it tells why: tensors of 2^31 elements, a trap."""
+    """The code is never executed, and the code before it shows why: tensors of 2^31 elements, a trap."""
     WITHIN = "within the budget"
     EQUIVALENT = "equivalent as far as known"
-    """It is executed, and every result is the same, bit for bit, those of a longer search as well."""
+    """The code is executed, and every result is the same bit by bit, including the results of a longer search."""
 
 
 @dataclass(frozen=True)
 class UnmutatedResult:
-    """A kernel as it is: ``cases`` that it passes, of ``drawn``, and the largest share of an error budget in them."""
+    """The result of a kernel without faults: ``cases`` that pass, of ``drawn``, and the largest used share of an error
+    bound.
+    """
 
     cases: int
     drawn: int
@@ -102,12 +104,12 @@ class UnmutatedResult:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """A mutant, and what became of it.
+    """A mutant and its outcome.
 
-    ``case`` is the case that caught it and ``verdict`` how it failed, after ``cases`` that were run. Of a survivor,
-    ``budget`` is the largest share of an error budget that its results used, and ``usual`` that of the kernel as it is;
-    ``found`` is a case of a longer search, of ``searched`` cases, that catches it. ``detail`` says more: what the
-    compiler said, what keeps cases from its place.
+    ``case`` caught the mutant with the failure ``verdict``, after ``cases`` were run. For a survivor, ``budget`` is the
+    largest share of an error bound that its results used, and ``usual`` the share of the unmutated kernel. ``found`` is
+    a case that catches it, from a longer search of ``searched`` cases. ``detail`` contains the compiler's message, or
+    what keeps cases from reaching the fault.
     """
 
     mutant: Mutant

@@ -1,12 +1,12 @@
-"""The kinds of faults, a row for each, in source and in single instructions.
+"""The kinds of faults, one row each, in source and in single instructions.
 
-An operator of source matches a node of the syntax tree, by a query of tree-sitter. What is captured as ``@site`` is
-replaced, or else everything from the first capture to the last. An operator of instructions matches a regular
-expression in the text of one instruction, once for each place where it does.
+An operator on source matches a node of the syntax tree with a tree-sitter query. It replaces the capture ``@site``, or
+else everything from the first to the last capture. An operator on instructions matches a regular expression in the text
+of one instruction, once per match.
 
-``replacement`` is a format of Python's over the captures, or over the groups of the expression by number. After a colon
-it says what becomes of a number: ``{site:+1}`` is one more. Of a literal with a point or an
-exponent, one more is a thousandth part more: a wrong digit, not another magnitude.
+``replacement`` is a Python format string over the captures, or over the numbered groups of the expression. The format
+after a colon changes a number: ``{site:+1}`` adds one. For a literal with a point or an exponent, it adds a thousandth
+part instead, which changes a digit but not the magnitude.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["INSTRUCTIONS", "SOURCE", "CapturedText", "Operator", "fill_replaceme
 
 @dataclass(frozen=True)
 class Operator:
-    """One way to plant a fault. ``name`` tells it from the others, ``kind`` is the class it is counted in."""
+    """One way to plant a fault. ``name`` is unique, ``kind`` is the class in which recall counts it."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class Operator:
 
 
 def _swaps(kind: str, pairs: str, says: str) -> tuple[Operator, ...]:
-    """Operators of C++ that become others: pairs of them, old and new."""
+    """Return operators that replace one C++ operator by another, from pairs of old and new."""
     words = pairs.split()
     return tuple(
         Operator(
@@ -178,22 +178,22 @@ SOURCE: tuple[Operator, ...] = (
 )  # fmt: skip
 
 _OPTIONAL = re.compile(r"\(\?:dual_\|pk_\)\?|\(\?:pk_\)\?|[xk]\?|\(\?:lt\|le\|gt\|ge\)_")
-"""Parts of a pattern that the name of its operator leaves out."""
+"""Parts of a pattern that are omitted from the operator's name."""
 
 
 def _opcodes(kind: str, says: str, rows: str) -> tuple[Operator, ...]:
-    """Opcodes that become their siblings: prefix, old, what follows, new, and whether ``both`` become the other."""
+    """Return operators that replace opcodes. Row: prefix, old, what follows, new, and "both" if reversible."""
     found = []
     for row in filter(None, map(str.strip, rows.splitlines())):
         begin, one, end, other, *both = row.split()
-        end = end.replace(r"\b", r"(?:_e|_dpp|_sdwa|\s|$)")  # where a name ends but for that of its encoding
+        end = end.replace(r"\b", r"(?:_e|_dpp|_sdwa|\s|$)")  # the end of a name, except for the suffix of an encoding
         for old, new in ((one, other), (other, one))[: 1 + len(both)]:
             name = f"{_OPTIONAL.sub('', begin)}{old} to {new}"
             found.append(Operator(name, kind, rf"^({begin}){old}(?={end})", rf"{{1}}{new}", says))
     return tuple(found)
 
 
-# Not the offset of a scalar load, whose last two bits are not heeded: hexadecimal, and last after a pair of registers.
+# Excludes the offset of a scalar load (hexadecimal, last, after a register pair), whose low two bits are ignored.
 _IMMEDIATE = r"(?<=, )(?!(?<=\], )0x[0-9a-f]+$)(-?\d+|0x[0-9a-f]+)(?=$|, | (?!quad_perm|row_))"
 _VECTOR = r"v_(?!cmp|cndmask|readfirstlane|readlane|writelane|permlane|mov_b32_dpp|mbcnt)\w+"
 _SCALAR = r"s_(?!load|store|buffer|cbranch|setpc|swappc|getpc|waitcnt|and_saveexec|or_saveexec)\w+"
@@ -323,10 +323,10 @@ _NEXT = {"0.5": "1.0", "1.0": "2.0", "2.0": "4.0", "4.0": "2.0"}
 
 
 class CapturedText(str):
-    """A text that was captured; with ``+N``, ``-N`` or ``next`` as its format another number.
+    """A captured text that supports the formats ``+N``, ``-N`` and ``next`` for numbers.
 
     Raises:
-        ValueError: it is no number, or would not fit.
+        ValueError: The text is not a number, or the new number does not fit.
     """
 
     def __format__(self, how: str) -> str:
@@ -347,14 +347,14 @@ class CapturedText(str):
             known = float(real["digits"])
             changed = known * (1 + int(how) / 1024) if known else int(how) / 1024
             return f"{changed!r}{real['suffix']}"
-        raise ValueError(f"{self!r} is no number")
+        raise ValueError(f"{self!r} is not a number")
 
 
 def fill_replacement(replacement: str, groups: dict[str, str]) -> str:
-    """A replacement with what was captured.
+    """Fill the captured texts into a replacement.
 
     Raises:
-        ValueError: a number of it cannot be changed so.
+        ValueError: A number cannot be changed in the requested way.
     """
     return re.sub(
         r"\{(\w+)(?::([^{}]*))?\}", lambda found: format(CapturedText(groups[found[1]]), found[2] or ""), replacement

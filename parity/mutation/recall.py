@@ -1,4 +1,4 @@
-"""Recall: how many of the faults that were planted are caught, by kernel and by class; and the file that keeps it."""
+"""Recall: the share of planted faults that the cases catch, by kernel and by class; and the file that stores it."""
 
 from __future__ import annotations
 
@@ -38,18 +38,17 @@ class _Counts:
 
     @property
     def planted(self) -> int:
-        """Those that cases can catch, as far as is known."""
+        """The number of faults that cases can catch, as far as known."""
         return self.caught + self.survived - self.equivalent - self.beyond
 
 
 @dataclass(frozen=True)
 class KernelRecall(_Counts):
-    """The faults of one kernel for one target.
+    """The faults of one kernel on one target.
 
-    ``equivalent`` are those that survived and are executed without any effect, so far as is known, ``beyond`` those
-    that no case that fits an emulator comes to. ``equal`` are no faults, because the compiler makes the same code of
-    them, and ``uncompiled`` are no programs.
-    ``budget`` is the largest share of an error budget that the kernel uses as it is (None: not known).
+    ``equivalent`` survived and are executed without any known effect. ``beyond`` survived because no case that fits an
+    emulator reaches them. ``equal`` are not faults, because the compiler generates the same code. ``uncompiled`` do not
+    compile. ``budget`` is the largest share of an error bound that the unmutated kernel uses (None: unknown).
     """
 
     module: str
@@ -80,10 +79,11 @@ class ClassRecall(_Counts):
 
 @dataclass(frozen=True)
 class Survivor:
-    """A fault that no case caught: where, what, and why as far as is known.
+    """A fault that no case caught: its place, its change, and the reason, if known.
 
-    ``budget`` is the largest share of an error budget that a changed result used, ``usual`` the kernel's own; ``found``
-    is a case of a longer search that catches it, ``detail`` says what keeps cases from its place.
+    ``budget`` is the largest share of an error bound that a changed result used, and ``usual`` the share of the
+    unmutated kernel. ``found`` is a case from a longer search that catches the fault. ``detail`` describes what keeps
+    cases from reaching it.
     """
 
     kernel: str
@@ -102,9 +102,9 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Recall:
-    """The outcomes of the faults that ``seed`` planted, with ``examples`` cases drawn per kernel.
+    """The outcomes of faults planted from ``seed``, with ``examples`` cases drawn per kernel.
 
-    ``complete`` is false if the run was interrupted.
+    ``complete`` is False if the run was interrupted.
     """
 
     seed: int
@@ -125,17 +125,17 @@ class Recall:
 
     @property
     def equivalent(self) -> int:
-        """The survivors that are executed and have no effect, so far as is known."""
+        """The number of survivors that are executed without any known effect."""
         return sum(each.equivalent for each in self.kernels)
 
     @property
     def beyond(self) -> int:
-        """The survivors that no case that fits an emulator comes to."""
+        """The number of survivors that no case that fits an emulator reaches."""
         return sum(each.beyond for each in self.kernels)
 
     @property
     def planted(self) -> int:
-        """The faults that cases can catch, as far as is known."""
+        """The number of faults that cases can catch, as far as known."""
         return sum(each.planted for each in self.kernels)
 
     @property
@@ -143,7 +143,7 @@ class Recall:
         return tuple(dict.fromkeys(each.target for each in self.kernels))
 
     def by_module(self) -> dict[str, tuple[int, int]]:
-        """The faults of each module that were caught, and those that cases can catch, as far as is known."""
+        """Return the number of caught faults, and of faults that cases can catch, for each module."""
         found: dict[str, tuple[int, int]] = {}
         for each in self.kernels:
             caught, planted = found.get(each.module, (0, 0))
@@ -151,7 +151,7 @@ class Recall:
         return {module: counts for module, counts in found.items() if counts[1]}
 
     def of(self, kernels: Iterable[str], targets: Iterable[str]) -> Recall | None:
-        """The part that is about these kernels on these targets, without classes; None if nothing is."""
+        """Return the part about these kernels on these targets, without classes; None if it is empty."""
         names, where = frozenset(kernels), frozenset(targets)
         kept = tuple(each for each in self.kernels if each.kernel in names and each.target in where)
         left = tuple(each for each in self.survivors if each.kernel in names and each.target in where)
@@ -167,7 +167,11 @@ def compute_recall(
     complete: bool,
     budgets: Mapping[tuple[str, str], float] | None = None,
 ) -> Recall:
-    """The recall of mutants; ``order`` is that of kernels, ``budgets`` what each uses on a target as it is."""
+    """Compute the recall of mutants.
+
+    ``order`` gives the position of each kernel. ``budgets`` maps (kernel, target) to the unmutated kernel's share of an
+    error bound.
+    """
     known = budgets or {}
     kernels: dict[tuple[str, str, str], Counter[str]] = {}
     classes: dict[tuple[Level, str], Counter[str]] = {}
@@ -202,7 +206,7 @@ def compute_recall(
 
 
 def _rank(each: MutantResult) -> int:
-    """The order of survivors: those for which a case can be written come first."""
+    """Order survivors by reason: those for which a case can be written come first."""
     return list(Reason).index(each.reason) if each.reason else 0
 
 
@@ -233,17 +237,19 @@ def _survivors(tried: Iterable[MutantResult]) -> Iterator[Survivor]:
 
 
 def read_recall(path: Path) -> Recall:
-    """The recall in a file.
+    """Read recall from a file.
 
     Raises:
-        UsageError: it is none.
+        UsageError: The file has another format.
     """
-    found = read_json(read_content(path), Recall, str(path), "make it anew with parity mutate --output")
+    found = read_json(read_content(path), Recall, str(path), "generate it again with parity mutate --output")
     if found.format != FORMAT:
-        raise UsageError(f"{path} has the format {found.format!r}, not {FORMAT!r}; make it anew with parity mutate")
+        raise UsageError(
+            f"{path} has the format {found.format!r}, not {FORMAT!r}; generate it again with parity mutate"
+        )
     return found
 
 
 def find_recall_file(project: Path) -> Path | None:
-    """The file of recall that a project keeps: in its folder, or in ``reports/``."""
+    """Return the recall file of a project, in its folder or in ``reports/``; None if it has none."""
     return next((path for path in (project / FILE, project / "reports" / FILE) if path.is_file()), None)

@@ -1,7 +1,7 @@
-"""Faults in source: where they can be planted, by the syntax tree, and the text with one of them.
+"""Faults in source: finds where they can be planted with the syntax tree, and changes the text.
 
-Only lines count that the kernel's code was made of, as the line tables of its code object tell: so comments, host code
-and code that this kernel does not use are left alone. So are macros of several lines, which have no lines of their own.
+Only lines count that the line tables of the kernel's code object mention. This excludes comments, host code, and code
+that the kernel does not use. It also excludes multi-line macros, whose lines are not in the tables.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import tree_sitter
 import tree_sitter_cuda
 
 from parity.mutation.operators import SOURCE, Operator, fill_replacement
-from parity.porting.source_tree import parse
+from parity.porting import parse
 
 __all__ = ["Edit", "apply_edit", "source_edits"]
 
 _CODING = ("utf-8", "surrogateescape")
 
 _ENDS = frozenset(("expression_statement", "declaration", "return_statement"))
-"""Nodes over whose lines the compiler spreads the places of one statement."""
+"""Nodes whose code the compiler attributes to any line of the statement."""
 
 _NOT_HERE = frozenset(
     ("preproc_def", "preproc_function_def", "preproc_include", "preproc_call", "template_argument_list")
 )
-"""Nodes in which nothing is planted: what they say is not compiled where it stands."""
+"""Nodes without faults, because their text is not compiled where it stands."""
 
 
 @dataclass(frozen=True)
 class Edit:
     """One edit of a text: at byte ``start``, in line ``line``, ``old`` becomes ``new``.
 
-    ``before`` and ``after`` are that line without and with the edit.
+    ``before`` and ``after`` are the line without and with the edit.
     """
 
     operator: Operator
@@ -46,7 +46,7 @@ class Edit:
 
 
 def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
-    """Every edit of these lines of a text that the table has."""
+    """Yield every edit of the table in these lines of a text."""
     root, wanted, data = parse(text).root, frozenset(lines), text.encode(*_CODING)
     statements = dict(_statements(root))
     for operator, captures in tree_sitter.QueryCursor(_query()).matches(root):
@@ -60,7 +60,7 @@ def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
 
 
 def apply_edit(text: str, start: int, old: str, new: str) -> str:
-    """The text with ``new`` in place of ``old``, which is at byte ``start``."""
+    """Return the text with ``old``, at byte ``start``, replaced by ``new``."""
     data, gone, put = (each.encode(*_CODING) for each in (text, old, new))
     return (data[:start] + put + data[start + len(gone) :]).decode(*_CODING)
 
@@ -89,9 +89,9 @@ def _end_of_line(data: bytes, at: int) -> int:
 
 
 def _statements(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
-    """The nodes in which a fault can be planted, by id, each with the line on which its statement begins (0: none).
+    """Yield the id of each node in which a fault can be planted, with the first line of its statement (0: none).
 
-    The compiler counts the code of a node to its own line or to that one.
+    The compiler attributes the code of a node to its own line or to that line.
     """
     waiting = [(root, 0)]
     while waiting:
@@ -105,6 +105,8 @@ def _statements(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
 
 @functools.cache
 def _query() -> tree_sitter.Query:
-    """All operators in one query, by number: compiled one by one they take four times as long."""
+    """Return all operators as one query, with patterns numbered as in the table. Separate queries compile four times
+    slower.
+    """
     patterns = "\n".join(operator.pattern for operator in SOURCE)
     return tree_sitter.Query(tree_sitter.Language(tree_sitter_cuda.language()), patterns)

@@ -1,4 +1,4 @@
-"""The work of a worker process: choosing faults of one kernel, planting them, and running its cases."""
+"""Runs in worker processes: chooses faults of one kernel, plants them, and runs the kernel's cases."""
 
 from __future__ import annotations
 
@@ -37,21 +37,23 @@ from parity.platform.cache import Cache, digest
 __all__ = ["NOT_SHOWN", "MutatedKernel", "choose_faults", "run_unmutated", "try_mutant"]
 
 NOT_SHOWN = "wait"
-"""The class of faults that the emulator cannot show: planted only if it is asked for."""
+"""The class of faults that the emulator cannot show. Planted only on request."""
 
 STAGE = "stage.pickle"
 
 OPEN = 40
-"""Mutants that a device loads before it is opened anew, because it keeps what it has loaded."""
+"""Number of mutants after which a device is reopened, because it keeps what it has loaded."""
 
 SEARCH = 0x5EA2C4
-"""Makes the seed of a longer search another one than that of the usual cases."""
+"""Changes the seed of a longer search, so that it draws different cases."""
 
 
 @dataclass(frozen=True)
 class MutatedKernel:
-    """The kernel of a task in which faults are planted: on ``column``, judged by what ``others`` compute if it has no
-    reference. ``module`` has a source if ``sourced``.
+    """The kernel of a task in which faults are planted, on ``column``.
+
+    ``others`` are the columns whose results judge the kernel if its op has no reference. ``sourced`` says whether the
+    module has a source.
     """
 
     task: Task
@@ -73,7 +75,7 @@ class MutatedKernel:
 
 @dataclass(frozen=True)
 class _Concrete:
-    """A case made concrete."""
+    """A case with its lowered call."""
 
     text: str
     case: Case
@@ -82,7 +84,7 @@ class _Concrete:
 
 @dataclass
 class _KernelState:
-    """The state that a worker keeps of its present kernel: its own code, its cases, and what it gives in them."""
+    """What a worker keeps about its current kernel: its isolated code, its cases, and their unmutated results."""
 
     subject: MutatedKernel
     entry: Entry
@@ -95,7 +97,7 @@ class _KernelState:
 
     @property
     def code(self) -> CodeObject:
-        """Its code."""
+        """The code of the kernel."""
         return self.alone.code
 
 
@@ -106,11 +108,11 @@ _loaded = 0
 def choose_faults(
     subject: MutatedKernel, wanted: Mapping[Level, int], seed: int, kinds: frozenset[str] = frozenset()
 ) -> list[Mutant]:
-    """So many faults of a kernel as are wanted, the same for a seed.
+    """Choose faults of a kernel, ``wanted`` per level. The same seed gives the same faults.
 
     Raises:
-        UnknownInstruction, UsageError: the kernel cannot be read.
-        CompileError, MissingTool: as ``toolchain.stage``, for faults in source.
+        UnknownInstruction, UsageError: The kernel cannot be parsed.
+        CompileError, MissingTool: As ``parity.build.incremental.stage``, for faults in source.
     """
     ready = _of(subject)
     found: list[Mutant] = []
@@ -123,10 +125,10 @@ def choose_faults(
 
 @functools.cache
 def _staged(module: str, target: str) -> Stage | None:
-    """A module as it is compiled, in a folder for all processes of a machine that have the pool in common.
+    """Stage a module in a folder that all processes of the pool share; None if it has no source.
 
     Raises:
-        CompileError, UsageError, MissingTool: as ``toolchain.stage``.
+        CompileError, UsageError, MissingTool: As ``parity.build.incremental.stage``.
     """
     here = worker.current()
 
@@ -139,7 +141,7 @@ def _staged(module: str, target: str) -> Stage | None:
 
 
 def run_unmutated(subject: MutatedKernel) -> UnmutatedResult:
-    """The results of the kernel as it is."""
+    """Run the cases of the kernel without faults."""
     ready = _of(subject)
     verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
     budgets = [verdict.budget for verdict in verdicts if verdict.passed]
@@ -147,7 +149,7 @@ def run_unmutated(subject: MutatedKernel) -> UnmutatedResult:
 
 
 def try_mutant(subject: MutatedKernel, mutant: Mutant, search: int) -> MutantResult:
-    """Plant a fault and run the kernel's cases up to the first that fails; ``search`` more if none does."""
+    """Plant a fault, and run the kernel's cases until one fails; if none fails, search ``search`` further cases."""
     global _loaded
     if mutant.kind == NOT_SHOWN:
         return MutantResult(mutant, MutantOutcome.NOT_SHOWN)
@@ -173,7 +175,7 @@ def try_mutant(subject: MutatedKernel, mutant: Mutant, search: int) -> MutantRes
         results.append((concrete, checked))
     if not results:
         return MutantResult(
-            mutant, MutantOutcome.NOT_SHOWN, detail="no case of the kernel passes as it is, or can be judged"
+            mutant, MutantOutcome.NOT_SHOWN, detail="no case of the kernel passes and can be judged without the fault"
         )
     return _explained(ready, code, MutantResult(mutant, MutantOutcome.SURVIVED, cases=len(results)), results, search)
 
@@ -185,7 +187,7 @@ def _explained(
     results: Sequence[tuple[_Concrete, CheckedCase]],
     search: int,
 ) -> MutantResult:
-    """A survivor with the reason, and a case that catches it, if a longer search finds one."""
+    """Return a survivor with the reason, and with a case from a longer search that catches it, if found."""
     own = max(_usual(ready, concrete)[0].verdict.budget for concrete, _ in results)
     changed = [checked for concrete, checked in results if _bits(checked) != _usual(ready, concrete)[1]]
     more = _more(ready, search) if search else ()
@@ -206,7 +208,7 @@ def _explained(
 
 
 def _of(subject: MutatedKernel) -> _KernelState:
-    """The state kept of a kernel; that of the one before is dropped."""
+    """Return the state of a kernel. Drops the state of the previous kernel."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
         entry = state.suite.entry(subject)
@@ -219,7 +221,7 @@ def _of(subject: MutatedKernel) -> _KernelState:
 
 
 def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
-    """The cases; one that cannot be made concrete is a defect of its op, which a run shows."""
+    """Yield the lowered cases. Skips cases that cannot be lowered, which a normal run reports."""
     for text in texts:
         try:
             case = entry.op.parse(text)
@@ -230,7 +232,7 @@ def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
 
 
 def _run(ready: _KernelState, code: CodeObject, cases: Sequence[_Concrete]) -> Iterator[tuple[_Concrete, CheckedCase]]:
-    """The cases on some code, without those that the kernel as it is does not pass."""
+    """Yield the results of the cases on ``code``, without cases that the unmutated kernel does not pass."""
     for number, concrete in enumerate(cases):
         checked = _checked(ready, code, concrete, first=number == 0)
         if checked.verdict.passed or (checked.verdict.failed and _usual(ready, concrete)[0].verdict.passed):
@@ -246,7 +248,7 @@ def _checked(ready: _KernelState, code: CodeObject, concrete: _Concrete, first: 
 
 
 def _usual(ready: _KernelState, concrete: _Concrete) -> tuple[CheckedCase, str]:
-    """The results of the kernel as it is, without its outputs, and a digest of those."""
+    """Return the unmutated result of a case without its outputs, and a digest of the outputs."""
     if concrete.text not in ready.usual:
         checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
         ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _bits(checked)
@@ -262,7 +264,7 @@ def _bits(checked: CheckedCase) -> str:
 
 
 def _more(ready: _KernelState, count: int) -> tuple[_Concrete, ...]:
-    """Cases of a longer search, which a usual run does not have."""
+    """Return the cases of a longer search, without the usual cases."""
     if count not in ready.more:
         state = worker.current()
         seed = state.plan.seed_of(ready.entry) ^ SEARCH
@@ -274,7 +276,7 @@ def _more(ready: _KernelState, count: int) -> tuple[_Concrete, ...]:
 
 
 def _gap(ready: _KernelState, mutant: Mutant) -> Gap | None:
-    """The reason why no usual case reaches the place of a fault; None if one does."""
+    """Return why no usual case reaches the place of a fault; None if a case reaches it."""
     if ready.unreached is None:
         noted = [each.reached for each, _ in ready.usual.values() if each.verdict.passed and each.reached]
         symbols = list(dict.fromkeys(map(ready.code.symbol, ready.entry.kernels)))
@@ -288,10 +290,10 @@ def _gap(ready: _KernelState, mutant: Mutant) -> Gap | None:
 
 
 def _planted(ready: _KernelState, mutant: Mutant) -> CodeObject | None:
-    """The code with a fault; None if it is the code without.
+    """Return the code with a fault; None if it equals the code without the fault.
 
     Raises:
-        CompileError: it does not compile.
+        CompileError: The mutant does not compile.
     """
     if mutant.level == "instruction":
         return with_instruction(ready.code, mutant.at, mutant.before, mutant.after)
@@ -334,7 +336,7 @@ def _source(ready: _KernelState) -> Iterator[Mutant]:
 
 
 def _sampled(every: Iterator[Mutant], count: int, seed: int, kinds: frozenset[str]) -> list[Mutant]:
-    """So many of them, drawn by the seed: of each class as many as the code has places for it."""
+    """Draw ``count`` mutants by seed. The classes are represented in proportion to their places in the code."""
     found: dict[tuple[int, int, str], tuple[str, Mutant]] = {}
     for mutant in every:
         if mutant.kind in kinds if kinds else mutant.kind != NOT_SHOWN:

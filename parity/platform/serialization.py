@@ -15,7 +15,7 @@ import datetime
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 
@@ -113,12 +113,12 @@ def json_text(value: object, indent: int | None = None) -> bytes:
 
 
 def packed(value: object) -> bytes:
-    """Return a value in MessagePack, which can hold bytes, infinity and NaN (see ``unpacked``)."""
+    """Return a value in MessagePack, which can hold bytes, infinity, NaN and NumPy arrays (see ``unpacked``)."""
     try:
-        return msgspec.msgpack.encode(value, enc_hook=_builtin)
+        return msgspec.msgpack.encode(value, enc_hook=_packable)
     except UnicodeEncodeError:
         return msgspec.msgpack.encode(
-            _replace_surrogates(msgspec.to_builtins(value, enc_hook=_builtin, builtin_types=(bytes,)))
+            _replace_surrogates(msgspec.to_builtins(value, enc_hook=_packable, builtin_types=(bytes,)))
         )
 
 
@@ -131,7 +131,7 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
     """
     _decoder(kind)
     try:
-        return msgspec.msgpack.decode(data, type=kind)
+        return msgspec.msgpack.decode(data, type=kind, dec_hook=_from_packable)
     except msgspec.ValidationError as error:
         raise SchemaError(f"{source} does not fit its type: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -153,6 +153,24 @@ def json_schema(kinds: Sequence[type], title: str, description: str) -> dict[str
         **(found[0] if len(found) == 1 else {"anyOf": list(found)}),
         "$defs": {name: _written_form(part) for name, part in sorted(parts.items())},
     }
+
+
+def _packable(value: object) -> object:
+    """Return the dtype, shape and bytes of a NumPy array; other values as in JSON."""
+    import numpy as np
+
+    return (value.dtype.name, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else _builtin(value)
+
+
+def _from_packable(kind: Any, value: Any) -> Any:
+    """Return the NumPy array of ``_packable``."""
+    import numpy as np
+
+    if get_origin(kind) is not np.ndarray:
+        raise NotImplementedError(f"{kind} is not a type that MessagePack values convert to")
+    name, shape, data = value
+    array = np.frombuffer(data, name) if data else np.empty(0, name)  # frombuffer refuses dtypes that hold pointers
+    return array.reshape(shape).copy()
 
 
 def _convert(value: Any, kind: type[T]) -> T:

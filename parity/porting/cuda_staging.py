@@ -39,6 +39,7 @@ from parity.porting.staged_files import (
     write,
 )
 from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
+from parity.porting.translation import Translation
 
 __all__ = ["HIP_ON_CUDA", "StagedCuda", "compile_as_cuda"]
 
@@ -65,6 +66,14 @@ class StagedCuda:
     stubs: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
+
+    @property
+    def translation(self) -> Translation | None:
+        """The changes to the source; None if there are none."""
+        if self.host == HostCode() and not self.needs:
+            return None
+        empty = tuple(header for header in self.host.empty_headers if header not in self.stubs)
+        return Translation(left_out=self.host.left_out, empty_headers=empty, stubs=self.stubs, needs=self.needs)
 
     def named(self, path: Path) -> str:
         """Return the name of a file, which does not depend on the place of the source."""

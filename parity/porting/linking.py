@@ -12,8 +12,8 @@ from pathlib import Path
 from parity.compilers.lexing import code
 from parity.model.code_object import unqualified
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting.closure import closure
 from parity.porting.host_code import RepairState
+from parity.porting.include_closure import closure
 from parity.porting.includes import found_in, included, read_source, searched
 from parity.porting.project import project_of
 from parity.porting.sources import Source

@@ -27,12 +27,12 @@ from parity.porting.build_files import (
     standard_used,
     switches_of,
 )
-from parity.porting.closure import closure
 from parity.porting.conditionals import macros_of
 from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_of_kernels, switches_tested
 from parity.porting.hipify import defined_macros
 from parity.porting.host_code import HostCode, RepairState
+from parity.porting.include_closure import closure
 from parity.porting.includes import INCLUDE
 from parity.porting.kernel_templates import guess_instantiations
 from parity.porting.linking import includers, linked, others_define
@@ -300,7 +300,7 @@ def _reread(source: Source) -> Source:
     """Find the files of a source again, and discard its repairs."""
     every = closure(source.path, source.side, source.folder, {})
     found = replace(source, files=every.files, around=every.around, doubtful=every.doubtful, made=every.made)
-    return replace(found, repairs=RepairState())
+    return found.unrepaired()
 
 
 def _as_hipcc(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -395,7 +395,7 @@ def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
     """Treat headers in folders of these names as absent, so that host code that needs them is left out."""
     files = {path: text for path, text in source.files.items() if not set(names) & set(path.parent.parts)}
     is_smaller = source.path in files and len(files) < len(source.files)
-    return replace(source, files=files, repairs=RepairState()) if is_smaller else None
+    return replace(source.unrepaired(), files=files) if is_smaller else None
 
 
 def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:

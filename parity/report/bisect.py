@@ -39,8 +39,8 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     found = answer.found
     if found is None:
         return "\n".join(_nothing(answer))
-    assert found.knob is not None
-    option, gone = found.knob, answer.effect(found) is Effect.GONE
+    assert found.option is not None
+    option, gone = found.option, answer.effect(found) is Effect.GONE
     before = case_state(answer.as_built(found.column).records)
     does = "the case passes" if before is CaseState.FAILS else "both sides give the same bits"
     if not gone:
@@ -82,7 +82,7 @@ def terminal(answer: BisectResult, width: int | None = None) -> Text:
     rows = []
     for built in answer.before:
         rows.append(_row(answer, built, built))
-        rows += [_row(answer, each, built) for each in answer.turns if each.column == built.column]
+        rows += [_row(answer, each, built) for each in answer.rebuilds if each.column == built.column]
     whole = tables.coloured(_HEADS, rows, right=(4, 5))
     if width is None or max(map(len, whole.plain.splitlines())) <= width:
         return whole
@@ -112,10 +112,10 @@ def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
         "knob": None if answer.found is None else _named(answer.found),
         "turns": [
             {
-                "knob": each.knob.name if each.knob else AS_BUILT,
+                "knob": each.option.name if each.option else AS_BUILT,
                 "with": each.how,
                 "target": each.column.target,
-                "effect": str(answer.effect(each)) if each.knob else None,
+                "effect": str(answer.effect(each)) if each.option else None,
                 "verdict": str(each.record.verdict.status) if each.record else None,
                 "class": each.record.verdict.kind if each.record else None,
                 "against": str(each.record.against.conclusion) if each.record and each.record.against else None,
@@ -127,15 +127,15 @@ def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:
                 ],
                 "error": each.error or None,
             }
-            for each in (*answer.before, *answer.turns)
+            for each in (*answer.before, *answer.rebuilds)
         ],
     }
 
 
 def _nothing(answer: BisectResult) -> Iterator[str]:
     """Explain that no option has an effect."""
-    tried = sum(answer.effect(each) is Effect.NONE for each in answer.turns)
-    same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
+    tried = sum(answer.effect(each) is Effect.NONE for each in answer.rebuilds)
+    same = sum(answer.effect(each) is Effect.SAME for each in answer.rebuilds)
     built = f"{tried} other {'builds were' if tried != 1 else 'build was'} tried"
     built += f", and {same} more are the same code" if same else ""
     if answer.state is CaseState.SAME:
@@ -155,10 +155,10 @@ def _nothing(answer: BisectResult) -> Iterator[str]:
 
 
 def _row(answer: BisectResult, turned: Rebuild, built: Rebuild) -> list[tables.Cell]:
-    effect = answer.effect(turned) if turned.knob else Effect.NONE
+    effect = answer.effect(turned) if turned.option else Effect.NONE
     style = _STYLES.get(effect, "")
     record = turned.record
-    name = turned.knob.name if turned.knob else AS_BUILT
+    name = turned.option.name if turned.option else AS_BUILT
     verdict, error, count = str(effect), "", ""
     if record and effect not in (Effect.SAME, Effect.NOT_BUILT):
         verdict, error, count = _verdict(turned), _error(record.verdict), _count(record, built.record)
@@ -230,8 +230,8 @@ def _detail(turned: Rebuild) -> list[str]:
 
 
 def _named(turned: Rebuild) -> Mapping[str, str]:
-    assert turned.knob is not None
-    return {"knob": turned.knob.name, "with": turned.how, "target": turned.column.target, "says": turned.knob.says}
+    assert turned.option is not None
+    return {"knob": turned.option.name, "with": turned.how, "target": turned.column.target, "says": turned.option.says}
 
 
 def _short(turned: Rebuild) -> str:

@@ -92,7 +92,7 @@ class EmulatedSession(DeviceSession):
         ``Outcome.instructions``.
 
         Raises:
-            ParityError: the launch has a fault, which ``execute`` would return in the outcome.
+            ParityError: The launch has a fault, which ``execute`` would return in the outcome.
         """
         if self._counting is None:
             self._counting = EmulatedSession(False, counted=True)
@@ -117,7 +117,7 @@ class EmulatedSession(DeviceSession):
         if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
             moved += runs(EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
-        has_flush = any(self._device.flushes(code, each.kernel) for each in launch.sequence)
+        has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
         return Shadows(
             nearest, moved, runs(BF16_SHADOW_RUNS) if has_bf16 else (), runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ()
         )

@@ -1,4 +1,4 @@
-"""The implementation of ``parity.pytest_plugin``, which imports it when an option or a fixture asks for it."""
+"""Implements ``parity.pytest_plugin``, which imports this package only if an option or a fixture needs it."""
 
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure

@@ -1,4 +1,4 @@
-"""Checks for tests: a Python function, or a kernel, against the reference of an op."""
+"""Checks a Python function or a kernel against the reference of an op, for use in tests."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from parity.testing.failure import ParityFailure, failure_from_records
 __all__ = ["ParityCheck"]
 
 HERE = "python"
-"""The target of a Python function."""
+"""The target name of Python functions."""
 
 
 @dataclass(frozen=True)
 class ParityCheck:
-    """Checks one op, in a test: ``parity_check(my_gelu, op="unary.gelu", dtype="f16")``.
+    """Checks one op in a test: ``parity_check(my_gelu, op="unary.gelu", dtype="f16")``.
 
-    A function is called as the reference of the op is: with the inputs (NumPy arrays with the strides of the case; None
-    for one that is left out), then the parameters; and by keyword, if it names them, with ``shape``, that of the
-    output, and ``to``, its ``DType``. It returns the output, an array of that shape and dtype, and leaves its inputs as
-    they are. It may raise ``parity.runners.Unsupported``. It runs in the process of the test.
+    The function is called like the reference of the op: first with the inputs (NumPy arrays with the strides of the
+    case, or None for an omitted input), then with the parameters. If it has the keyword arguments ``shape`` and ``to``,
+    it receives the shape and the ``DType`` of the output. It must return an array of this shape and dtype, must not
+    change its inputs, and may raise ``parity.runners.Unsupported``. It runs in the process of the test.
 
-    Without a function the kernel of the op is built and run: ``parity_check(op="unary.gelu", target="gfx1100")``.
+    Without a function, the kernel of the op is built and run: ``parity_check(op="unary.gelu", target="gfx1100")``.
     """
 
     def __call__(
@@ -55,21 +55,27 @@ class ParityCheck:
         kernels: Path | None = None,
         suite: Suite | None = None,
     ) -> list[CaseRecord]:
-        """Run the cases that ``parity run`` would, or ``cases`` by their text, and return what was found.
+        """Run the cases of ``parity run``, or the given ``cases``, and return their records.
 
-        ``op`` is its name in the suite of the project, or in the one that comes with parity if the project has none;
-        ``dtype`` the dtypes, such as ``"f16"``, or ``"f32,u8"`` for an op of two (default: all that the op has).
-        ``runner`` and ``target`` say what runs the kernel, and for what, as for ``parity run``, several as a list: an
-        op without a reference needs one of CUDA's beside AMD's. ``kernels`` is another folder with the sources of the
-        kernels. ``examples`` cases are drawn per kernel from ``seed``.
+        Args:
+            function: The function to check; without it, the kernel of the op is checked.
+            op: The name of the op in the suite of the project, or in parity's own suite without a project.
+            dtype: The dtypes: ``"f16"``, or ``"f32,u8"`` for an op with two dtypes (default: all dtypes of the op).
+            cases: The texts of cases.
+            runner: The runner or runners, as for ``parity run``. An op without a reference needs a CUDA runner as well.
+            target: The target or targets, as for ``parity run``.
+            examples: The number of cases to draw for each kernel.
+            seed: The seed for drawing.
+            kernels: A different folder with the sources of the kernels.
+            suite: A loaded suite to use instead of the suite of the project.
 
         Raises:
-            ParityFailure: a case failed; the message shows the simplest one.
-            UsageError: there is no such op, dtype or case.
-            NotAvailable: the runner cannot work here.
+            ParityFailure: A case failed; the message shows the simplest one.
+            UsageError: The op, dtype or case does not exist.
+            NotAvailable: The runner cannot work here.
         """
         __tracebackhide__ = True
-        with _Mistakes():
+        with _HideTraceback():
             suite = suite or find_suite(kernels=kernels)
             selection = suite.select([*cases, *_entries(suite, op, dtype)])
             if function:
@@ -78,7 +84,7 @@ class ParityCheck:
                 made: OpRunner = PythonRunner(function, column.runner, suite)
                 worker = Worker(plan, suite, runners={column.spec: made})
                 records = [record for task in plan.tasks for record in worker.perform(task)]
-                again: Reproduction = _Call(column.runner)
+                again: Reproduction = _CheckCall(column.runner)
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
@@ -90,7 +96,7 @@ class ParityCheck:
                         raise ParityFailure(str(each.error))
                 if not prepared.plan.tasks:
                     raise UsageError(
-                        "there is nothing to run: the op has no kernel with a source; give parity_check a function"
+                        "there is nothing to run: the op has no kernel with a source; pass a function to parity_check"
                     )
                 records = list(execute_plan(prepared.plan, suite, jobs=1))
                 again = Reproduction()
@@ -104,8 +110,8 @@ class ParityCheck:
         return records
 
 
-class _Mistakes:
-    """Mistakes in a call are raised from the line of the test that has it, without parity's own."""
+class _HideTraceback:
+    """Raises user errors from the line of the test, without the stack of parity."""
 
     def __enter__(self) -> None:
         pass
@@ -118,7 +124,7 @@ class _Mistakes:
 
 @dataclass
 class PythonRunner:
-    """A Python function as a runner of ops."""
+    """Runs a Python function as an op runner."""
 
     function: Callable[..., Any]
     name: str
@@ -127,23 +133,23 @@ class PythonRunner:
     vendor: Vendor = "host"
 
     def probe(self) -> Probe:
-        """Available: a Python function needs nothing."""
+        """Always available."""
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return (HERE,)
 
-    def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
+    def compute(self, target: str, computation: Computation) -> np.ndarray[Any, Any]:
         """Call the function."""
-        op = self.suite.op(asked.op)
-        inputs = [asked.inputs.get(name) for name in op.filled]
-        offered = accepted(self.function, shape=asked.shape, to=asked.dtype)
-        return np.asarray(self.function(*inputs, *asked.params.values(), **offered))
+        op = self.suite.op(computation.op)
+        inputs = [computation.inputs.get(name) for name in op.filled]
+        offered = accepted(self.function, shape=computation.shape, to=computation.dtype)
+        return np.asarray(self.function(*inputs, *computation.params.values(), **offered))
 
 
 @dataclass(frozen=True)
-class _Call(Reproduction):
-    """Reproduction of a case of a Python function: a line of the test, because no command can run it."""
+class _CheckCall(Reproduction):
+    """Reproduces a case of a Python function as a line of a test, because no command can run it."""
 
     def of(self, record: CaseRecord) -> str:
         return f"parity_check({self.command}, cases=[{record.case!r}])"

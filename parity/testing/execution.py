@@ -1,4 +1,4 @@
-"""Runs the kernels that pytest selected, in the engine's worker processes, in the order in which pytest asks."""
+"""Runs the kernels that pytest selected in the engine's worker processes, in pytest's order."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from parity.op import Entry
 __all__ = ["Execution"]
 
 AHEAD = 2
-"""Kernels that are scheduled before pytest asks for them, per worker process."""
+"""Kernels to schedule in advance, per worker process."""
 
 Key = tuple[str, tuple[str, ...]]
 
 
 class Execution:
-    """The kernels that were selected, built and on their way through a pool of workers. A context manager.
+    """Builds the selected kernels and executes them in a pool of workers. A context manager.
 
-    ``lock`` is the file that the processes of one run of pytest-xdist share: the first builds and translates for all
-    of them, and each then works with one process of its own. ``report`` is told what is being done, how much of it is
-    done, and how much there is.
+    ``lock`` is the file that the processes of one pytest-xdist run share: the first process builds and translates for
+    all of them, and each process has one worker. ``report`` receives the current step and its progress.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Execution:
         self._exits = ExitStack()
 
     def __enter__(self) -> Execution:
-        with self._exits as exits:  # which are left at once if something fails
+        with self._exits as exits:  # closed immediately if something fails
             with _shared(self._lock) as first:
                 self._build()
                 if self._lock is None:
@@ -78,27 +77,27 @@ class Execution:
         self._order = list(self._tasks)
 
     def compile_error(self, entry: Entry, column: Column) -> str:
-        """The reason why there is no code for a kernel; empty if there is."""
+        """Return the error message if a kernel did not compile, else an empty string."""
         return next(
             (str(b.error) for b in self.built if b.error and (b.module, b.target) == (entry.op.module, column.target)),
             "",
         )
 
     def records(self, entry: Entry, column: Column) -> list[CaseRecord]:
-        """The cases of a kernel on a column; none if nothing can be run there."""
+        """Return the records of a kernel in a column; empty if the kernel cannot run there."""
         key = _key(entry)
         if key not in self._tasks:
             return []
         if key not in self._found:
             self._schedule(key)
             future = self._futures.pop(key)
-            next(iter(completed({future: key})))  # which Ctrl-C can interrupt
+            next(iter(completed({future: key})))  # unlike a plain wait, Ctrl-C can interrupt this
             found = collect_records(self.plan, self.run.suite, self._pool, self._tasks[key], future)
             self._found[key] = list(found)
         return list(filter(column.ran, self._found[key]))
 
     def _schedule(self, key: Key) -> None:
-        """Send a kernel to the workers, and the next ones too, unless other processes may run those."""
+        """Send a kernel to the workers, and the next kernels unless other pytest processes may run them."""
         ahead = 1 if self._lock else 1 + AHEAD * processors()
         start = self._order.index(key)
         for each in self._order[start : start + ahead]:
@@ -112,7 +111,7 @@ def _key(entry: Entry) -> Key:
 
 @contextmanager
 def _shared(lock: Path | None) -> Iterator[bool]:
-    """Alone among the processes that share the file; whether this is the first of them."""
+    """Lock the file among the processes that share it; yields True in the first process."""
     if lock is None:
         yield True
         return

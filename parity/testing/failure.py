@@ -1,4 +1,4 @@
-"""The text of a failing test: that of the command line for the same cases."""
+"""Formats failing tests like the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["ParityFailure", "failure_from_records"]
 
 
 class ParityFailure(AssertionError):
-    """A case failed; the message is what the command line shows."""
+    """Raised if a case failed. The message is the text of the command line."""
 
 
 def failure_from_records(
     records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite
 ) -> ParityFailure | None:
-    """The failures worth reading, or None if there is none. ``suite`` tells where kernels and ops are."""
+    """Return the shown failures as an exception, or None. ``suite`` locates kernels and ops."""
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more

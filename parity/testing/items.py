@@ -1,4 +1,4 @@
-"""Test items: a case file, and in it one item for each kernel and column."""
+"""Test items: a collector for each case file, and an item for each kernel and column."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
 
 class SuiteRun(Protocol):
-    """The plugin that collects items, as they use it; the execution begins before the first item runs."""
+    """The part of the plugin that items use. The execution starts before the first item runs."""
 
     run: Run
     execution: Execution
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
-        """The command that runs a case again on a column, or on all."""
+        """Return the command that runs a case again, on one column or on all."""
 
 
 class CaseFile(pytest.File):
-    """A file of the cases folder."""
+    """A case file."""
 
     suite: SuiteRun
 
     def collect(self) -> Iterator[pytest.Item]:
-        """An item for each kernel and column."""
+        """Yield an item for each kernel and column."""
         run = self.suite.run
         for op in run.suite.ops_in(self.path):
             for entry in op.entries():
@@ -51,7 +51,7 @@ class KernelItem(pytest.Item):
     """The cases of one kernel on one column."""
 
     def __init__(self, *, name: str, parent: CaseFile, entry: Entry, column: Column, **more: Any) -> None:
-        # Spelled out, because pytest reads what is in brackets as parameters when it compares ids, for --lf say.
+        # An explicit id, because pytest parses brackets as parameters when it compares ids, for example for --lf.
         super().__init__(name=name, parent=parent, nodeid=f"{parent.nodeid}::{name}", **more)
         self.entry, self.column = entry, column
         self.found: list[CaseRecord] = []
@@ -60,7 +60,7 @@ class KernelItem(pytest.Item):
 
     @property
     def suite(self) -> SuiteRun:
-        """The plugin that collected it."""
+        """The plugin that collected the item."""
         assert isinstance(self.parent, CaseFile)
         return self.parent.suite
 
@@ -68,15 +68,15 @@ class KernelItem(pytest.Item):
         """Run the cases.
 
         Raises:
-            ParityFailure: a case failed, or the kernel did not compile.
-            pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
+            ParityFailure: A case failed, or the kernel did not compile.
+            pytest.skip.Exception: The runner does not support the op, or the recording does not contain the kernel.
         """
         execution, run, column = self.suite.execution, self.suite.run, self.column
         self.error = execution.compile_error(self.entry, column)
         errors = {(self.entry.op.module, column.target): self.error} if self.error else {}
         for record in run.without_code([self.entry], [column], errors):
             if record.known:
-                pytest.xfail(f"{'does not compile' if self.error else 'is not there'}, which is known: {record.known}")
+                pytest.xfail(f"{'does not compile' if self.error else 'is missing'}, a known issue: {record.known}")
             raise ParityFailure(record.verdict.detail)
         self.found = execution.records(self.entry, column)
         if failure := failure_from_records(self.found, self.suite.reproduction(column), run.suite):
@@ -86,23 +86,23 @@ class KernelItem(pytest.Item):
         if known := [record.known for record in self.found if record.known]:
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if any(record.verdict.status is Status.TAKEN for record in self.found):
-            pytest.skip("taken as right: the op has no reference, and the other columns are judged by this one")
+            pytest.skip("taken as right: the op has no reference, and this column judges the others")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
             pytest.skip(next(iter(reasons), "no case to run" if self.column.live else "not recorded"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
-        """A failure as the command line shows it."""
+        """Format a failure like the command line."""
         if isinstance(excinfo.value, ParityFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *more)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The place of the item, and a title that does not end in its id, in which pytest would replace dots."""
+        """The location and the title of the item. The title differs from its id, in which pytest would replace dots."""
         return self.path, None, f"{self.entry.name} on {self.column}"
 
-    def sent(self) -> dict[str, Any]:
-        """The data that go with the report to the process that prints the matrix, in types that every transport has."""
+    def report_data(self) -> dict[str, Any]:
+        """Return data for the process that prints the matrix, in types that pytest-xdist can serialize."""
         return {
             "entry": [self.entry.op.name, list(self.entry.dtypes)],
             "column": [self.column.runner, self.column.target],

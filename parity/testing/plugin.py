@@ -1,4 +1,4 @@
-"""The hooks of ``pytest --parity``: collect the suite, run it, send records to where the matrix is printed."""
+"""The hooks of ``pytest --parity``: collect and run the suite, and print the matrix in the controlling process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
-from parity.porting.translators import HIPIFY, chosen_hipifier
+from parity.porting import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width
@@ -39,11 +39,11 @@ __all__ = ["SuitePlugin"]
 LOCK = "parity_lock"
 TERMINATED = 143
 FOLDERS = {"kernels": "kernels", "hip": "hip", "cases": "cases", "known": "known_issues"}
-"""The options that name a path, by the arguments of ``find_suite``."""
+"""The options that name a path, by argument of ``find_suite``."""
 
 
 class SuitePlugin:
-    """One run of pytest with ``--parity``: in its only process, in a worker of pytest-xdist, or in the controller."""
+    """A pytest run with ``--parity``, in a single process, or in a worker or the controller of pytest-xdist."""
 
     execution: Execution
 
@@ -51,7 +51,7 @@ class SuitePlugin:
         """Find the suite and the runners.
 
         Raises:
-            pytest.UsageError: there are none.
+            pytest.UsageError: The suite or a runner cannot be used.
         """
         self.config = config
         config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
@@ -61,7 +61,7 @@ class SuitePlugin:
                 check_folder(Path(config.option.parity_output))
         except ParityError as error:
             raise pytest.UsageError(f"--parity: {error}") from error
-        # A worker of pytest-xdist is given the lock by its controller.
+        # The controller of pytest-xdist passes the lock to its workers.
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
         self._shared: IO[bytes] | None = None
@@ -80,7 +80,7 @@ class SuitePlugin:
         self._add_folder()
 
     def _add_folder(self) -> None:
-        """Have pytest collect the cases folder, unless it was told what to collect."""
+        """Let pytest collect the cases folder, unless the user names what to collect."""
         config, source = self.config, pytest.Config.ArgsSource
         folder = self.run.suite.cases.resolve()
         if config.args_source is source.ARGS:
@@ -89,7 +89,7 @@ class SuitePlugin:
             config.args.append(str(folder))
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
-        """The command that runs a case again on a column, or on all."""
+        """Return the command that runs a case again, on one column or on all."""
         names = ("target", "runner", "toolchain", "launches", "hipify", "kernels", "hip", "cases")
         given = {name: getattr(self.config.option, f"parity_{name}") for name in names}
         if column:
@@ -100,7 +100,7 @@ class SuitePlugin:
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-        """A case file is a file of kernels, and no module of tests."""
+        """Collect case files as kernels instead of test modules."""
         found = yield
         if file_path.suffix != ".py" or file_path.parent != self.run.suite.cases.resolve():
             return found
@@ -112,7 +112,7 @@ class SuitePlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
-        """Build and translate once before the first item; end the workers after the last."""
+        """Build and translate before the first item; stop the workers after the last item."""
         items = [item for item in session.items if isinstance(item, KernelItem)]
         if not items or session.config.option.collectonly or session.testsfailed:
             return (yield)
@@ -133,14 +133,14 @@ class SuitePlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Give what a kernel's cases found to the report, which travels to the controller."""
+        """Attach the records of a kernel to the report, which is sent to the controller."""
         report = yield
         if isinstance(item, KernelItem) and call.when == "call":
-            report.parity = item.sent()  # type: ignore[attr-defined]
+            report.parity = item.report_data()  # type: ignore[attr-defined]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what a report brought, where the matrix is printed."""
+        """Store the records of a report in the process that prints the matrix."""
         sent = getattr(report, "parity", None)
         if sent is None or self._is_worker:
             return
@@ -156,19 +156,19 @@ class SuitePlugin:
 
     @property
     def _problems(self) -> tuple[str, ...]:
-        """The problems of the suite, of its known issues and of the runners."""
+        """All problems of the suite, of its known issues and of the runners."""
         return (*self.run.suite.problems, *self.run.known.mistakes, *self.run.columns.problems)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Let SIGTERM, which a CI sends, interrupt the run as Ctrl-C does: the matrix shows the cases so far.
+        """Let SIGTERM interrupt the run like Ctrl-C, so that CI systems get the matrix of the cases so far.
 
-        Before this hook pytest would not ask for the exit code, and after the session there is nothing to interrupt.
+        Before this hook, pytest would ignore the exit code; after the session, there is nothing to interrupt.
         """
         self._handle(signal.SIGTERM, signal.SIG_DFL, self._terminate)
 
     def _handle(self, number: int, usual: Any, handler: Any) -> None:
-        """Handle a signal until the end, if it has the usual handler."""
+        """Handle a signal until the end of the run, if it has the default handler."""
         here = threading.current_thread() is threading.main_thread()
         if here and not self._is_worker and signal.getsignal(number) == usual:
             self._handlers[number] = signal.signal(number, handler)
@@ -180,9 +180,9 @@ class SuitePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Let a run that passed fail for a known issue to look at again, and for what could not be used.
+        """Fail a run that passed if a known issue needs attention or something could not be used.
 
-        From here on reports are written and workers end: an interrupt would only lose their results.
+        From here on, ignore interrupts: they would only lose results while reports are written.
         """
         self._finishing = True
         self._handle(signal.SIGINT, signal.default_int_handler, signal.SIG_IGN)
@@ -193,7 +193,7 @@ class SuitePlugin:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the matrix of what was run."""
+        """Print the matrix."""
         if self._is_worker or not self._entries:
             return
         matrix = self._matrix
@@ -221,28 +221,28 @@ class SuitePlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give the workers of pytest-xdist one lock."""
+        """Pass a common lock to the workers of pytest-xdist."""
         if self._shared is None:
             self._shared = tempfile.TemporaryFile()  # noqa: SIM115 - without a name, so it cannot outlive this process
         node.workerinput[LOCK] = f"/proc/{os.getpid()}/fd/{self._shared.fileno()}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Send the columns of a kernel to one worker, which then compares them; all else one by one, as usual."""
+        """Send all columns of a kernel to one worker, which compares them; schedule other tests as usual."""
         if config.option.dist != "load":
             return None
         from xdist.scheduler import LoadScopeScheduling
 
         folder = f"{self.run.suite.cases.name}/"
 
-        class ByKernel(LoadScopeScheduling):  # type: ignore[misc]
+        class KernelScheduling(LoadScopeScheduling):  # type: ignore[misc]
             def _split_scope(self, nodeid: str) -> str:
                 return str(nodeid.rpartition("-")[0] if folder in nodeid and "[" in nodeid else nodeid)
 
-        return ByKernel(config, log)
+        return KernelScheduling(config, log)
 
     def pytest_unconfigure(self) -> None:
-        """Leave the environment and the signals as they were, and give up the lock."""
+        """Restore the environment and the signal handlers, and release the lock."""
         self._environment.undo()
         if self._shared:
             self._shared.close()
@@ -251,28 +251,30 @@ class SuitePlugin:
 
 
 def _run(config: pytest.Config) -> Run:
-    """The run that the options describe: of all kernels.
+    """Return a run of all kernels with the given options.
 
     Raises:
-        UsageError, NotAvailable: no suite, no toolchain of that name, or no runner that works here.
+        UsageError, NotAvailable: The suite, the toolchain or a runner cannot be used.
     """
     option = config.option
     if (asked := option.parity_toolchain) not in (None, *TOOLCHAINS):
-        raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+        raise UsageError(f"{asked!r} is not a toolchain; known: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
     chosen_hipifier(option.parity_hipify)
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{option_name}")) else None
         for name, option_name in FOLDERS.items()
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
-        raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
+        raise UsageError(
+            f"--parity-launches {launches}: unknown value; known: {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
+        )
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
     chosen = select_columns(
         option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target), option.parity_target
     )
     if chosen.compiled:
-        raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")
+        raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; parity build checks whether it compiles")
     examples, seed = option.parity_examples, option.parity_seed
     if examples is None and config.getoption("--hypothesis-profile", None):
         from hypothesis import settings as hypothesis_settings

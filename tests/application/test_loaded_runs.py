@@ -63,13 +63,13 @@ def written(entries, tmp_path):
     return write
 
 
-def test_a_folder_is_read_back_as_it_was_written(written):
+def test_output_folder_round_trips(written):
     found = LoadedRun.read(written("one", ["uexp_f32"]))
     assert len(found.matrix.kernels) == 5 and len(found.records) == 20
     assert {c.state for k in found.matrix.kernels for c in k.cells} == {"pass", "fail"} and found.date
 
 
-def test_a_run_that_was_killed_has_a_matrix_of_its_record(written):
+def test_killed_run_gets_matrix_from_record(written):
     folder = written("killed", ["uexp_f32"])
     whole = LoadedRun.read(folder).matrix
     (folder / "matrix.json").unlink()
@@ -78,7 +78,7 @@ def test_a_run_that_was_killed_has_a_matrix_of_its_record(written):
     assert (found.seed, found.examples, found.columns[0].vendor) == (7, 5, "amd")
 
 
-def test_a_matrix_of_an_older_parity_is_read(written):
+def test_matrix_of_older_version_is_read(written):
     folder = written("older")
     path = folder / "matrix.json"
     text = json.loads(path.read_text())
@@ -89,7 +89,7 @@ def test_a_matrix_of_an_older_parity_is_read(written):
     assert LoadedRun.read(folder).matrix.kernels[0].cells[0].taken == 0
 
 
-def test_an_archive_of_a_folder_is_read(written, tmp_path):
+def test_zip_of_output_folder_is_read(written, tmp_path):
     folder = written("one")
     with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
         for path in folder.iterdir():
@@ -102,14 +102,14 @@ def test_an_archive_of_a_folder_is_read(written, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["none", "empty", "text.jsonl"])
-def test_what_is_no_run_is_said(name, tmp_path):
+def test_invalid_run_raises_usage_error(name, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.jsonl").write_text("text\n")
     with pytest.raises(UsageError, match=r"there is no|has no record|not a record"):
         LoadedRun.read(tmp_path / name)
 
 
-def test_jobs_of_several_targets_are_one_matrix(written):
+def test_joined_runs_have_columns_of_all(written):
     one, other = written("one", columns=GFX[:1]), written("other", ["uexp_f16"], columns=GFX[1:], only=["uexp_f16"])
     found = LoadedRun.joined([LoadedRun.read(one), LoadedRun.read(other)])
     states = {k.kernel: [c.state for c in k.cells] for k in found.matrix.kernels}
@@ -117,7 +117,7 @@ def test_jobs_of_several_targets_are_one_matrix(written):
     assert (found.matrix.cases, found.matrix.failed, len(found.records)) == (12, 2, 12)
 
 
-def test_of_two_runs_of_a_kernel_the_later_counts(written):
+def test_joined_runs_use_later_result(written):
     one, other = written("one", ["uexp_f32"]), written("again", only=["uexp_f32"])
     found = LoadedRun.joined([LoadedRun.read(one), LoadedRun.read(other)])
     assert {c.state for k in found.matrix.kernels for c in k.cells} == {"pass"}
@@ -129,7 +129,7 @@ def changes_of(one, other):
     return {(each.kernel, each.column): each.kind for each in found.changed}, found
 
 
-def test_two_runs_are_compared_kernel_by_kernel_and_case_by_case(written):
+def test_comparison_lists_kernels_and_cases(written):
     moved = {"uexp_f64": replace(PASS, budget=0.5), "uexp_bf16": replace(PASS, ulps=2.0)}
     one, other = written("one", ["uexp_f16"]), written("other", ["uexp_f32"], changes=moved)
     kinds, found = changes_of(one, other)
@@ -144,20 +144,20 @@ def test_two_runs_are_compared_kernel_by_kernel_and_case_by_case(written):
     assert sorted(each.kind for each in found.cases) == ["broken"] * 4 + ["mended"] * 4
 
 
-def test_columns_and_kernels_of_one_run_only_are_added_or_removed(written):
+def test_columns_and_kernels_of_one_run_are_added_or_removed(written):
     one, other = written("one", columns=GFX[:1]), written("other", only=["uexp_f32"], columns=GFX)
     kinds, found = changes_of(one, other)
     assert kinds["uexp_f32", "gfx90a emulated"] == "added" and kinds["uexp_f16", "gfx1100 emulated"] == "removed"
     assert not found.worse  # what was not asked for is no worse
 
 
-def test_a_kernel_that_no_longer_compiles_is_broken(written):
+def test_kernel_that_stops_compiling_is_broken(written):
     one, other = written("one", columns=GFX[1:]), written("other", columns=GFX[1:], only=[], uncompiled=True)
     kinds, found = changes_of(one, other)
     assert set(kinds.values()) == {"broken"} and found.worse
 
 
-def test_the_command_compares_and_its_exit_code_says_what_is_worse(written, capsys):
+def test_compare_command_exit_code_reports_regressions(written, capsys):
     one, other = written("one"), written("other", ["uexp_f32"])
     assert main(["compare", str(one), str(other)]) == 1
     text = capsys.readouterr().out
@@ -178,7 +178,7 @@ def test_the_command_compares_and_its_exit_code_says_what_is_worse(written, caps
     assert main(["compare", str(one), str(one / "none")]) == 2
 
 
-def test_the_report_of_an_older_run_repeats_with_its_options(written, data_of, capsys):
+def test_report_reproduces_with_options_of_the_run(written, data_of, capsys):
     folder = written("one", ["uexp_f32"])
     (folder / "report.html").unlink()
     assert main(["report", str(folder), "--against", str(written("before"))]) == 0
@@ -190,7 +190,7 @@ def test_the_report_of_an_older_run_repeats_with_its_options(written, data_of, c
     assert main(["report", str(folder)]) == 2 and "there is no" in capsys.readouterr().err
 
 
-def test_a_recording_is_judged_for_its_report(tmp_path):
+def test_recording_is_judged_when_loaded(tmp_path):
     small = tmp_path / "small.zip"
     assert (
         main(

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity.application import reproducer as module
+from parity.application.reproducer import render_template
+from parity.application.reproducer_expectations import output_tables
 from parity.compare.comparison import accepted_elements
 from parity.compilers import rocm, zig
 from parity.compilers.clang_flags import HIP_FLAGS
@@ -53,13 +54,13 @@ def judge(tmp_path):
     def compiled(expected):
         value, kind = expected.value, array_dtype(expected.value)
         call = SimpleNamespace(outputs={"out": contiguous(value.shape)}, buffers={"out": Buffer(kind, value.ravel())})
-        (result,), files = module._results(call, {"out": expected}, ["hip"])
+        (result,), files = output_tables(call, {"out": expected}, ["hip"])
         for name, content in files.items():
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(content)
         lists = {what: "".join(f'".{each}", ' for each in result[what]) for what in ("also", "divergences")}
         sizes = {what: ", ".join(map(str, result[what])) for what in ("shape", "strides")}
-        text = module._rendered("reproduce.h.j2", most=4, poison="0xA5").decode()
+        text = render_template("reproduce.h.j2", most=4, poison="0xA5").decode()
         (tmp_path / "judge.c").write_text(text + PROGRAM.format(**{**result, **lists, **sizes}))
         made = zig.run(
             [
@@ -93,7 +94,7 @@ def values(name, count, seed):
 
 
 @pytest.mark.parametrize("name", ["f8_e4m3", "bf16", "f64", "i16", "u64"])
-def test_the_program_and_parity_agree(judge, name):
+def test_program_and_parity_agree_on_every_element(judge, name):
     value, kind = values(name, 64, 1), NUMBERS[name]
     flags = np.random.default_rng(2).random((3, *value.shape)) < 0.3
     other = np.where(flags[0], values(name, 64, 3), value)
@@ -121,7 +122,7 @@ def test_the_program_and_parity_agree(judge, name):
         assert judged.wrong(got) == (~right).sum()
 
 
-def test_any_order_of_equal_elements_is_right(judge):
+def test_sort_program_accepts_any_order_of_equal_elements(judge):
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 4, (3, 9)).astype(np.float32)
     keys[1, 4] = np.nan
@@ -136,5 +137,5 @@ def test_any_order_of_equal_elements_is_right(judge):
         assert judged.wrong(got) == (~expected.accepts(got)).sum()
 
 
-def test_its_compilers_have_the_flags_of_every_compilation():
+def test_hipcc_flags_equal_flags_of_builds():
     assert set(FLAGS) <= {*HIP_FLAGS} & {*rocm.HIP_FLAGS}

@@ -45,20 +45,20 @@ def results(run, folder):
     return run.build().execute(record=folder / "record.jsonl", arguments=["of", "a test"])
 
 
-def test_it_says_what_it_will_do_before_anything_is_done(run):
+def test_run_describes_its_scope_before_building(run):
     assert [entry.kernel for entry in run.entries] == ["affine_f32", "affine_u8", "fill_f32"]
     assert (run.modules, run.targets) == (["affine", "fill"], ["gfx1100", "gfx90a"])
     assert (run.seed, run.examples, [*run.notes]) == (0, 2, [])
 
 
-def test_results_have_the_matrix_and_the_failures(results):
+def test_results_have_matrix_and_failures(results):
     assert results.complete and results.seconds > 0 and [*results.notes] == []
     states = {row.kernel: [cell.state for cell in row.cells] for row in results.matrix.rows}
     assert states == {"affine_f32": ["pass"] * 2, "affine_u8": ["FAIL"] * 2, "fill_f32": ["pass"] * 2}
     assert {each.records[0].kernel for each in results.failures} == {"affine_u8"}
 
 
-def test_the_frame_has_a_row_for_each_case(results):
+def test_results_frame_has_one_row_per_case(results):
     frame = results.frame()
     assert len(frame) == len(results.records) == results.matrix.executed
     failing = frame[frame.verdict == "fail"]
@@ -70,7 +70,7 @@ def test_the_frame_has_a_row_for_each_case(results):
     assert all(isinstance(frame.dtypes[name], pandas.CategoricalDtype) for name in CATEGORIES)
 
 
-def test_the_matrix_has_a_row_for_each_kernel_and_column(results):
+def test_matrix_frame_has_one_row_per_kernel_and_column(results):
     frame = results.matrix.frame()
     states = frame.pivot(index="kernel", columns="target", values="state")
     assert states.to_dict("index")["affine_u8"] == {"gfx1100": "FAIL", "gfx90a": "FAIL"}
@@ -78,7 +78,7 @@ def test_the_matrix_has_a_row_for_each_kernel_and_column(results):
     assert frame[frame.kernel == "affine_u8"].failures.str.fullmatch(r"value x\d+").all()
 
 
-def test_what_kernels_cost_is_a_table_of_each_case_and_target(run):
+def test_measure_frame_has_one_row_per_case_and_target(run):
     found = parity.measure(run.build())
     frame = found.frame()
     assert len(frame) == len(found.measurements) > 0
@@ -86,7 +86,7 @@ def test_what_kernels_cost_is_a_table_of_each_case_and_target(run):
     assert frame.instructions.gt(0).all() and frame.share.isna().all()
 
 
-def test_what_kernels_take_is_a_table_of_each_kernel_and_target(run):
+def test_inspection_frame_has_one_row_per_kernel_and_target(run):
     found = parity.Inspection.of(
         run.suite, run.suite.select(["fill_f32", "affine_f32"]), ["gfx1100", "gfx90a"]
     ).inspect()
@@ -95,7 +95,7 @@ def test_what_kernels_take_is_a_table_of_each_kernel_and_target(run):
     assert (frame.vgprs > 0).all() and (frame.vmem_store > 0).all() and frame.occupancy.between(0, 1).all()
 
 
-def test_results_are_read_back(results, folder):
+def test_load_returns_stored_results(results, folder):
     for place in (folder, folder / "record.jsonl"):
         stored = parity.load(place)
         assert stored.complete and stored.environment["arguments"] == ["of", "a test"]
@@ -104,7 +104,7 @@ def test_results_are_read_back(results, folder):
         assert [f.records for f in stored.failures] == [f.records for f in results.failures]
 
 
-def test_what_changed_between_two_runs_is_told_case_by_case(results, suite, folder):
+def test_differences_lists_changed_cases(results, suite, folder):
     assert parity.differences(results, parity.load(folder)) == []
     right = parity.Run.of("affine_u8", suite=suite, targets=["gfx1100"], settings=parity.Settings(2, jobs=1))
     found = parity.differences(results, right.build().execute())
@@ -116,7 +116,7 @@ def test_what_changed_between_two_runs_is_told_case_by_case(results, suite, fold
     assert str(kinds["mended"][0]).endswith("on gfx1100 emulated: fail (value) -> pass")
 
 
-def test_a_recording_is_replayed_and_judged(run, results, folder):
+def test_recording_is_replayed_and_judged(run, results, folder):
     recorded = parity.record(run.build(), folder / "wrong.zip")
     assert not recorded.stopped and len(recorded.cases) == len(results.records)
     replayed = parity.replay(recorded.file, "affine_u8", suite=run.suite)
@@ -124,7 +124,7 @@ def test_a_recording_is_replayed_and_judged(run, results, folder):
     assert {each.evidence for each in replayed.records} == {"recorded"}
 
 
-def test_what_executes_here_is_measured(run):
+def test_measure_covers_every_kernel_and_target(run):
     measured = parity.measure(run.build())
     assert not measured.stopped
     kernels = [entry.kernel for entry in run.entries]
@@ -132,12 +132,12 @@ def test_what_executes_here_is_measured(run):
     assert all(m.instructions or m.problem for m in measured.measurements)
 
 
-def test_a_folder_without_results_is_explained(tmp_path):
+def test_load_of_folder_without_record_raises_usage_error(tmp_path):
     with pytest.raises(UsageError, match=r"record.jsonl"):
         parity.load(tmp_path)
 
 
-def test_closing_the_stream_ends_the_run(run):
+def test_closing_stream_ends_run(run):
     stream = run.build().stream()
     first = next(stream)
     stream.close()
@@ -145,7 +145,7 @@ def test_closing_the_stream_ends_the_run(run):
     assert next(stream, None) is None
 
 
-def test_what_ends_a_run_early_is_told_and_nothing_is_lost(run):
+def test_interrupted_execute_returns_results_so_far(run):
     def interrupted(record):
         raise KeyboardInterrupt
 
@@ -154,19 +154,19 @@ def test_what_ends_a_run_early_is_told_and_nothing_is_lost(run):
     assert not found.complete and not found.matrix.provenance.complete and len(found.records) == 1
 
 
-def test_a_table_of_no_cases_has_its_columns():
+def test_empty_frame_has_all_columns():
     frame = case_frame([])
     assert len(frame) == 0 and [*frame] == [*CASE_TYPES]
 
 
-def test_the_notebook_runs():
+def test_notebook_example_runs():
     command = [sys.executable, ROOT / "examples" / "notebook.py"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "\nfailures\nnone\n" in result.stdout and "affine_f16" in result.stdout
 
 
-def test_only_what_is_named_is_public():
+def test_public_names_are_sorted_and_documented():
     assert sorted(parity.__all__) == parity.__all__
     assert all(getattr(parity, name).__doc__ for name in parity.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -1,4 +1,4 @@
-"""The table of knobs, and the lines whose instructions change."""
+"""The table of compiler options, and the lines whose instructions change."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from parity.compilers.targets import target
 from parity.runners import probe_runner, runner
 
 
-def described(name: str, *flags: str) -> list[str]:
-    """What is done to these flags of a project by the knobs that are left to be turned."""
-    return [knob.described(flags) for knob in available_options(target(name), flags) if not knob.variant]
+def descriptions(name: str, *flags: str) -> list[str]:
+    """Return the descriptions of the options that apply to a project with these flags."""
+    return [option.description(flags) for option in available_options(target(name), flags) if not option.variant]
 
 
-def test_a_knob_that_undoes_a_flag_is_there_where_a_project_has_the_flag():
-    assert "without -O1" not in described("gfx1100") and "without -O1" in described("gfx1100", "-DX", "-O1")
-    assert "without -ffast-math -fno-signed-zeros" in described("gfx90a", "-ffast-math", "-fno-signed-zeros")
-    assert not any("fast-math" in each for each in described("gfx90a", "-DX=-ffast-math", "-DY"))
+def test_option_that_removes_a_flag_applies_only_if_project_has_the_flag():
+    assert "without -O1" not in descriptions("gfx1100") and "without -O1" in descriptions("gfx1100", "-DX", "-O1")
+    assert "without -ffast-math -fno-signed-zeros" in descriptions("gfx90a", "-ffast-math", "-fno-signed-zeros")
+    assert not any("fast-math" in each for each in descriptions("gfx90a", "-DX=-ffast-math", "-DY"))
 
 
-def test_what_the_project_does_already_is_not_turned():
-    assert "-ffp-contract=off" in described("gfx1100")
-    assert "-ffp-contract=off" not in described("gfx1100", "-ffp-contract=off")
+def test_option_that_project_already_uses_does_not_apply():
+    assert "-ffp-contract=off" in descriptions("gfx1100")
+    assert "-ffp-contract=off" not in descriptions("gfx1100", "-ffp-contract=off")
 
 
-def test_a_flag_and_its_value_may_be_two_words():
-    assert "without --fmad false" in described("sm_90", "--fmad", "false")
-    (knob,) = (each for each in COMPILER_OPTIONS if each.vendor == "cuda" and each.where.startswith("--?fmad"))
-    assert knob.turned(("-DX", "--fmad", "false", "-DY")) == ("-DX", "-DY")
+def test_flag_and_value_in_two_words_match():
+    assert "without --fmad false" in descriptions("sm_90", "--fmad", "false")
+    (option,) = (each for each in COMPILER_OPTIONS if each.vendor == "cuda" and each.where.startswith("--?fmad"))
+    assert option.changed_flags(("-DX", "--fmad", "false", "-DY")) == ("-DX", "-DY")
     (kept,) = (each for each in COMPILER_OPTIONS if each.flags == ("--ftz=false",))
-    assert kept.turned(("--use_fast_math",)) == ("--use_fast_math", "--ftz=false")
+    assert kept.changed_flags(("--use_fast_math",)) == ("--use_fast_math", "--ftz=false")
 
 
 @pytest.mark.parametrize(("name", "has"), [("gfx1100", True), ("gfx90a", False), ("sm_90", False)])
-def test_only_targets_with_wavefronts_of_32_can_have_wider_ones(name, has):
-    assert any("-mwavefrontsize64" in each for each in described(name)) is has
+def test_wavefront_option_applies_only_to_wave32_targets(name, has):
+    assert any("-mwavefrontsize64" in each for each in descriptions(name)) is has
 
 
-def test_every_knob_says_what_it_means():
-    assert all(knob.says and knob.vendor in ("amd", "cuda") for knob in COMPILER_OPTIONS)
-    assert all(knob.flags or knob.where or knob.variant for knob in COMPILER_OPTIONS)
+def test_every_option_has_an_explanation_and_an_effect():
+    assert all(option.says and option.vendor in ("amd", "cuda") for option in COMPILER_OPTIONS)
+    assert all(option.flags or option.where or option.variant for option in COMPILER_OPTIONS)
 
 
 SOURCE = """\
@@ -69,7 +69,7 @@ NVCC = pytest.mark.skipif(
         pytest.param("sm_90", "--fmad=false", "fma.rn.f32", "add.rn.f32", "mul.rn.f32", marks=NVCC),
     ],
 )
-def test_the_lines_that_change_are_named_with_their_instructions(tmp_path, cache, name, flag, lost, got, more):
+def test_changed_lines_name_lost_and_gained_instructions(tmp_path, cache, name, flag, lost, got, more):
     (tmp_path / "m.cu").write_text(SOURCE)
     sides = (Sides(), Sides.both(CompileOptions(flags=(flag,))))
     before, after = (

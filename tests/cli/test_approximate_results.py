@@ -55,7 +55,7 @@ def verdicts(folder):
     return [(each["case"], each["verdict"], each["minimal"]) for each in map(json.loads, lines) if "case" in each]
 
 
-def test_a_failure_that_only_approximate_results_show_says_so(parity, mine):
+def test_failure_from_drawn_results_says_so(parity, mine):
     result = parity("run", "kernels.quick", "--target", "gfx1100", "--examples", "8")
     assert result.code == 1
     assert "it passes if approximate instructions give the nearest numbers" in result.out
@@ -74,19 +74,19 @@ def test_a_failure_that_only_approximate_results_show_says_so(parity, mine):
 DRAWN = "results drawn from all that AMD's manual allows"
 
 
-def test_a_failure_that_needs_no_draw_does_not_speak_of_one(parity, mine):
+def test_failure_without_drawn_results_does_not_mention_them(parity, mine):
     result = parity("run", "kernels.off[f32](x=1~normal@0)", "--target", "gfx1100")
     assert result.code == 1 and "nearest numbers" not in result.out
     assert [verdict["drawn"] for _, verdict, _ in verdicts(mine)] == [""]
 
 
-def test_a_failure_that_a_draw_shows_is_not_explained_by_what_other_launches_draw(parity, mine):
+def test_failure_lists_only_its_drawn_results(parity, mine):
     """1 ULP is documented for roots of halves on gfx90a, and 0.51 on gfx1030."""
     result = parity("run", "kernels.root", "--target", "gfx90a,gfx1030", "--examples", "8")
     assert result.code == 1 and "nearest numbers" in result.out
     assert "correct only at width" not in result.out
 
 
-def test_a_division_of_approximate_instructions_passes_without_an_error_allowed(parity, mine):
+def test_approximate_division_passes_without_bound(parity, mine):
     result = parity("run", "kernels.careful", "--target", "gfx1100", "--examples", "30")
     assert result.code == 0 and "exact" in result.out, result.out

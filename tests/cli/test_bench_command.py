@@ -18,7 +18,7 @@ def baseline(parity, stopwatch, tmp_path):
     return path
 
 
-def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):
+def test_bench_prints_line_per_kernel_with_share(parity, stopwatch):
     stopwatch(uneg_f32=1.36e-4, badd_f32=2.8e-4)
     result = parity(*TIMED, "uneg_f32", "badd_f32")
     assert result.code == 0
@@ -30,7 +30,7 @@ def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):
     assert "2 kernels, 4 cases measured" in result.out
 
 
-def test_instructions_are_no_time(parity):
+def test_bench_emulated_target_counts_instructions(parity):
     result = parity("bench", "affine_f32", "--runner", "emulated", "--target", "gfx1100,gfx90a")
     assert result.code == 0
     assert "affine on gfx90a (emulated)" in result.out
@@ -39,7 +39,7 @@ def test_instructions_are_no_time(parity):
     assert "us" not in result.out.replace("contiguous", "")
 
 
-def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):
+def test_bench_default_runner_is_best_available(parity, stopwatch, monkeypatch):
     from parity.runners import registry
 
     for name in ("cuda", "rocm"):  # a GPU that is there would be better still
@@ -51,7 +51,7 @@ def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch)
     assert "(emulated)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
 
 
-def test_a_gpu_that_is_asked_for_and_not_there(parity):
+def test_bench_missing_gpu_is_refused(parity):
     from parity.runners import runner
 
     if runner("cuda").probe().available:
@@ -61,7 +61,7 @@ def test_a_gpu_that_is_asked_for_and_not_there(parity):
     assert "install it with" in result.err
 
 
-def test_results_in_three_forms(parity, stopwatch, tmp_path):
+def test_bench_save_writes_three_formats(parity, stopwatch, tmp_path):
     files = [tmp_path / f"bench.{kind}" for kind in ("json", "md", "csv")]
     result = parity(*TIMED, "uneg_f32", "--hot", *(part for file in files for part in ("--save", file)))
     data, markdown, table = (file.read_text() for file in files)
@@ -74,13 +74,13 @@ def test_results_in_three_forms(parity, stopwatch, tmp_path):
     assert f"saved: {' '.join(map(str, files))}" in result.out
 
 
-def test_json_alone_on_standard_output(parity, stopwatch):
+def test_bench_json_is_only_output(parity, stopwatch):
     document = json.loads(parity(*TIMED, "uneg_f32", "--json").out)
     assert (document["complete"], document["devices"]) == (True, {"gfx1100": "an invented GPU"})
 
 
 @pytest.mark.parametrize(("seconds", "verdict", "code"), [(2e-4, "SAME", 0), (3e-4, "SLOWER", 1), (1e-4, "FASTER", 0)])
-def test_the_exit_code_tells_what_became_of_a_kernel(parity, stopwatch, baseline, seconds, verdict, code):
+def test_bench_exit_code_by_result(parity, stopwatch, baseline, seconds, verdict, code):
     stopwatch(uneg_f32=seconds)
     result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
     assert result.code == code
@@ -88,13 +88,13 @@ def test_the_exit_code_tells_what_became_of_a_kernel(parity, stopwatch, baseline
     assert "of the baseline, 1 measurement not repeated" in result.out
 
 
-def test_what_is_not_in_the_baseline_is_said(parity, stopwatch, baseline):
+def test_bench_reports_cases_missing_in_baseline(parity, stopwatch, baseline):
     result = parity(*TIMED, "uneg_f32", "uceil_f32", "--baseline", baseline)
     assert result.code == 0
     assert "1 not in the baseline" in result.out
 
 
-def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, baseline):
+def test_bench_baseline_of_other_device_is_not_compared(parity, stopwatch, baseline):
     stopwatch(gpu="another GPU", uneg_f32=9e-4)
     result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
     assert result.code == 3
@@ -103,7 +103,7 @@ def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, base
     assert "nothing could be compared" in result.err
 
 
-def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, monkeypatch):
+def test_bench_interrupt_keeps_measurements(parity, stopwatch, tmp_path, monkeypatch):
     from stopwatch import Session
 
     usual = Session.time
@@ -122,7 +122,7 @@ def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, mo
     assert (document["complete"], len(document["measurements"])) == (False, 1)
 
 
-def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatch):
+def test_bench_lost_device_keeps_measurements(parity, stopwatch):
     from parity.model.launch import Fault
 
     stopwatch(copy=[5e-4, 5e-4, 5e-4, Fault("cudaErrorDevicesUnavailable", "busy", True)])
@@ -141,13 +141,13 @@ def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatc
         (("--save", "/dev/null/x.json"), "cannot write /dev/null/x.json"),
     ],
 )
-def test_wrong_usage(parity, stopwatch, arguments, message):
+def test_bench_wrong_usage_is_refused(parity, stopwatch, arguments, message):
     result = parity(*TIMED, "uneg_f32", *arguments)
     assert result.code == 2
     assert message in result.err
 
 
-def test_of_emulated_targets_the_numbers_of_instructions_are_compared(parity, tmp_path):
+def test_bench_baseline_compares_instruction_counts(parity, tmp_path):
     path, command = tmp_path / "base.json", ("bench", "uneg_f32", "--runner", "emulated", "--target", "gfx1100")
     assert parity(*command, "--save", path).code == 0
     assert "since the baseline: 1 SAME" in parity(*command, "--baseline", path).out

@@ -97,7 +97,7 @@ def found(request, parity, project, monkeypatch, tmp_path):
     return {each["kernel"]: each for each in judge["judged"](tmp_path / "out")}
 
 
-def test_every_cheat_is_named_and_nobody_else(found):
+def test_each_cheat_is_named_without_false_alarms(found):
     assert {name: set(found[name]["why"]) for name in CHEATS} == CHEATS
     assert {found[name]["right"] for name in CHEATS} == {False}
     assert {name: (found[name]["right"], found[name]["state"]) for name in HONEST} == dict.fromkeys(

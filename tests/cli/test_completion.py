@@ -40,7 +40,7 @@ def completed(script, tmp_path, capsys):
     return offered
 
 
-def test_bash_completes_commands_options_and_what_they_take(completed):
+def test_bash_completes_commands_options_and_values(completed):
     assert completed("") == {*COMMANDS}
     assert completed("re") == {name for name in COMMANDS if name.startswith("re")}
     assert {"--resume", "--runner"} <= completed("run", "--r")
@@ -50,7 +50,7 @@ def test_bash_completes_commands_options_and_what_they_take(completed):
     assert completed("run", "unary.e") == {"unary.elu", "unary.erf", "unary.exp"}
 
 
-def test_other_shells_have_a_script(capsys):
+def test_other_shells_have_script(capsys):
     for shell, beginning in (("zsh", "#compdef parity"), ("fish", "")):
         assert main(["--print-completion", shell]) == 0
         out = capsys.readouterr().out

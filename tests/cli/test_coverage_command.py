@@ -32,7 +32,7 @@ lines that never ran
     in    one_value_f32 ({target})"""
 
 
-def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden):
+def test_coverage_lists_unreached_lines_with_conditions(parity, hidden):
     result = parity("coverage", *TARGET)
     assert result.code == 0, result.err
     own, _, rest = result.out.partition("\n\n")
@@ -48,7 +48,7 @@ def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden
     assert "\x1b" not in result.out
 
 
-def test_lines_of_ptx_and_cases_that_a_search_finds_there(parity, hidden):
+def test_coverage_of_ptx_lists_lines_and_found_cases(parity, hidden):
     result = parity("coverage", "--runner", "ptx")
     assert result.code == 0, result.err
     own, _, rest = result.out.partition("\n\n")
@@ -61,7 +61,8 @@ def test_lines_of_ptx_and_cases_that_a_search_finds_there(parity, hidden):
     assert "  FAIL  hidden.one_size[f32](x=4099~" in led.out and "12345.5..12345.5@" in led.out
 
 
-def test_json_has_the_same_line_by_line_and_how_much_was_reached(parity, hidden):
+@pytest.mark.thorough
+def test_coverage_json_matches_text(parity, hidden):
     case = "hidden.one_size[f32](x=4099~normal@0)"
     reached = json.loads(parity("coverage", case, *TARGET, "--json").out)
     data = json.loads(parity("coverage", "hidden.one_size", *TARGET, "--json").out)
@@ -74,20 +75,21 @@ def test_json_has_the_same_line_by_line_and_how_much_was_reached(parity, hidden)
     assert before["blocks_reached"] < after["blocks_reached"] <= after["blocks"] == before["blocks"]
 
 
-def test_every_case_of_a_record_has_what_it_reached(parity, hidden):
+def test_record_contains_coverage_of_each_case(parity, hidden):
     parity("run", "hidden.one_rank", *TARGET, "--output", hidden / "out")
     records = load(hidden / "out").records
     assert all(record.reached and record.reached.blocks_reached > 0 for record in records)
     assert len({record.reached for record in records}) > 1  # a scalar has no dims to walk over
 
 
-def test_nothing_that_ran_is_no_coverage(parity, hidden):
+@pytest.mark.thorough
+def test_coverage_without_executed_case_is_refused(parity, hidden):
     (hidden / "kernels" / "hidden.cu").write_text("no kernel")
     result = parity("coverage", *TARGET)
     assert result.code == 3 and "nothing was run" in result.err
 
 
-def test_leading_finds_the_size_the_rank_and_the_value_that_the_code_asks_for(parity, hidden):
+def test_coverage_search_finds_size_rank_and_value(parity, hidden):
     result = parity("coverage", *TARGET, *LEAD, "--save")
     assert result.code == 1  # two of these cases fail: what they reach is wrong
     own = result.out.partition("lines that ran")[0]
@@ -107,10 +109,10 @@ def test_leading_finds_the_size_the_rank_and_the_value_that_the_code_asks_for(pa
     assert text in parity("list", "hidden.one_size", "--cases").out
 
 
-def test_without_leading_no_case_reaches_them_and_all_pass(parity, hidden):
+def test_coverage_without_search_does_not_reach_branches(parity, hidden):
     assert parity("run", *TARGET).code == 0
 
 
-def test_to_save_there_has_to_be_a_search(parity):
+def test_coverage_save_requires_search(parity):
     result = parity("coverage", "fill.fill", "--save")
     assert result.code == 2 and "--lead N" in result.err

@@ -13,12 +13,14 @@ def project(library, parity):
     return library("declared")
 
 
-def test_all_of_them_pass_on_wavefronts_of_both_widths(parity, project):
+@pytest.mark.thorough
+def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
     result = parity("run", "--target", "gfx1100,gfx90a", "--examples", "8")
     assert result.code == 0, result.out + result.err
     assert "5 kernels" in result.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
@@ -33,31 +35,32 @@ def test_all_of_them_pass_on_wavefronts_of_both_widths(parity, project):
         ("two_phases", "if (threadIdx.x == 0) partial[blockIdx.x] = sum;", "", "never-written read"),
     ],
 )
-def test_a_fault_in_any_of_them_is_seen(parity, project, file, old, new, says, edit):
+def test_fault_in_declared_kernel_is_detected(parity, project, file, old, new, says, edit):
     edit(project / "kernels" / f"{file}.cu", old, new)
     result = parity("run", file, *TARGET)
     assert result.code == 1 and says in result.out
 
 
-def test_a_structure_that_does_not_fit_is_refused_by_its_size(parity, project, edit):
+def test_structure_of_wrong_size_is_refused(parity, project, edit):
     edit(project / "cases" / "adam.py", "eps t decay", "eps t")
     result = parity("run", "adam", *TARGET, "--examples", "2")
     assert result.code == 1 and "argument 4 'step' at byte 32 of kernel 'adam' has 32 bytes, not 20" in result.out
 
 
-def test_a_variable_that_is_not_there_is_named(parity, project, edit):
+def test_missing_variable_is_named(parity, project, edit):
     edit(project / "cases" / "tables.py", '"ops::squares"', '"ops::cubes"')
     result = parity("run", "tables.weighted", *TARGET, "--examples", "2")
     assert result.code == 1 and "module 'tables' has no variable 'ops::cubes'" in result.out
 
 
-def test_what_they_leave_is_recorded_and_replayed(parity, project):
+@pytest.mark.thorough
+def test_declared_kernels_recording_is_replayed(parity, project):
     assert parity("record", "--runner", "emulated", *TARGET, "--examples", "3", "-o", "all.zip").code == 0
     result = parity("run", "--runner", "recorded=all.zip")
     assert result.code == 0 and "5 kernels" in result.out, result.out + result.err
 
 
-def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project, edit):
+def test_launches_setting_and_option_keep_host_launches(parity, project, edit):
     assert "launch=" not in parity("list", "two_phases", "--cases").out
     edit(project / "cases" / "tables.py", "    block=128,\n    grid_stride=False,", "    block=128,")
     case = ("list", "tables.weighted", "--cases")
@@ -71,7 +74,7 @@ def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project,
     assert "launches is 'hots', not any or host" in parity("list").err
 
 
-def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project, edit):
+def test_invalid_declaration_disables_only_its_op(parity, project, edit):
     edit(project / "cases" / "tables.py", 'where="0 < columns <= 256",', 'where="columns > 256 and columns < 1",')
     edit(project / "cases" / "tables.py", '"columns": (1, 3, 31, 32, 65, 256)', '"columns": (1,)')
     result = parity("run", "tables", *TARGET, "--examples", "2")
@@ -79,7 +82,7 @@ def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project, edit):
     assert "Traceback" not in result.out and "bucket" in result.out and "pass" in result.out
 
 
-def test_an_op_without_a_reference_is_no_pass_where_nothing_of_cuda_is_at_hand(parity, project, edit):
+def test_op_without_reference_and_cuda_is_not_a_pass(parity, project, edit):
     reference = "reference=lambda x: Expected(np.array([x.sum(dtype=np.int32)])),"
     edit(project / "cases" / "two_phases.py", reference, "")
     result = parity("run", "tables.permute", "two_phases", "--runner", "emulated", *TARGET, "--examples", "2")

@@ -20,7 +20,7 @@ extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[th
 """
 
 
-def test_a_c_program_runs_on_the_emulator(tmp_path):
+def test_hip_emulator_runs_c_program(tmp_path):
     (tmp_path / "twice.cu").write_text(KERNEL)
     (built,) = build(tmp_path, targets=["gfx1100"])
     program = tmp_path / "program"
@@ -37,7 +37,7 @@ def test_a_c_program_runs_on_the_emulator(tmp_path):
     assert "0 bytes past the end of buffer 'allocation 2 of 16 bytes'" in ran.stderr
 
 
-def test_it_prints_an_environment_for_the_shell(monkeypatch, capsys):
+def test_hip_emulator_prints_shell_environment(monkeypatch, capsys):
     monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
     monkeypatch.setenv("ROCM_PATH", "/opt/rocm")
     assert main(["hip-emulator", "--target", "gfx90a", "--memory", "64M", "--json"]) == 0
@@ -64,6 +64,6 @@ def test_it_prints_an_environment_for_the_shell(monkeypatch, capsys):
         (["--", "/no/such/program"], "no program '/no/such/program'"),
     ],
 )
-def test_wrong_usage_says_what_is_right(capsys, arguments, says):
+def test_hip_emulator_wrong_usage_is_explained(capsys, arguments, says):
     assert main(["hip-emulator", *arguments]) == 2
     assert says in capsys.readouterr().err.replace("\n", " ")

@@ -43,7 +43,7 @@ def port(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_literal_port_is_what_is_tested(parity, port):
+def test_hipify_default_tests_literal_port(parity, port):
     result = parity("run", *CASE)
     assert result.code == 1
     assert "the port passes with --hipify helpful, which reads port.cu:12 as: " in result.out
@@ -51,7 +51,7 @@ def test_the_literal_port_is_what_is_tested(parity, port):
     assert "--hipify" not in result.out.partition("again ")[2].partition("\n")[0]
 
 
-def test_the_helpful_port_is_tested_on_request_and_says_so(parity, port, monkeypatch):
+def test_hipify_helpful_is_named_in_matrix(parity, port, monkeypatch):
     monkeypatch.setenv("PARITY_HIPIFY", "literal")  # which the option replaces, and the end of the test brings back
     assert parity("run", *CASE, "--hipify", "helpful").code == 0
     Path("kernels/port.cu").write_text(KERNELS.replace("], LANE)", "] + 1, LANE)"))
@@ -61,7 +61,7 @@ def test_the_helpful_port_is_tested_on_request_and_says_so(parity, port, monkeyp
     assert "the port passes" not in result.out
 
 
-def test_build_says_which_branches_are_compiled(parity, port):
+def test_build_lists_compiled_branches(parity, port):
     result = parity("build", "--target", "gfx90a")
     assert result.code == 0
     assert (
@@ -70,5 +70,5 @@ def test_build_says_which_branches_are_compiled(parity, port):
     assert "could not be mapped" not in result.out
 
 
-def test_an_unknown_translator_is_explained(parity, port):
+def test_hipify_unknown_translator_is_explained(parity, port):
     assert "invalid choice: 'litteral'" in parity("build", "--hipify", "litteral").err

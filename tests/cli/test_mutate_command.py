@@ -28,7 +28,7 @@ def folder(tmp_path):
     return tmp_path / "mutants"
 
 
-def test_what_became_of_faults_is_printed_and_kept(parity, folder):
+def test_mutate_prints_and_stores_results(parity, folder):
     result = parity(*COMMAND, "--count", "5", "--output", folder)
     assert result.code == 0, result.err
     assert "5 faults in 1 kernel on gfx1100, " in result.out and "recall" in result.out
@@ -38,7 +38,7 @@ def test_what_became_of_faults_is_printed_and_kept(parity, folder):
     assert "5 known from before" in parity(*COMMAND, "--count", "5", "--output", folder).out
 
 
-def test_the_matrix_has_the_recall_that_a_project_keeps(parity, folder, tmp_path, kernels):
+def test_run_shows_recall_of_project(parity, folder, tmp_path, kernels):
     assert parity(*COMMAND, "--count", "2", "--output", folder).code == 0
     cases = tmp_path / "cases"
     cases.mkdir()
@@ -54,7 +54,7 @@ def test_the_matrix_has_the_recall_that_a_project_keeps(parity, folder, tmp_path
 
 
 @pytest.mark.thorough
-def test_an_op_without_a_reference_is_judged_by_cudas_side(parity, library, edit, folder):
+def test_mutate_without_reference_uses_cuda(parity, library, edit, folder):
     edit(library("declared") / "cases" / "tables.py", "reference=weighted_value,", "")
     result = parity("mutate", "tables.weighted", "--count", "6", "--search", "0", "--output", folder, "-j", "1")
     caught = [json.loads(line) for line in (folder / "mutants.jsonl").read_text().splitlines()[1:]]
@@ -70,6 +70,6 @@ def test_an_op_without_a_reference_is_judged_by_cudas_side(parity, library, edit
         (("--target", "sm_90"), "sm_90"),
     ],
 )
-def test_mistakes_are_told(parity, folder, arguments, said):
+def test_mutate_wrong_usage_is_explained(parity, folder, arguments, said):
     result = parity(*COMMAND, "--output", folder, *arguments)
     assert result.code in (2, 3) and said in result.err and "Traceback" not in result.err

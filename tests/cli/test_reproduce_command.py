@@ -38,7 +38,7 @@ def built(folder, *what, **more):
     return subprocess.run(["make", *what], cwd=folder, env=environ, capture_output=True, text=True)
 
 
-def test_the_folder_alone_names_the_elements_that_parity_names(parity, project, edit):
+def test_reproducer_names_same_elements_as_parity(parity, project, edit):
     edit(project / "kernels" / "tables.cu", "squares[i % 8]", "squares[i % 7]")
     result = parity("reproduce", WEIGHTED, *TARGET, "-o", "folder", "--check")
     assert result.code == 1, result.err
@@ -63,7 +63,8 @@ def test_the_folder_alone_names_the_elements_that_parity_names(parity, project, 
         assert "weighted" in (folder / "cuda" / "kernel.ptx").read_text()
 
 
-def test_a_right_result_is_right_and_what_is_missing_is_said(parity, project):
+@pytest.mark.thorough
+def test_reproducer_of_passing_case_passes_and_names_missing_parts(parity, project):
     result = parity("reproduce", PERMUTE, *TARGET, "-o", "folder", "--check")
     assert (result.code, result.out.splitlines()[1:]) == (0, ["out: 0 of 3 elements are wrong", "right"]), result.err
     again = parity("reproduce", PERMUTE, *TARGET, "-o", "folder")
@@ -86,7 +87,8 @@ def test_a_right_result_is_right_and_what_is_missing_is_said(parity, project):
     assert "data/order.bin is not there; start the program in the folder that has data/" in run(folder)
 
 
-def test_without_a_reference_and_without_cuda_nothing_is_judged(parity, project, edit):
+@pytest.mark.thorough
+def test_reproducer_without_reference_and_cuda_judges_nothing(parity, project, edit):
     start = 'reference=lambda edges, x: Expected(np.searchsorted(edges, x, side="right").astype(np.uint32)),'
     edit(project / "cases" / "tables.py", start, "")
     result = parity("reproduce", BUCKET, *TARGET, "-o", "folder", "--check")
@@ -95,7 +97,7 @@ def test_without_a_reference_and_without_cuda_nothing_is_judged(parity, project,
 
 
 @pytest.mark.thorough
-def test_structures_several_results_and_cuda_s_values(parity, project, edit):
+def test_reproducer_with_structures_outputs_and_cuda_values(parity, project, edit):
     result = parity("reproduce", ADAM, *TARGET, "-o", "adam", "--check")
     assert result.code == 0 and result.out.count(": 0 of 4 elements are wrong") == 3, result.out + result.err
     case = "two_phases.sum[i32](x=257~normal@0)"
@@ -103,18 +105,18 @@ def test_structures_several_results_and_cuda_s_values(parity, project, edit):
     edit(project / "cases" / "tables.py", "    reference=weighted_value,\n", "")
     result = parity("reproduce", WEIGHTED, "--target", "gfx1100", "-o", "judged", "--check")
     assert result.code == 0, result.out + result.err
-    assert "what sm_90 emulated computed is taken as right, but for what roundings explain" in result.err
+    assert "what sm_90 emulated computed is taken as right, within what roundings explain" in result.err
 
 
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "told by a function of the whole result and not by values"),
+        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "judges out as a whole and not element by element"),
         ("unary.gelu[f32](y=3~mixed@0)", "unary.gelu has no 'y'"),
         ("unary", "'unary' is not a case"),
     ],
 )
-def test_what_cannot_be_reproduced_is_refused(parity, tmp_path, case, says):
+def test_reproduce_unsupported_case_is_refused(parity, tmp_path, case, says):
     result = parity("reproduce", case, "-o", tmp_path / "folder")
     assert result.code == 2 and says in result.err.replace("\n", " ")
     assert not (tmp_path / "folder").exists()

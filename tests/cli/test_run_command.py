@@ -16,7 +16,7 @@ from parity.runners.emulated import EmulatedRunner
 ONE = ("--target", "gfx1100")
 
 
-def test_a_run_that_passes(parity, tmp_path, conforms):
+def test_run_passing_kernels_exits_with_0(parity, tmp_path, conforms):
     result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 0
     assert "gfx1100 emulated" in result.out
@@ -37,7 +37,7 @@ def test_a_run_that_passes(parity, tmp_path, conforms):
     assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 18
 
 
-def test_the_matrix_fits_the_terminal_and_the_files_have_everything(parity, tmp_path, monkeypatch):
+def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "45")
     result = parity("run", "fill.fill", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
@@ -53,7 +53,7 @@ def test_the_matrix_fits_the_terminal_and_the_files_have_everything(parity, tmp_
     assert "gfx1100 emulated" in whole[0] and "  u8 u32 i64 f16 bf16 f32 f64 f8_e4m3  pass" in whole[1]
 
 
-def test_an_op_that_only_libraries_compute_is_not_run_and_no_failure(parity):
+def test_run_library_op_is_not_a_failure(parity):
     alone = parity("run", "gemm", *ONE)
     assert alone.code == 3
     assert "matmul  f16 bf16 f32 f64  not run" in alone.out
@@ -62,26 +62,27 @@ def test_an_op_that_only_libraries_compute_is_not_run_and_no_failure(parity):
     assert "1 kernel, " in beside.out
 
 
-def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
+@pytest.mark.thorough
+def test_run_same_seed_gives_same_matrix(parity, tmp_path):
     for jobs in "12":
         parity("run", "affine", "--examples", "3", "--seed", "5", "-j", jobs, "--output", tmp_path / jobs)
     assert len({(tmp_path / jobs / "matrix.csv").read_text() for jobs in "12"}) == 1
 
 
-def test_json_alone_is_printed(parity):
+def test_run_json_is_only_output(parity):
     result = parity("run", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--json")
     data = json.loads(result.out)
     assert [kernel["kernel"] for kernel in data["kernels"]] == ["affine_f32"]
     assert data["failures"] == []
 
 
-def test_one_case_by_its_text(parity):
+def test_run_selects_case_by_text(parity):
     result = parity("run", "unary.neg[f32](x=3~normal@0)", "-j", "1", *ONE)
     assert result.code == 0
     assert "1 kernel, 1 case, 1 passed" in result.out
 
 
-def test_dtypes_select(parity):
+def test_run_selects_dtypes(parity):
     result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "--full")
     assert "affine_f16" in result.out
     assert "affine_f32" not in result.out
@@ -94,13 +95,13 @@ def only_gfx1100(monkeypatch):
 
 
 @pytest.mark.usefixtures("only_gfx1100")
-def test_targets_that_the_runner_cannot_run_are_compiled_only(parity):
+def test_run_target_without_runner_is_compiled_only(parity):
     result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
     assert "gfx90a compiled only" in result.out
 
 
-def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels, tmp_path):
+def test_run_planted_fault_prints_reproduction_command(parity, kernels, tmp_path):
     path = kernels / "affine.cu"
     path.write_text(path.read_text().replace("extern", "\nextern"))
     shared = kernels / "elementwise.cuh"
@@ -122,7 +123,7 @@ def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels
     assert command[2] in failures[0]["reproduce"]
 
 
-def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
+def test_run_compile_error_affects_only_its_module(parity, kernels):
     path = kernels / "fill.cu"
     path.write_text(path.read_text() + "\n__device__ int broken = undeclared;\n")
     result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
@@ -134,7 +135,7 @@ def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
     assert "1 kernel, " in result.out
 
 
-def test_a_kernel_that_is_not_there(parity, kernels):
+def test_run_missing_kernel_fails(parity, kernels):
     path = kernels / "ternary.cu"
     path.write_text("#include <cuda_runtime.h>\n" + 'extern "C" __global__ void other(float* x) { *x = 1; }\n')
     result = parity("run", "where_u8_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
@@ -142,7 +143,7 @@ def test_a_kernel_that_is_not_there(parity, kernels):
     assert "MISSING KERNEL" in result.out
 
 
-def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
+def test_run_interrupt_writes_results(parity, tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         results = execute(*arguments, **options)
         yield next(results)
@@ -186,7 +187,7 @@ def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_mistake_is_explained(parity, arguments, code, message):
+def test_run_wrong_usage_is_explained(parity, arguments, code, message):
     result = parity("run", *arguments)
     assert (result.code, result.out) == (code, "")
     assert message in result.err
@@ -194,26 +195,26 @@ def test_a_mistake_is_explained(parity, arguments, code, message):
 
 
 @pytest.mark.usefixtures("only_gfx1100")
-def test_a_target_that_the_runner_cannot_run(parity):
+def test_run_only_target_without_runner_is_refused(parity):
     result = parity("run", "affine_f32", "--target", "gfx90a")
     assert (result.code, result.out) == (3, "")
     assert "cannot run gfx90a" in result.err
 
 
-def test_targets_of_cuda_alone_are_executed_on_cuda_s_side(suite):
+def test_run_only_cuda_targets_uses_ptx(suite):
     entries = suite.select(["affine_f32"]).entries
     assert default_runners(entries, ["sm_90", "sm_80"]) == ("ptx",)
     assert default_runners(entries, ["sm_90", "gfx1100"]) == default_runners(entries) == ("emulated",)
 
 
-def test_three_targets_side_by_side(parity):
+def test_run_three_targets_have_three_columns(parity):
     result = parity("run", "affine_u8", "--examples", "1", "-j", "1")
     heads = [f"{name} emulated" for name in ("gfx1030", "gfx1100", "gfx90a")]
     assert [head for head in heads if head in result.out] == heads
     assert " 0 failed" in result.out
 
 
-def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
+def test_run_empty_or_broken_folder_is_refused(parity, tmp_path, affine_cases):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "holds no *.cu" in parity("run", "--kernels", empty).err
@@ -227,7 +228,7 @@ def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
     assert f"{path}:1: " in parity("run", "--cases", affine_cases).err
 
 
-def test_missing_compiler(parity, monkeypatch):
+def test_run_missing_compiler_is_explained(parity, monkeypatch):
     from parity.compilers import zig
 
     zig.zig.cache_clear()
@@ -238,7 +239,7 @@ def test_missing_compiler(parity, monkeypatch):
     assert "pip install 'ziglang" in result.err
 
 
-def test_folders_that_cannot_be_written(parity, tmp_path, monkeypatch):
+def test_run_unwritable_folder_is_refused(parity, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     result = parity("run", "affine_f32", "--output", tmp_path / "file" / "out")
     assert result.code == 2
@@ -249,7 +250,7 @@ def test_folders_that_cannot_be_written(parity, tmp_path, monkeypatch):
     assert "PARITY_CACHE" in result.err
 
 
-def test_a_damaged_cache_entry_is_built_again(parity, tmp_path, monkeypatch):
+def test_run_rebuilds_damaged_cache_entry(parity, tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     assert parity("build", "fill", *ONE).code == 0
     for listing in (tmp_path / "cache" / "build").rglob("*.s"):

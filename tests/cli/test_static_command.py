@@ -11,7 +11,7 @@ from parity.footprint import sass
 AMD = ("--target", "gfx1100,gfx90a")
 
 
-def test_a_line_per_kernel_with_the_targets_side_by_side(parity):
+def test_static_prints_line_per_kernel_with_targets(parity):
     result = parity("static", "affine.affine", "--dtype", "f16,f32", *AMD)
     assert result.code == 0
     head, columns, f16, f32 = result.out.splitlines()[:4]
@@ -22,12 +22,12 @@ def test_a_line_per_kernel_with_the_targets_side_by_side(parity):
     assert "\x1b" not in result.out
 
 
-def test_columns_that_only_some_kernels_need(parity):
+def test_static_optional_columns_appear_if_needed(parity):
     assert "LDS B" in parity("static", "reduce.argmax", "--target", "gfx1100").out
     assert "LDS" not in parity("static", "affine", "--target", "gfx1100").out
 
 
-def test_full_is_a_line_per_kernel_and_target_with_instructions_by_class(parity):
+def test_static_full_prints_instruction_classes(parity):
     lines = parity("static", "affine_f32", "--full", *AMD).out.splitlines()
     assert lines[0].split()[:4] == ["affine", "target", "regs", "sregs"]
     assert all(name in lines[0] for name in ("valu", "vmem load", "scratch B", "lds", "wait"))
@@ -35,7 +35,7 @@ def test_full_is_a_line_per_kernel_and_target_with_instructions_by_class(parity)
     assert len({len(line) for line in lines[:3]}) == 1
 
 
-def test_json_and_files_hold_all_there_is(parity, tmp_path):
+def test_static_json_and_files_are_complete(parity, tmp_path):
     folder = tmp_path / "reports"
     result = parity("static", "fill.fill", "--dtype", "f32", "--json", "--output", folder, *AMD)
     data = json.loads(result.out)
@@ -53,7 +53,7 @@ def test_json_and_files_hold_all_there_is(parity, tmp_path):
     assert "| fill | `fill_f32` |" in text
 
 
-def test_a_kernel_that_stores_nothing_is_named(parity, kernels):
+def test_static_kernel_without_store_is_named(parity, kernels):
     (kernels / "fill.cu").write_text(
         'extern "C" __global__ void fill_f32(float* out) {}\n'
         'extern "C" __global__ void fill_u8(unsigned char* out) { *out = 1; }\n'
@@ -63,7 +63,7 @@ def test_a_kernel_that_stores_nothing_is_named(parity, kernels):
     assert "vacuous" not in parity("static", "fill.fill", "--target", "gfx1100").out
 
 
-def test_without_nvcc_the_default_leaves_cuda_out_and_says_so(parity, monkeypatch):
+def test_static_without_nvcc_omits_cuda(parity, monkeypatch):
     monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
     result = parity("static", "affine_f32")
     assert result.code == 0
@@ -74,7 +74,7 @@ def test_without_nvcc_the_default_leaves_cuda_out_and_says_so(parity, monkeypatc
     assert "nvcc not found" in asked.err
 
 
-def test_without_nvdisasm_cuda_has_no_instructions_and_the_output_says_what_to_install(parity, monkeypatch, with_nvcc):
+def test_static_without_nvdisasm_explains_missing_instructions(parity, monkeypatch, with_nvcc):
     monkeypatch.setattr(sass, "_candidates", lambda: iter(()))
     result = parity("static", "affine_f32", "--target", "sm_90", "--json")
     data = json.loads(result.out)
@@ -84,7 +84,7 @@ def test_without_nvdisasm_cuda_has_no_instructions_and_the_output_says_what_to_i
     assert "parity-harness[nvcc]" in data["notes"][0]
 
 
-def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
+def test_static_compile_error_affects_only_its_module(parity, kernels):
     (kernels / "affine.cu").write_text("this is no CUDA\n")
     result = parity("static", "affine", "fill.fill", "--kernels", kernels, "--target", "gfx1100")
     assert result.code == 1

@@ -101,7 +101,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {line[1]: line[2:] for line in lines}
 
 
-def test_contraction_is_named_with_its_line_and_its_cost(parity, project, only):
+def test_why_names_contraction_with_line_and_cost(parity, project, only):
     project()
     only("-ffp-contract=off", "atomics")
     result = parity("why", SQUARES, *ON)
@@ -114,7 +114,7 @@ def test_contraction_is_named_with_its_line_and_its_cost(parity, project, only):
     assert found["-munsafe-fp-atomics"] == ["gfx1100", "same", "code"]
 
 
-def test_in_a_narrow_terminal_flags_stand_whole_below_their_knob(parity, project, only, monkeypatch):
+def test_why_narrow_terminal_moves_flags_below_option(parity, project, only, monkeypatch):
     project()
     only("-ffp-contract=off")
     monkeypatch.setenv("COLUMNS", "60")
@@ -125,7 +125,8 @@ def test_in_a_narrow_terminal_flags_stand_whole_below_their_knob(parity, project
     assert max(map(len, table)) <= 60
 
 
-def test_flags_that_flush_subnormal_numbers_are_named(parity, project, only):
+@pytest.mark.thorough
+def test_why_names_flush_flags(parity, project, only):
     project('flags = ["-fgpu-flush-denormals-to-zero"]')
     only("subnormals")  # of which one does what the project does
     result = parity("why", "mine.tiny[f32](a=40~normal@0 b=40~mixed@0)", *ON)
@@ -135,7 +136,8 @@ def test_flags_that_flush_subnormal_numbers_are_named(parity, project, only):
     assert "2 s_denorm_mode less" in first and line == "  mine.cu:9: if (i < n) out[i] = a[i] / b[i] * 1e-39f;"
 
 
-def test_a_race_that_optimization_hides_is_shown(parity, project, only):
+@pytest.mark.thorough
+def test_why_reveals_race_hidden_by_optimization(parity, project, only):
     project()
     only("-O0")
     result = parity("why", "mine.shared[i32](a=64~mixed@0)", *ON, "--json")
@@ -150,7 +152,7 @@ def test_a_race_that_optimization_hides_is_shown(parity, project, only):
     assert unoptimized["changed"][0]["line"] == "mine.cu:15" and not unoptimized["error"]
 
 
-def test_a_mistake_in_the_source_is_told_from_one_of_the_build(parity, project, only):
+def test_why_source_mistake_is_not_blamed_on_build(parity, project, only):
     project()
     only("wavefront")
     result = parity("why", "mine.wrong[i32](a=1~mixed@0)", *ON)
@@ -161,7 +163,7 @@ def test_a_mistake_in_the_source_is_told_from_one_of_the_build(parity, project, 
 
 
 @NVCC
-def test_both_sides_are_compared_if_nothing_fails(parity, project, only):
+def test_why_passing_case_compares_both_sides(parity, project, only):
     """The sides round otherwise, and both are right: AMD's is built again until it gives CUDA's bits."""
     folder = project('cuda-flags = ["--fmad=false"]')
     case = folder / "cases" / "mine.py"
@@ -177,7 +179,7 @@ def test_both_sides_are_compared_if_nothing_fails(parity, project, only):
 
 @pytest.mark.thorough
 @NVCC
-def test_without_a_reference_a_knob_of_either_side_may_answer(parity, project, only):
+def test_why_without_reference_tries_both_sides(parity, project, only):
     folder = project('cuda-flags = ["--fmad=false"]')
     case = folder / "cases" / "mine.py"
     case.write_text(case.read_text().replace("reference=function, ", ""))
@@ -194,7 +196,7 @@ LOOSE = "return within(4096, a.astype(np.float64) ** 2 - b.astype(np.float64) **
 
 
 @pytest.mark.thorough
-def test_headers_of_another_version_are_tried_where_they_are_at_hand(parity, project, only, tmp_path, monkeypatch):
+def test_why_tries_other_header_versions(parity, project, only, tmp_path, monkeypatch):
     """What stands for a ROCm that is installed has AMD's headers with another number."""
     project()
     rocm = tmp_path / "rocm"
@@ -215,7 +217,7 @@ def test_headers_of_another_version_are_tried_where_they_are_at_hand(parity, pro
     assert result.out.startswith("Headers: with headers of HIP 5.2.41134 the case passes on gfx1100; ")
 
 
-def test_a_translation_that_helps_is_named(parity, library, only):
+def test_why_names_helpful_translation(parity, library, only):
     only("translation")
     ports = library("ports")
     source = ports / "cuda" / "warp.cu"
@@ -226,7 +228,7 @@ def test_a_translation_that_helps_is_named(parity, library, only):
     assert result.out.startswith("Translation: with --hipify helpful the case passes on gfx90a; it reads warp.cu:")
 
 
-def test_a_knob_that_does_not_compile_says_so(parity, project, only):
+def test_why_reports_option_that_does_not_compile(parity, project, only):
     project()
     source = Path("kernels/mine.cu")
     source.write_text("#if __AMDGCN_WAVEFRONT_SIZE == 64\n#error 32 lanes alone\n#endif\n" + KERNELS)
@@ -240,10 +242,10 @@ def test_a_knob_that_does_not_compile_says_so(parity, project, only):
     [
         (("mine.squares",), "mine.squares", 2),
         (("mine.nothing[f32](a=1~normal@0)",), "mine.nothing", 2),
-        ((SQUARES, "--runner", "cuda"), "only emulated and ptx can build it again", 2),
+        ((SQUARES, "--runner", "cuda"), "use emulated or ptx", 2),
     ],
 )
-def test_mistakes_are_told(parity, project, arguments, said, code):
+def test_why_wrong_usage_is_explained(parity, project, arguments, said, code):
     project()
     result = parity("why", *arguments)
     assert result.code == code and said in result.err and "Traceback" not in result.err
@@ -251,7 +253,7 @@ def test_mistakes_are_told(parity, project, arguments, said, code):
 
 @pytest.mark.thorough
 @NVCC
-def test_every_knob_of_both_sides_has_a_row(parity, project):
+def test_why_table_has_row_per_option(parity, project):
     project()
     result = parity("why", SQUARES, "--target", "gfx1100", "--runner", "emulated", "--runner", "ptx")
     found = rows(result.out)

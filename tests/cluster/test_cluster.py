@@ -111,7 +111,7 @@ def by_case(records) -> list:
 
 
 @pytest.mark.usefixtures("plugin")
-def test_the_records_are_those_of_one_machine(suite):
+def test_cluster_records_equal_local_records(suite):
     """Also of cases that end their process; and each content is fetched by a worker once."""
     plan = plan_for(suite, *SIZES)
     here = by_case(execute_plan(plan, suite, jobs=1))
@@ -125,8 +125,9 @@ def test_the_records_are_those_of_one_machine(suite):
     assert {record.verdict.status for record in there} >= {Status.PASS, Status.CRASH, Status.FAIL}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("plugin")
-def test_large_answers_are_fetched(suite, monkeypatch):
+def test_large_answer_is_fetched_as_task_result(suite, monkeypatch):
     """Those that are too large for an event."""
     plan = plan_for(suite, 1, 7)
     monkeypatch.setattr(remote, "SMALL", 0)
@@ -135,7 +136,7 @@ def test_large_answers_are_fetched(suite, monkeypatch):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkeypatch):
+def test_worker_without_resources_hands_call_to_another(suite, monkeypatch):
     """One that came after the scheduler was told that any may have it."""
     plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
     monkeypatch.setattr(pool.DaskPool, "_everybody_has", lambda self, resources: True)
@@ -144,8 +145,9 @@ def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkey
         assert set(cluster.machines) == {"one", "bare"}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("plugin")
-def test_a_measurement_has_a_device_to_itself(suite):
+def test_exclusive_call_takes_whole_resource(suite):
     plan = plan_for(suite, 1)
     with cluster_of(
         WorkerSpec("one", 2, {"fragile gfx1100": 2}), WorkerSpec("two", 1, {"fragile gfx1100": 1})
@@ -162,7 +164,7 @@ def run_of(found: pool.DaskPool, task) -> list:
     return found.schedule(worker.perform, [task], seconds=60.0, columns=task.columns).result()
 
 
-def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
+def test_ended_run_refuses_calls(suite, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     sent, digest, contents = bundle.pack_plan(plan_for(suite, 1))
     host = WorkerNode(1, "one")
@@ -177,7 +179,7 @@ def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_pa
 
 
 @pytest.mark.usefixtures("plugin")
-def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
+def test_crash_on_one_worker_keeps_other_column_judged(suite):
     """One side crashes, and the other is judged all the same."""
     plan = plan_for(suite, 1, 3, columns=(STEADY, FRAGILE))
     with cluster_of(
@@ -193,7 +195,7 @@ def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_what_meets_in_the_client_is_what_one_machine_finds(suite):
+def test_columns_on_different_workers_equal_local_records(suite):
     """CUDA here, AMD there: who is wrong, also in a case that was made smaller on one side and tried on the other."""
     plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
     with cluster_of(WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"idle gfx1100": 1})) as cluster:
@@ -221,7 +223,7 @@ def test_columns_on_different_workers_without_reference_equal_local_records(tmp_
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
+def test_lost_device_leaves_its_cases_not_run(suite, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "PATIENCE", 0.0)
     monkeypatch.setattr(pool, "WATCH", 0.2)
     plan = plan_for(suite, 1, columns=(LEAVING,))
@@ -234,7 +236,7 @@ def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_path):
+def test_cluster_recording_resumes_from_journal(suite, tmp_path):
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
@@ -247,14 +249,14 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
         assert list(record_outcomes(plan, suite, journal, jobs=1)) == cases
 
 
-def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
+def test_corpus_files_are_in_suite_bundle(suite):
     sent, _, contents = bundle.pack_plan(plan_for(suite, 1))
     names = unpacked(zlib.decompress(contents[sent.suite]), dict[str, bytes], "the suite")
     there = {path.relative_to(suite.cases.parent).as_posix() for path in suite.cases.iterdir() if path.is_file()}
     assert "cases/reduce.found" in there and there <= set(names)
 
 
-def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
+def test_bundle_is_cached_by_digest_and_mismatch_is_refused(tmp_path, monkeypatch, suite):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     plan = plan_for(suite, 1)
     sent, digest, contents = bundle.pack_plan(plan)
@@ -264,27 +266,27 @@ def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monk
         asked.append(digest)
         return contents[digest]
 
-    needed = [digest, *sent.contents("unary", (FRAGILE,))]
+    needed = [digest, *sent.bundles("unary", (FRAGILE,))]
     for each in needed * 2:
         bundle.cached_bundle(each, fetch)
     assert asked == needed
     there = bundle.load_plan(digest)
     assert there.kernels != plan.kernels and there.suite().op("unary.neg").name == "unary.neg"
     assert there.code["unary", FRAGILE] == plan.code["unary", FRAGILE]
-    with pytest.raises(NotAvailable, match="arrived: it is not used"):
+    with pytest.raises(NotAvailable, match="arrived and was discarded"):
         bundle.cached_bundle("0" * 64, lambda digest: contents[needed[0]])
     assert not Cache(tmp_path / "cache").folder("0" * 64).exists()
 
 
-def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
+def test_bundle_with_path_outside_its_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     data = zlib.compress(packed({"../../evil": b"x"}))
     with pytest.raises(NotAvailable, match="outside of its folder"):
         bundle.cached_bundle(bundle.bundle_digest(data), lambda digest: data)
 
 
-def test_what_returns_is_checked():
-    with pytest.raises(UsageError, match="what gpu1 returned is not what it has to be"):
+def test_answer_with_wrong_type_is_refused():
+    with pytest.raises(UsageError, match="the value that gpu1 returned does not fit its type"):
         Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.perform_or_lose_device)
     with pytest.raises(UsageError, match="is malformed"):
         Answer("gpu1", "returned", b"\xc1").result(worker.perform_or_lose_device)
@@ -294,7 +296,7 @@ def test_what_returns_is_checked():
         Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.perform_or_lose_device)
 
 
-def test_other_versions_are_refused_with_both(monkeypatch):
+def test_different_versions_are_refused_by_worker_and_client(monkeypatch):
     there = dict(messages.versions(), parity="9.9")
     request = Request(there, "run", "0" * 64, (), b"", 1.0)
     answer = WorkerNode(1, "gpu1").answer(request, lambda digest: b"")
@@ -308,7 +310,7 @@ def test_other_versions_are_refused_with_both(monkeypatch):
         found.open()
 
 
-def test_the_runners_of_a_cluster_are_those_of_its_workers():
+def test_cluster_runners_come_from_worker_offers():
     h200 = RunnerOffer("cuda", Evidence.HARDWARE, "cuda", ("sm_90",), ("sm_90",), {"gpu": "NVIDIA H200"})
     cluster = Cluster(Site(), lambda where: local_cluster([]))
     cluster.offers = (WorkerOffer("gpu1", {}, 1, (h200,), {}), WorkerOffer("gpu2", {}, 1, (h200,), {}))
@@ -327,13 +329,13 @@ def test_the_runners_of_a_cluster_are_those_of_its_workers():
         ("localhost:8786", "tcp://localhost:8786", 0),
     ],
 )
-def test_places(text, address, jobs):
+def test_site_text_gives_address_or_jobs(text, address, jobs):
     found = connection.parse_site(text)
     assert (found.address, found.jobs) == (address, jobs)
     connection.require_trusted(found, insecure=False)
 
 
-def test_a_file_of_dask_s_configuration_names_a_place(tmp_path):
+def test_site_reads_dask_configuration_file(tmp_path):
     path = tmp_path / "dask.yaml"
     path.write_text("scheduler-address: tls://a:1\ndistributed:\n  comm:\n    require-encryption: true\n")
     found = connection.parse_site(str(path))
@@ -348,7 +350,7 @@ def test_a_file_of_dask_s_configuration_names_a_place(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "tcp://scheduler:8786", "ws://10.1.1.1:80"])
-def test_a_scheduler_elsewhere_without_tls_is_refused(address):
+def test_remote_scheduler_without_tls_is_refused(address):
     where = Site(address)
     with pytest.raises(UsageError, match=r"can run any code.*--insecure-cluster"):
         connection.require_trusted(where, insecure=False)
@@ -356,7 +358,7 @@ def test_a_scheduler_elsewhere_without_tls_is_refused(address):
     connection.require_trusted(dataclasses.replace(where, address="tls://10.0.0.5:8786"), insecure=False)
 
 
-def test_nobody_answers(monkeypatch):
+def test_unreachable_scheduler_raises_not_available(monkeypatch):
     monkeypatch.setattr(connection, "CONNECT", 0.5)
     with (
         pytest.raises(NotAvailable, match="no scheduler of Dask answers at"),
@@ -379,7 +381,7 @@ asyncio.run(main())
 
 @pytest.mark.thorough  # processes of Dask take seconds to begin
 @pytest.mark.usefixtures("plugin")
-def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
+def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
     """Two workers in processes of their own; one is killed while it executes, and its task goes to the other."""
     scheduler = subprocess.Popen(
         [
@@ -411,7 +413,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
             each.wait()
 
 
-def test_each_gpu_has_a_worker_that_sees_no_other():
+def test_each_gpu_gets_a_worker_that_sees_only_it():
     gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
     found = list(local_workers(6, gpus))
     assert [each.environment for each in found] == [

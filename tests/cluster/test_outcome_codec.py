@@ -116,7 +116,7 @@ def test_array_round_trips_with_dtype_and_shape(kind, shape):
 
 @pytest.mark.parametrize("data", [("object", (1,), b"\0" * 8), ("f4", (2,), b"\0"), ("nothing", (1,), b"")])
 def test_malformed_array_is_refused(data):
-    with pytest.raises(ParityError, match="it is not what it has to be"):
+    with pytest.raises(ParityError, match="it does not fit its type"):
         unpacked(packed({"output": data}), launches.Computed, "it")
 
 

@@ -30,12 +30,12 @@ def bounded(*values, error=0.5):
     return Expected(centre.astype(F32), lambda limits: Bounds(centre, 0.0, centre * 0 + error, centre * 0 + error))
 
 
-def test_equal_bits_pass_without_budget():
+def test_compare_equal_bits_passes():
     verdict = compare(expected(1, 2, np.nan), got(1, 2, np.nan), vendor="amd")
     assert (verdict.status, verdict.budget, verdict.total, verdict.wrong) == (Status.PASS, 0.0, 3, 0)
 
 
-def test_the_first_wrong_element_is_shown():
+def test_compare_failure_shows_first_wrong_element():
     verdict = compare(expected(1, 2, 3), got(1, 2.0000002, 3), vendor="amd")
     first = verdict.first
     assert (verdict.kind, verdict.wrong, verdict.total) == ("value", 1, 3)
@@ -43,13 +43,13 @@ def test_the_first_wrong_element_is_shown():
     assert math.isinf(first.budgets)
 
 
-def test_properties_alone_decide_where_a_result_is_judged_by_them():
+def test_compare_with_accepts_ignores_value():
     even = expected(2, 4, dtype=np.int32, accepts=lambda values: values % 2 == 0)
     assert compare(even, got(8, 0, dtype=np.int32), vendor="amd").passed
     assert compare(even, got(8, 3, dtype=np.int32), vendor="amd").first.coordinates == (1,)
 
 
-def test_coordinates_are_logical():
+def test_compare_coordinates_are_logical():
     value = np.arange(12, dtype=F32).reshape(3, 4)
     wrong = value.copy()
     wrong[2, 1] = -1
@@ -68,13 +68,13 @@ def test_coordinates_are_logical():
         (1.0, 1.5, "value"),
     ],
 )
-def test_kinds(value, other, kind):
+def test_compare_failure_classes(value, other, kind):
     verdict = compare(expected(value, sign_of_zero=True), got(other), vendor="amd")
     assert verdict.kind == kind
     assert math.isinf(verdict.first.ulps) == (kind == "nan")
 
 
-def test_every_wrong_element_is_of_one_class():
+def test_compare_wrong_elements_have_one_class():
     value = expected(1.0, math.nan, math.inf, 1.0, math.inf, 0.0, 1.0, 2.0, sign_of_zero=True)
     verdict = compare(value, got(math.nan, 1.0, 1.0, math.inf, -math.inf, -0.0, 1.5, 2.0), vendor="amd")
     infinities = ("infinity for a number", "a number for infinity", "infinity of the other sign")
@@ -92,16 +92,16 @@ def test_every_wrong_element_is_of_one_class():
         (np.uint8, (0, 9), (255, 3), 255),
     ],
 )
-def test_the_largest_distance_of_a_wrong_value(dtype, right, wrong, distance):
+def test_compare_failure_ulps_is_largest_distance(dtype, right, wrong, distance):
     assert compare(expected(*right, dtype=dtype), got(*wrong, dtype=dtype), vendor="amd").ulps == distance
 
 
-def test_nan_payload_and_sign_do_not_matter():
+def test_compare_nan_ignores_payload_and_sign():
     other = np.array([0xFFC00001], np.uint32).view(F32)
     assert compare(expected(math.nan), other, vendor="amd").passed
 
 
-def test_shares_of_a_budget():
+def test_compare_budget_share():
     assert compare(bounded(1, 2), got(1.25, 2), vendor="amd").budget == 0.5
     verdict = compare(bounded(1, 2), got(1.25, 3), vendor="amd")
     assert not verdict.passed
@@ -109,7 +109,7 @@ def test_shares_of_a_budget():
     assert compare(bounded(1), got(1.5), vendor="amd").passed
 
 
-def test_the_distance_of_a_pass_is_that_of_elements_with_a_budget():
+def test_compare_pass_ulps_covers_elements_with_bound():
     verdict = compare(bounded(1, 2), got(1 + 3 * 2**-23, 2), vendor="amd")
     assert verdict.passed and verdict.ulps == 3
     assert compare(bounded(1), got(1), vendor="amd").ulps == 0
@@ -117,24 +117,24 @@ def test_the_distance_of_a_pass_is_that_of_elements_with_a_budget():
     assert compare(loose, got(math.nan, 1), vendor="amd").ulps == 0
 
 
-def test_below_and_above_may_differ():
+def test_compare_asymmetric_bounds():
     bounds = Bounds(np.array([1.0]), 0.0, np.array([0.0]), np.array([0.5]))
     one_sided = expected(1.0, bounds=lambda limits: bounds)
     assert compare(one_sided, got(1.5), vendor="amd").passed
     assert not compare(one_sided, got(0.99), vendor="amd").passed
 
 
-def test_nan_may_be_right_beside_a_number():
+def test_compare_allowed_nan_passes():
     loose = expected(1.0, 1.0, nan_allowed=np.array([True, False]))
     assert compare(loose, got(math.nan, 1), vendor="amd").passed
     assert compare(loose, got(1, math.nan), vendor="amd").kind == "nan"
 
 
-def test_nan_does_not_hide_in_a_budget():
+def test_compare_nan_in_bound_fails():
     assert compare(bounded(1.0, error=math.inf), got(math.nan), vendor="amd").kind == "nan"
 
 
-def test_overflow_within_and_beyond_a_budget():
+def test_compare_overflow_at_bound():
     largest = float(np.finfo(F32).max)
     assert compare(bounded(largest, error=2.0**104), got(math.inf), vendor="amd").passed
     assert compare(bounded(largest, error=2.0**102), got(math.inf), vendor="amd").kind == "infinity"
@@ -142,7 +142,7 @@ def test_overflow_within_and_beyond_a_budget():
     assert compare(bounded(largest + 2.0**104, error=2.0**103.5), got(largest), vendor="amd").passed
 
 
-def test_alternatives_and_unspecified_elements():
+def test_compare_accepts_alternatives_and_unspecified():
     either = expected(1, 2, alternatives=(np.array([1.5, 2], F32),))
     assert compare(either, got(1.5, 2), vendor="amd").passed
     assert not compare(either, got(1.25, 2), vendor="amd").passed
@@ -151,7 +151,7 @@ def test_alternatives_and_unspecified_elements():
     assert compare(anything, got(1, 3), vendor="amd").wrong == 1
 
 
-def test_divergences_pass_and_are_named():
+def test_compare_divergence_passes_and_is_named():
     value, other = np.array([1, 2, 3], np.uint8), np.array([1, 9, 3], np.uint8)
     diverging = Expected(value, divergences={"D5": other, "D6": np.array([1, 2, 7], np.uint8)})
     verdict = compare(diverging, other, vendor="amd")
@@ -162,7 +162,7 @@ def test_divergences_pass_and_are_named():
     assert (mixed.passed, mixed.wrong, mixed.divergences) == (False, 1, ("D5",))
 
 
-def test_a_divergence_is_a_rule_for_the_whole_output():
+def test_compare_divergence_applies_to_whole_output():
     """An output that equals the other vendor's value here and there does not follow the other vendor."""
     diverging = Expected(np.array([1, 2, 3], np.uint8), divergences={"D5": np.array([1, 8, 9], np.uint8)})
     for got, wrong in (([1, 8, 9], 0), ([1, 8, 3], 1), ([1, 2, 9], 1), ([7, 8, 9], 1)):
@@ -171,7 +171,7 @@ def test_a_divergence_is_a_rule_for_the_whole_output():
         assert bool(verdict.divergences) == (got[1:] == [8, 9])
 
 
-def test_results_between_the_limits_are_reported():
+def test_compare_between_limits_is_beyond_observed():
     """Erf on AMD: documented to 16 ULP, never seen beyond 2; CUDA documents 2.5."""
     x = np.array([0.1, 0.3], F32)
     exact = reference.erf(x)
@@ -184,7 +184,7 @@ def test_results_between_the_limits_are_reported():
     assert not compare(exact, (exact.value.view(np.uint32) + 3).view(F32), vendor="cuda").passed
 
 
-def test_observed_limits_alone():
+def test_compare_observed_limits_alone():
     """Log on AMD: the observed 2.5 is wider than CUDA's 1.5."""
     exact = reference.log(np.array([10.0], F32))
     verdict = compare(exact, (exact.value.view(np.uint32) + 2).view(F32), vendor="amd")
@@ -193,7 +193,7 @@ def test_observed_limits_alone():
 
 
 @pytest.mark.parametrize("name", ["u8", "u32", "i64", "f16", "bf16", "f32", "f64"])
-def test_unwritten_elements(name):
+def test_compare_poison_is_unwritten(name):
     kind = dtype(name)
     value = np.arange(20).astype(kind.numpy)
     lost = value.copy()
@@ -203,38 +203,38 @@ def test_unwritten_elements(name):
     assert verdict.first.coordinates == (13,)
 
 
-def test_the_caller_may_know_what_was_written():
+def test_compare_poison_mask_overrides_bytes():
     assert compare(expected(1.0, 2.0), got(1, 0), vendor="amd", poison=np.array([False, True])).kind == "unwritten"
     value = np.array([0], np.uint8)
     assert compare(Expected(value), np.array([165], np.uint8), vendor="amd", poison=value == 1).kind == "value"
 
 
-def test_a_value_like_the_poison_among_many_wrong_ones_means_nothing():
+def test_compare_single_poison_value_is_not_unwritten():
     value = np.zeros(256, np.uint8)
     assert compare(Expected(value), np.arange(256).astype(np.uint8), vendor="amd").kind == "value"
 
 
-def test_a_right_value_may_look_like_the_poison():
+def test_compare_right_value_like_poison_passes():
     value = np.array([165, 1], np.uint8)
     assert compare(Expected(value), value.copy(), vendor="amd").passed
 
 
-def test_nothing_to_compare_passes():
+def test_compare_empty_output_passes():
     for empty in (np.zeros((0,), F32), np.zeros((3, 0), F32)):
         assert compare(reference.gelu(empty), empty, vendor="amd").passed
 
 
-def test_scalars():
+def test_compare_scalars():
     verdict = compare(Expected(np.array(1, F32)), np.array(2, F32), vendor="amd")
     assert (verdict.first.coordinates, verdict.pattern) == ((), "the only element")
 
 
-def test_other_shapes_and_types_are_refused():
+def test_compare_other_shape_or_dtype_is_refused():
     with pytest.raises(UsageError, match=r"float64 of shape \(2,\) with the expected float32 of shape \(1,\)"):
         compare(expected(1.0), np.zeros(2), vendor="amd")
 
 
-def test_modified_inputs():
+def test_check_unmodified_reports_changes():
     before = np.array([1, np.nan, -0.0, 4], F32)
     assert check_unmodified("x", before, before.copy()) is None
     verdict = check_unmodified("x", before, np.array([1, np.nan, 0.0, 4], F32))
@@ -243,13 +243,13 @@ def test_modified_inputs():
     assert "x" in verdict.detail
 
 
-def test_equal_texts_come_with_bits():
+def test_format_pair_equal_texts_shows_bits():
     verdict = check_unmodified("x", np.array([np.nan], F32), np.array([0x7FC00001], np.uint32).view(F32))
     assert (verdict.first.expected, verdict.first.got) == ("nan (0x7fc00000)", "nan (0x7fc00001)")
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
-def test_ulp_distance_counts_values(name):
+def test_ulp_distance_counts_representable_values(name):
     kind = dtype(name).numpy
     one = np.ones(1, kind)
     bits = one.view(dtype(name).bits)
@@ -261,7 +261,7 @@ def test_ulp_distance_counts_values(name):
     assert ulp_distance(kind.type(np.nan), one[0]) == math.inf
 
 
-def test_ulp_distance_of_integers_is_the_difference():
+def test_ulp_distance_of_integers_is_difference():
     assert ulp_distance(np.int64(-(2**63)), np.int64(2**63 - 1)) == float(2**64 - 1)
 
 
@@ -278,17 +278,17 @@ def test_ulp_distance_of_integers_is_the_difference():
         (np.int64(-(2**63)), "-9223372036854775808"),
     ],
 )
-def test_texts_are_the_shortest_that_round_trip(value, text):
+def test_format_value_is_shortest_round_trip(value, text):
     assert format_value(value) == text
     assert value.dtype.type(text) == value
 
 
-def test_every_bf16_round_trips():
+def test_format_value_bf16_round_trips():
     values = np.arange(0, 0x7F80, 7, dtype=np.uint16).view(ml_dtypes.bfloat16)
     assert all(ml_dtypes.bfloat16(float(format_value(v))) == v for v in values)
 
 
-def test_limits_choose_the_vendor():
+def test_compare_vendor_selects_limits():
     seen = []
     spy = expected(1.0, bounds=lambda limits: seen.append(limits) or Bounds(got(1.0), 0.0, got(0.5), got(0.5)))
     compare(spy, got(1.25), vendor="cuda")
@@ -297,7 +297,7 @@ def test_limits_choose_the_vendor():
     assert seen[1:] == [Limits("amd"), Limits("amd", "observed"), Limits("cuda")]
 
 
-def test_an_error_was_allowed_where_a_budget_is_above_nothing():
+def test_compare_allowed_requires_positive_bound():
     assert compare(bounded(1, 2), got(1, 2), vendor="amd").allowed
     assert not compare(bounded(1, 2, error=0.0), got(1, 2), vendor="amd").allowed
     assert not compare(expected(1, 2), got(1, 2), vendor="amd").allowed
@@ -317,5 +317,5 @@ def test_an_error_was_allowed_where_a_budget_is_above_nothing():
         (expected(1, 2, dtype=np.int32, accepts=lambda values: values > 0), False),
     ],
 )
-def test_what_accepts_zeros_tests_nothing(judged, vacuous):
+def test_accepts_zeros_detects_vacuous_expectation(judged, vacuous):
     assert accepts_zeros(judged, "amd") is vacuous

@@ -28,25 +28,25 @@ def ulps(value, count):
     return np.float32(value) + np.float32(count) * np.spacing(np.float32(value))
 
 
-def test_the_factor_is_what_is_documented_of_the_function_that_differs_most():
+def test_factor_matches_largest_documented_difference():
     both = accuracy("normcdf", "f32", Limits("cuda")) + accuracy("normcdf", "f32", Limits("amd"))
     assert both == K == 22.5
     assert {furthest(name) for name in ("f16", "bf16", "f64", "f8_e4m3")} == {K}
 
 
-def test_code_that_moves_has_to_leave_the_same_bits():
+def test_moving_code_must_match_bits():
     assert judged(1.5, 1.5, MOVES).passed
     assert judged(np.nan, -np.nan, MOVES).passed
     assert judged(0.0, -0.0, MOVES).kind == "sign of zero"
     assert judged(1.5, ulps(1.5, 1), MOVES).kind == "value"
 
 
-def test_code_that_compares_has_to_leave_the_same_values():
+def test_comparing_code_must_match_values():
     assert judged(0.0, -0.0, COMPARES).passed  # which of two equal zeros wins, the order decides
     assert judged(1.5, ulps(1.5, 1), COMPARES).kind == "value"
 
 
-def test_what_roundings_move_may_be_so_many_times_as_far_away():
+def test_rounded_values_may_differ_by_factor():
     moved = [1.5, ulps(1.5, 1), 1.5, ulps(1.5, -1)]  # two ULP from the least to the greatest
     close = judged(ulps(1.5, 45), 1.5, ROUNDS, moved)
     assert close.passed and close.budget == 1.0 and close.allowed
@@ -54,25 +54,25 @@ def test_what_roundings_move_may_be_so_many_times_as_far_away():
     assert judged(ulps(1.5, -46), 1.5, ROUNDS, moved).kind == "value"
 
 
-def test_where_numbers_cancel_as_much_is_allowed_as_roundings_move():
+def test_cancellation_allows_spread_of_runs():
     """1 + tanh(x) near -1: the shadows are a half of 2**-24 apart, in a result of 2**-30."""
     assert judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-25]).passed
     assert not judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-29]).passed
 
 
-def test_both_sides_are_moved_where_both_can_be():
+def test_spreads_of_both_sides_add_up():
     mine, theirs = [1.5, ulps(1.5, 1)], [1.5, ulps(1.5, 3)]
     assert not judged(ulps(1.5, 90), 1.5, ROUNDS, mine).passed
     assert judged(ulps(1.5, 90), 1.5, ROUNDS, mine, theirs).passed
 
 
-def test_what_no_rounding_moves_is_exact():
+def test_values_that_no_rounding_moves_are_exact():
     assert judged(6.0, 6.0, ROUNDS, [6.0] * 9, beside=(3, 3)).passed
     assert judged(6.0, ulps(6, 1), ROUNDS, [6.0] * 9, beside=(3, 3)).kind == "value"
     assert judged(0.0, -0.0, ROUNDS, [0.0] * 9, beside=(3, 3)).passed
 
 
-def test_one_function_may_underflow_to_zero_where_another_gives_the_least_numbers():
+def test_underflow_to_zero_is_allowed():
     """exp(-103.3) is one half of the least number and a bit: no rounding moves AMD's 0 (D14)."""
     still = {"beside": (3, 3)}
     assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9, **still).passed
@@ -80,14 +80,14 @@ def test_one_function_may_underflow_to_zero_where_another_gives_the_least_number
     assert judged(2.0**-149, 0.0, COMPARES, **still).kind == "value"
 
 
-def test_subnormal_numbers_that_one_sides_sums_take_for_zero_may_be_missing():
+def test_flushed_subnormals_in_sums_are_allowed():
     for kind, flushed, right in ((np.float32, 0, False), (np.float32, 2.0**-126, True), (np.float64, 2.0**-126, False)):
         value = np.zeros(1, kind)
         expected = expected_from_cuda(value, ROUNDS, [RoundingRuns(value, [value])], flushed)
         assert compare(expected, value + kind(2.0**-127), vendor="amd").passed == right
 
 
-def test_a_kernel_may_compute_in_f32_and_store_f64():
+def test_f64_computed_in_f32_is_allowed():
     """All runs agree in an element that lies near the middle of two numbers of f32; in another they do not."""
     above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
     f64 = {"kind": np.float64, "beside": (1.0, float(1 + np.spacing(np.float32(1))))}
@@ -97,7 +97,7 @@ def test_a_kernel_may_compute_in_f32_and_store_f64():
     assert judged(above, 1.5, ROUNDS, [1.5] * 9, **fine).kind == "value"
 
 
-def test_which_of_infinity_and_nan_an_overflow_leaves_is_not_judged():
+def test_overflow_to_infinity_or_nan_is_not_judged():
     still = {"beside": (3, 3)}
     assert judged(-np.inf, np.nan, ROUNDS, [np.nan] * 9, **still).passed
     assert judged(np.nan, np.inf, ROUNDS, [np.inf] * 9, **still).passed
@@ -106,7 +106,7 @@ def test_which_of_infinity_and_nan_an_overflow_leaves_is_not_judged():
     assert not judged(1.0, np.nan, ROUNDS, [np.nan] * 9, **still).passed
 
 
-def test_where_something_was_rounded_one_ulp_counts_at_least():
+def test_rounded_value_allows_at_least_one_ulp():
     """tanh(20) is 1 in all runs; CUDA may give the number below."""
     assert judged(1 - 2.0**-24, 1.0, ROUNDS, [1.0] * 9).passed
     assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9).passed
@@ -114,7 +114,7 @@ def test_where_something_was_rounded_one_ulp_counts_at_least():
     assert not judged(ulps(1.5, 23), 1.5, ROUNDS, [1.5] * 9).passed
 
 
-def test_products_that_may_be_rounded_to_bf16_count_once():
+def test_products_rounded_to_bf16_count_once():
     kind = ml_dtypes.bfloat16
     values = [np.array([value], kind) for value in (1.0, 1.0, 1.0078125)]
     nearest, moved, narrowed = values
@@ -126,14 +126,14 @@ def test_products_that_may_be_rounded_to_bf16_count_once():
 
 
 @pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
-def test_the_last_rounding_of_a_narrow_type_is_made_no_larger(kind):
+def test_last_rounding_of_narrow_type_is_not_scaled(kind):
     one = 2.0 ** (-1 - np.dtype(kind).type(ml_dtypes.finfo(kind).nmant).astype(float)) * 2
     assert judged(1 + one, 1.0, ROUNDS, [1.0, 1 + one], kind=kind).passed
     assert not judged(1 + 2 * one, 1.0, ROUNDS, [1.0, 1 + one], kind=kind).passed
     assert judged(1 + 3 * one, 1.0, ROUNDS, [1.0, 1 + 2 * one], kind=kind).passed
 
 
-def test_integers_are_exact_but_where_roundings_move_them():
+def test_integers_are_exact_unless_roundings_move_them():
     assert judged(7, 7, ROUNDS, [7] * 9, kind=np.int32).passed
     assert judged(7, 8, ROUNDS, [7] * 9, kind=np.int32).kind == "value"
     assert judged(7, 8, ROUNDS, [7, 8], kind=np.int32).passed
@@ -141,7 +141,7 @@ def test_integers_are_exact_but_where_roundings_move_them():
     assert judged(2**63, 2**63 + 1, ROUNDS, [2**63] * 2, kind=np.uint64).kind == "value"
 
 
-def test_blocks_are_the_same_but_where_roundings_change_them():
+def test_blocks_are_equal_unless_roundings_change_them():
     kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
     one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
     two["qs"][1, 5], three["qs"][0, 0] = 1, 1
@@ -158,7 +158,7 @@ def test_blocks_are_the_same_but_where_roundings_change_them():
 
 
 @np.errstate(all="ignore")
-def test_nan_and_infinities():
+def test_nan_and_infinities_must_match():
     inf, nan, largest = np.inf, np.nan, float(np.finfo(np.float32).max)
     assert judged(nan, nan, ROUNDS, [nan] * 9).passed
     assert judged(nan, 1.0, ROUNDS, [1.0] * 9).kind == "nan"
@@ -172,7 +172,7 @@ def test_nan_and_infinities():
     assert judged(inf, 1e30, ROUNDS, [1e30, 1.0000001e30]).kind == "infinity"
 
 
-def test_sameness_is_of_bits_but_for_nan():
+def test_same_values_compares_bits_except_nan():
     assert same_values(np.array([1, np.nan], np.float32), np.array([1, -np.nan], np.float32))
     assert not same_values(np.array([0.0]), np.array([-0.0]))
     assert same_values(np.array([3]), np.array([3])) and not same_values(np.array([3]), np.array([4]))

@@ -14,7 +14,7 @@ VALUES = np.array([1, -3.25, 0, 1e-7, 440, 60000, 1e38, np.inf, -np.inf, np.nan]
 
 
 @pytest.mark.parametrize("name", ["f8_e4m3", "f16", "bf16", "f32", "f64"])
-def test_ends_are_right_and_their_neighbours_are_not(name):
+def test_interval_ends_are_accepted_and_neighbours_are_not(name):
     kind = NUMBERS[name]
     value = kind.convert(VALUES)
     centre = value.astype(np.float64)
@@ -32,14 +32,14 @@ def test_ends_are_right_and_their_neighbours_are_not(name):
         np.testing.assert_array_equal(ends[~finite].astype(float), centre[~finite])
 
 
-def test_without_room_there_is_the_value_alone():
+def test_interval_without_bound_is_value():
     value = np.array([1.5, -0.0, np.nan], np.float32)
     for ends in accepted_interval(Expected(value), "cuda"):
         np.testing.assert_array_equal(ends, value)
 
 
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "u64", "i64"])
-def test_integers_that_are_near_enough(name):
+def test_interval_of_integers(name):
     kind = NUMBERS[name]
     value = np.array([kind.min, 5, kind.max - 1, kind.max], kind.numpy)
 

@@ -41,11 +41,11 @@ def mask(shape, *wrong):
         (mask((1, 50), np.s_[:, 20:]), "the tail from index 20"),
     ],
 )
-def test_patterns(wrong, text):
+def test_describe_pattern_of_masks(wrong, text):
     assert describe_pattern(wrong) == text
 
 
-def test_any_mask_has_words():
+def test_describe_pattern_of_any_mask_is_text():
     rng = np.random.default_rng(2)
     for _ in range(300):
         shape = tuple(rng.integers(1, 6, rng.integers(0, 4)))
@@ -66,13 +66,13 @@ def test_any_mask_has_words():
         ((0, 3), 1, []),
     ],
 )
-def test_a_picture_shows_where_wrong_elements_lie(shape, every, lines):
+def test_picture_shows_positions(shape, every, lines):
     mask = np.zeros(shape, bool)
     mask.ravel()[::every] = True
     assert list(picture(mask)) == lines
 
 
-def test_a_picture_of_a_large_output_is_small_and_shows_single_elements():
+def test_picture_of_large_output_is_small_and_shows_single_elements():
     mask = np.zeros((1000, 1000), bool)
     mask[500, 500] = mask[:32, :32] = True
     lines = picture(mask)

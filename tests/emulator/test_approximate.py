@@ -1,4 +1,4 @@
-"""Approximate instructions: what AMD's manuals say of single values, and what a GPU may give beside that."""
+"""Approximate instructions: values from AMD's manuals, and the other results that a GPU may give."""
 
 import csv
 import math
@@ -52,14 +52,14 @@ def run(code, cache):
 
 
 def bits_of(run, function, operands):
-    """The bits that an instruction gives for operands given as bits."""
+    """Return the result of an instruction, with operands and result as bits."""
     floats, words = FLOATS[function[-3:]]
     given = np.array(operands, words)
     return run(function, given.view(floats), out=floats).view(words)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_the_functional_examples_of_the_manuals(run, function):
+def test_function_gives_the_examples_of_the_manuals(run, function):
     line = next(line for line in EXAMPLES.split("\n") if line.startswith(function + " "))
     words = [int(word, 16) for word in line.split()[1:]]
     got = bits_of(run, function, words[::2])
@@ -67,13 +67,13 @@ def test_the_functional_examples_of_the_manuals(run, function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_nan_keeps_its_payload_and_becomes_quiet(run, function):
+def test_function_of_nan_keeps_payload_and_becomes_quiet(run, function):
     nans = [0x7C05, 0xFE0A] if function.endswith("f16") else [0x7FA12345, 0xFFC00777]
     quiet = 0x200 if function.endswith("f16") else 0x400000
     assert list(bits_of(run, function, nans)) == [nan | quiet for nan in nans]
 
 
-def test_sine_and_cosine_do_not_flush_subnormal_numbers(run):
+def test_sine_and_cosine_of_subnormal_numbers_do_not_flush(run):
     tiny = np.array([0x1, 0x400000, 0x80000123], np.uint32)
     sines = bits_of(run, "sin_f32", tiny).view(np.float32).astype(float)
     assert sines == pytest.approx(tiny.view(np.float32).astype(float) * 2 * math.pi, abs=2.0**-149)
@@ -81,8 +81,8 @@ def test_sine_and_cosine_do_not_flush_subnormal_numbers(run):
     assert bits_of(run, "log_f32", tiny[:1])[0] == 0xFF800000
 
 
-def test_quotients_next_to_the_smallest_subnormal_number(run):
-    """Halfway between 0 and it is 0, not it: v_div_scale_f32 must not scale what v_div_fmas_f32 scales back."""
+def test_quotient_next_to_smallest_subnormal_is_correctly_rounded(run):
+    """Half of the smallest subnormal rounds to 0: v_div_scale_f32 must not scale what v_div_fmas_f32 scales back."""
     x, y = (np.array([float.fromhex(text)], np.float32) for text in ("0x1.fffffep-25", "0x1.fffffep+125"))
     assert run("quotient_f32", x, y, out=np.float32).tolist() == [0]
     rng = np.random.default_rng(5)
@@ -137,7 +137,7 @@ DRAWS = [(ApproximateResults.GFX1100, 0), (ApproximateResults.DOCUMENTED, 1), (A
 
 
 def operands(function, count=3000):
-    """Positive numbers over the whole range whose results are neither subnormal nor infinite, and all around 1."""
+    """Return positive numbers from the whole range with normal results, and all numbers close to 1."""
     rng = np.random.default_rng(9)
     floats, _ = FLOATS[function[-3:]]
     top = {"f16": 14, "f32": 125, "f64": 1000}[function[-3:]]
@@ -148,7 +148,7 @@ def operands(function, count=3000):
 
 
 @pytest.mark.parametrize("line", CAPTURED.strip().split("\n"), ids=lambda line: line[:16])
-def test_what_gfx1100_computes_is_what_was_captured_from_it(run, line):
+def test_gfx1100_results_equal_captured_results(run, line):
     function, *words = line.split()
     numbers = [int(word, 16) for word in words]
     given = np.array(numbers[::2], np.uint32).view(np.float32)
@@ -158,7 +158,7 @@ def test_what_gfx1100_computes_is_what_was_captured_from_it(run, line):
 
 @pytest.mark.parametrize("function", INEXACT)
 @pytest.mark.parametrize(("results", "draw"), DRAWS)
-def test_every_result_is_within_the_documented_error(run, function, results, draw):
+def test_results_are_within_the_documented_error(run, function, results, draw):
     x = operands(function)
     got = run(function, x, out=x.dtype, results=results, draw=draw)
     nearest = run(function, x, out=x.dtype)
@@ -178,7 +178,7 @@ def documented(function, generation):
     return float(row["ulps"])
 
 
-def test_a_draw_gives_both_neighbours_and_the_same_one_for_the_same_operand(run):
+def test_draw_gives_both_neighbours_and_repeats_for_the_same_operand(run):
     x = np.repeat(operands("rcp_f32", 500), 2)
     nearest = run("rcp_f32", x, out=np.float32)
     one, again, other = (
@@ -190,7 +190,8 @@ def test_a_draw_gives_both_neighbours_and_the_same_one_for_the_same_operand(run)
     assert 0.3 < np.mean(one != nearest) < 0.7
 
 
-def test_a_draw_reaches_functions_that_were_compiled_apart(code, tmp_path):
+@pytest.mark.thorough
+def test_draw_reaches_separately_compiled_functions(code, tmp_path):
     cache = Cache(tmp_path)
     emulator.AmdgpuDevice(cache=cache, traced=True).prepare(
         code, ["sqrt_f32"]
@@ -200,8 +201,8 @@ def test_a_draw_reaches_functions_that_were_compiled_apart(code, tmp_path):
     assert np.any(drawn != run("rcp_f32", x, out=np.float32))
 
 
-def test_divisions_and_roots_are_correctly_rounded_whatever_is_drawn(run):
-    """Budgets of division and reciprocal allow no error, as AMD documents them; their instructions have one."""
+def test_division_and_root_with_drawn_results_are_correctly_rounded(run):
+    """AMD documents correct rounding for division and reciprocal, although their instructions have errors."""
     rng = np.random.default_rng(4)
     for kind in ("f32", "f64"):
         floats, words = FLOATS[kind]
@@ -216,8 +217,8 @@ def test_divisions_and_roots_are_correctly_rounded_whatever_is_drawn(run):
             assert np.array_equal(run(f"root_{kind}", x, **options), np.sqrt(x))
 
 
-def test_the_one_fraction_for_which_a_division_needs_the_nearest_reciprocal(run, monkeypatch):
-    """All ones: AMD's GPUs give the nearest number there, and the table says why a draw has to."""
+def test_division_by_fraction_of_all_ones_needs_nearest_reciprocal(run, monkeypatch):
+    """AMD's GPUs give the nearest number for a fraction of all ones; the table gives the reason."""
     rows = approximate.documented_errors(11)
     for kind, words, ones, other in (
         ("f32", np.uint32, 0x3FFFFFFF, 0x3FFFFFFE),
@@ -234,7 +235,7 @@ def test_the_one_fraction_for_which_a_division_needs_the_nearest_reciprocal(run,
         rows[number].all_ones = 1
 
 
-def test_every_approximate_instruction_has_a_documented_error_or_says_that_there_is_none():
+def test_error_table_has_every_approximate_instruction():
     rows = list(csv.DictReader((Path(approximate.__file__).parent / "approximate.csv").open()))
     named = {row["instruction"] for row in rows}
     assert named == {

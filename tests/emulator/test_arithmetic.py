@@ -1,4 +1,4 @@
-"""Results of instruction families against NumPy and gmpy2, special bit patterns included."""
+"""Compare instruction families with NumPy and gmpy2, including special bit patterns."""
 
 import gmpy2
 import numpy as np
@@ -9,7 +9,7 @@ WORD = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def patterns(dtype, n=4000):
-    """Random bit patterns, with every edge of the format next to every other."""
+    """Return random bit patterns and all pairs of the edges of the format."""
     dtype = np.dtype(dtype)
     bits = RNG.integers(0, 2 ** (8 * dtype.itemsize), n, dtype=np.uint64).astype(WORD[dtype.itemsize])
     info = np.finfo(dtype)
@@ -48,6 +48,7 @@ def quiet():
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kernel", "dtype"), [("div_f32", np.float32), ("div_f64", np.float64)])
 def test_division_is_correctly_rounded(run, kernel, dtype):
     a, b = pairs(dtype)
@@ -55,7 +56,7 @@ def test_division_is_correctly_rounded(run, kernel, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_division_with_subnormal_quotients(run, dtype):
+def test_division_with_subnormal_quotient_is_correctly_rounded(run, dtype):
     info = np.finfo(dtype)
     a = (RNG.uniform(1, 2, 5000) * info.tiny * 4).astype(dtype)
     b = np.ldexp(RNG.uniform(1, 2, 5000), RNG.integers(0, info.nmant + 4, 5000)).astype(dtype)
@@ -68,18 +69,18 @@ def test_square_root_is_correctly_rounded(run, kernel, dtype):
     same(run(kernel, x, out=dtype), np.sqrt(x))
 
 
-def test_float_addition(run):
+def test_addition_equals_numpy(run):
     a, b = pairs(np.float32)
     same(run("add_f32", a, b, out=np.float32), a + b)
 
 
-def test_maximum_prefers_numbers(run):
+def test_maximum_of_number_and_nan_is_the_number(run):
     a, b = pairs(np.float32)
     got = run("max_f32", a, b, out=np.float32)
     assert np.array_equal(got, np.fmax(a, b), equal_nan=True)
 
 
-def test_half_multiplication_and_single_rounding_of_fma(run):
+def test_f16_multiplication_and_fma_round_once(run):
     a, b = pairs(np.float16)
     same(run("mul_f16", a, b, out=np.float16), a * b)
     got, bound = run("fma_f16", a, b, out=np.float16), np.isfinite(a) & np.isfinite(b)
@@ -102,14 +103,14 @@ def test_half_multiplication_and_single_rounding_of_fma(run):
         ("float_of_double", np.float64, np.float32),
     ],
 )
-def test_float_conversions(run, kernel, source, target):
+def test_float_conversions_equal_numpy(run, kernel, source, target):
     x, _ = patterns(source)
     if source == np.float64:
         x = np.concatenate([x, np.ldexp(RNG.standard_normal(4000), RNG.integers(-30, 20, 4000))])
     same(run(kernel, x, out=target), x.astype(target))
 
 
-def test_integer_conversions(run):
+def test_integer_conversions_equal_numpy(run):
     i = RNG.integers(-(2**63), 2**63 - 1, 3000) >> RNG.integers(0, 63, 3000)
     same(run("float_of_i64", i, out=np.float32), i.astype(np.float32))
     same(run("double_of_i64", i, out=np.float64), i.astype(np.float64))
@@ -117,13 +118,13 @@ def test_integer_conversions(run):
     assert np.array_equal(run("i64_of_float", f, out=np.int64), f.astype(np.int64))
 
 
-def test_float_to_integer_saturates_and_nan_is_zero(run):
+def test_float_to_integer_saturates_and_maps_nan_to_zero(run):
     x = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300, 2**31 - 0.5, -(2**31) - 0.9, -1.9, 1.9])
     high, low = 2**31 - 1, -(2**31)
     assert run("i32_of_double", x, out=np.int32).tolist() == [0, high, low, high, low, high, low, -1, 1]
 
 
-def test_integer_division_and_shifts(run):
+def test_integer_division_and_shifts_equal_numpy(run):
     a = RNG.integers(-(2**63), 2**63 - 1, 3000) >> RNG.integers(0, 63, 3000)
     b = RNG.integers(-(2**63), 2**63 - 1, 3000) >> RNG.integers(0, 62, 3000)
     b[b == 0] = 3
@@ -138,7 +139,7 @@ def test_integer_division_and_shifts(run):
     assert run("clz_u32", w, out=np.int32).tolist() == [32 - int(x | 1).bit_length() for x in w]
 
 
-def test_ordered_compare(run):
+def test_less_than_with_nan_is_false(run):
     a, b = pairs(np.float64)
     assert np.array_equal(run("less_f64", a, b, out=np.uint8).astype(bool), a < b)
 
@@ -153,7 +154,7 @@ def test_ordered_compare(run):
         ("sin_f64", np.float64, -1e300, 1e300, "sin"),
     ],
 )
-def test_math_library_within_two_ulp(run, kernel, dtype, low, high, exact):
+def test_math_library_is_within_two_ulp(run, kernel, dtype, low, high, exact):
     x = RNG.uniform(low, high, 400).astype(dtype)
     got = run(kernel, x, out=dtype)
     with gmpy2.context(precision=120):

@@ -1,4 +1,4 @@
-"""What the cache keeps of translated kernels: a warm device compiles nothing, and what is gone is made again."""
+"""The cache of translated kernels: a warm device compiles nothing, and evicted entries are created again."""
 
 import shutil
 
@@ -17,7 +17,7 @@ X = np.arange(5, dtype=np.int32)
 
 @pytest.fixture(scope="module")
 def once(code, tmp_path_factory):
-    """A cache in which one kernel is."""
+    """A cache with one kernel."""
     folder = tmp_path_factory.mktemp("once")
     emulator.AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
     return folder
@@ -32,7 +32,7 @@ def ran(code, cache):
     return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
 
 
-def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypatch):
+def test_warm_device_does_not_compile_or_parse(code, warm, monkeypatch):
     def none(*arguments, **options):
         raise AssertionError("although everything is there")
 
@@ -42,8 +42,14 @@ def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypat
     assert ran(code, warm) == X[::-1].tolist()
 
 
-@pytest.mark.parametrize("file", ["kernels.so", "kernel.json", "recipe", "place"])
-def test_what_is_gone_is_made_again(code, warm, file):
+FILES = [
+    "kernels.so",
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("kernel.json", "recipe", "place")),
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_evicted_entry_is_created_again(code, warm, file):
     gone = [path.parent for path in warm.root.rglob(file)]
     assert gone
     for folder in gone:

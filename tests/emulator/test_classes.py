@@ -1,4 +1,4 @@
-"""Classes of instructions, and how many of each a launch issues."""
+"""The classes of instructions, and their counts in a launch."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 INTS = np.arange(256, dtype=np.int32)
 FLOATS = np.arange(256, dtype=np.float32)
 
-# Lanes 0 to 7 go through the loop three times; a wavefront that has none of them goes around it.
+# Lanes 0 to 7 execute the loop three times; a wavefront without these lanes skips it.
 LOOP = """
 	s_mov_b32 s0, 3
 	v_cmp_gt_u32_e32 {vcc}, 8, v0
@@ -64,7 +64,7 @@ def any_code(request, built):
 
 
 def written(code, text):
-    """The code object with this assembly as the code of block_sum."""
+    """Return the code object with this assembly as the code of block_sum."""
     text = text.format(**REGISTERS[TARGETS[code.target].wavefront])
     begin = code.listing.index("\nblock_sum:") + len("\nblock_sum:")
     end = code.listing.index("\ts_endpgm\n", begin) + len("\ts_endpgm\n")
@@ -96,16 +96,16 @@ def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **option
         *[("s_waitcnt", "wait"), ("s_nop", "wait"), ("buffer_gl0_inv", "wait"), ("tensor_load", "other")],
     ],
 )
-def test_class_of_a_mnemonic(mnemonic, name):
-    assert emulator.class_of(mnemonic) == name
+def test_instruction_class_of_mnemonic(mnemonic, name):
+    assert emulator.instruction_class(mnemonic) == name
 
 
-def test_everything_that_is_not_executed_is_a_wait():
-    assert {emulator.class_of(mnemonic) for mnemonic in IGNORED} == {"wait"}
+def test_instruction_class_of_ignored_instruction_is_wait():
+    assert {emulator.instruction_class(mnemonic) for mnemonic in IGNORED} == {"wait"}
 
 
-def test_a_loop_counts_each_time_and_code_branched_around_does_not(code, cache):
-    """64 threads: two wavefronts of 32, of which the second skips the loop, or one of 64."""
+def test_count_includes_each_iteration_and_no_skipped_code(code, cache):
+    """64 threads are one wavefront of 64, or two of 32; the second one skips the loop."""
     counts = launched(written(code, LOOP), "block_sum", FLOATS, FLOATS, 0, block=64, cache=cache, counted=True).classes
     through = {"valu": 4, "salu": 9, "branch": 4, "barrier": 1, "other": 1}
     around = {"valu": 1, "salu": 3, "branch": 1, "barrier": 1, "other": 1}
@@ -113,14 +113,14 @@ def test_a_loop_counts_each_time_and_code_branched_around_does_not(code, cache):
     assert counts == {name: sum(wave[name] for wave in waves) for name in through}
 
 
-def test_one_count_is_one_wavefront_s_issue_whatever_its_lanes_do(code, cache):
+def test_count_is_per_wavefront_regardless_of_lanes(code, cache):
     code = written(code, MASKED)
     for block, waves in ((1, 1), (64, 64 // TARGETS[code.target].wavefront)):
         counts = launched(code, "block_sum", FLOATS, FLOATS, 0, block=block, grid=3, cache=cache, counted=True).classes
         assert counts == {"valu": 9 * waves, "salu": 6 * waves, "other": 3 * waves}
 
 
-def test_accesses_of_a_compiled_kernel(any_code, cache):
+def test_count_separates_kinds_of_memory_accesses(any_code, cache):
     code = any_code
     """Every wavefront of block_sum stores to LDS once before the loop; one of each block writes the result."""
     out = np.zeros(3, np.float32)
@@ -131,7 +131,7 @@ def test_accesses_of_a_compiled_kernel(any_code, cache):
     assert counts["lds"] >= 3 * (waves + 8 * 2 + 1)
 
 
-def test_the_classes_add_up_to_all_instructions(any_code, cache):
+def test_class_counts_add_up_to_all_instructions(any_code, cache):
     code = any_code
     for kernel, values, options in (
         ("block_sum", (FLOATS, np.zeros(5, np.float32), 200), {"grid": 5}),
@@ -147,7 +147,7 @@ def test_the_classes_add_up_to_all_instructions(any_code, cache):
         assert again == counted
 
 
-def test_a_counting_device_leaves_the_usual_code_as_it_is(code, cache, monkeypatch):
+def test_counting_device_compiles_separate_code(code, cache, monkeypatch):
     emulator.AmdgpuDevice(cache=cache, traced=True).prepare(code, ["block_sum"])
     emulator.AmdgpuDevice(cache=cache, counted=True).prepare(code, ["block_sum"])
     monkeypatch.setattr("parity.compilers.zig.run", None)

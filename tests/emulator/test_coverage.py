@@ -1,4 +1,4 @@
-"""What of a kernel's code launches reach: exact figures of code that is written by hand."""
+"""The code that launches reach: exact numbers for handwritten code."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from parity import emulator
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.model.coverage import Point, Reached, concatenate_coverage
 
-# Of 32 lanes those below the second argument go on; four blocks with vector instructions, two without.
+# The lanes below the second argument continue; four blocks have vector instructions, two do not.
 BODY = """last:
 \ts_load_b64 s[2:3], s[0:1], 0x0
 \ts_cmp_lg_u32 s2, 4099
@@ -48,7 +48,7 @@ def reached(device, code, n, lanes):
     return device.take_reached(code, "last")
 
 
-def test_points_are_blocks_and_then_both_directions_of_branches(device, by_hand):
+def test_points_are_blocks_then_branch_directions(device, by_hand):
     directions = [Point(kind, at) for at in BRANCHES for kind in ("not taken", "taken")]
     assert [*device.points(by_hand, "last")] == [*(Point("block", at) for at in BLOCKS), *directions]
 
@@ -61,20 +61,20 @@ def test_points_are_blocks_and_then_both_directions_of_branches(device, by_hand)
         (4099, 32, "1111111", "1010"),
     ],
 )
-def test_what_a_launch_reaches(device, by_hand, n, lanes, blocks, directions):
+def test_reached_points_of_a_launch(device, by_hand, n, lanes, blocks, directions):
     found = reached(device, by_hand, n, lanes)
     assert (found.blocks, found.directions) == (7, 4)
     assert found.mask == int((blocks + directions)[::-1], 2)
     assert (found.blocks_reached, found.directions_reached) == (blocks.count("1"), directions.count("1"))
 
 
-def test_what_was_taken_is_not_there_again(device, by_hand):
+def test_take_reached_clears_the_points(device, by_hand):
     reached(device, by_hand, 4098, 5)
     assert device.take_reached(by_hand, "last").mask == 0
     assert reached(device, by_hand, 4098, 0).mask == int("10110110101"[::-1], 2)
 
 
-def test_launches_add_up(device, by_hand):
+def test_reached_points_of_launches_add_up(device, by_hand):
     one, other = (reached(device, by_hand, n, lanes) for n, lanes in ((4099, 32), (4098, 0)))
     both = one | other
     assert (both.blocks_reached, both.directions_reached) == (7, 4)
@@ -82,18 +82,18 @@ def test_launches_add_up(device, by_hand):
     assert not one.adds_to(both.mask)
 
 
-def test_a_device_that_does_not_trace_notes_nothing(cache, by_hand):
+def test_untraced_device_has_no_points(cache, by_hand):
     device = emulator.AmdgpuDevice(cache=cache)
     assert reached(device, by_hand, 4099, 32) == Reached(0, 0, "0")
 
 
-def test_kernels_one_after_the_other():
+def test_joined_coverage_concatenates_kernels():
     both = concatenate_coverage([Reached.of(2, 2, 0b0110), Reached.of(1, 0, 0b1), Reached.of(1, 2, 0b101)])
     assert both == Reached.of(4, 4, 0b10_01_1_1_10)
     assert concatenate_coverage([]) is None
 
 
-def test_a_loop_that_never_ends_its_way(device, code):
+def test_loop_body_that_does_not_run_is_not_reached(device, code):
     values = np.array([1, 1, 1, 1], np.int32)
     run_collatz(device, code, values)
     once = device.take_reached(code, "collatz")

@@ -1,4 +1,4 @@
-"""What device code does beside arithmetic, on every target: assertions, traps, text, clocks, variables, pointers."""
+"""Device code other than arithmetic on every target: assertions, traps, printf, clocks, variables, pointers."""
 
 import re
 from dataclasses import replace
@@ -36,12 +36,12 @@ def numbers(n=128):
     return np.arange(n, dtype=np.int32)
 
 
-def test_assertions_that_hold(run):
+def test_assertion_that_holds_has_no_effect(run):
     assert run("asserts", 128, numbers(), np.zeros(128, np.int32))[1].tolist() == numbers().tolist()
     assert run.device.take_printed() == ""
 
 
-def test_a_failed_assertion_names_expression_place_and_thread(run):
+def test_failed_assertion_names_expression_place_and_thread(run):
     x = numbers(300)
     x[[197, 199]] = -1
     with pytest.raises(FailedAssertion) as caught:
@@ -56,8 +56,8 @@ def test_a_failed_assertion_names_expression_place_and_thread(run):
     assert str(failed).endswith("block (1, 0, 0), thread (5, 0, 0) and 1 more of its wavefront")
 
 
-@pytest.mark.parametrize("kernel", ["traps", "aborts"])
-def test_a_trap_names_line_and_thread(run, kernel):
+@pytest.mark.parametrize("kernel", ["traps", pytest.param("aborts", marks=pytest.mark.thorough)])
+def test_trap_names_line_and_thread(run, kernel):
     x = numbers()
     assert run(kernel, 128, x, x.copy(), grid=1, block=128)[1].tolist() == x.tolist()
     x[70] = -1
@@ -70,8 +70,8 @@ def test_a_trap_names_line_and_thread(run, kernel):
     assert caught.value.kind == "trap"
 
 
-def test_a_trap_on_either_way(run):
-    """Of the second one clang 22 leaves a pseudo instruction in the listing for gfx1100."""
+def test_trap_in_either_branch_is_reported(run):
+    """For the second trap, clang 22 leaves a pseudo instruction in the listing for gfx1100."""
     for x in (0, 1):
         with pytest.raises(Trapped) as caught:
             run("traps_either_way", x, numbers(1), np.zeros(2, np.int32), block=1)
@@ -80,7 +80,7 @@ def test_a_trap_on_either_way(run):
         assert run.device.read(y).view(np.int32).tolist() == [[0, 1], [1, 0]][x]
 
 
-def test_printed_text(run):
+def test_printf_prints_formatted_text(run):
     y = run("prints", 128, numbers(), np.zeros(128, np.int32), block=128)[1]
     assert y.tolist() == numbers().tolist()
     assert sorted(run.device.take_printed().splitlines()) == sorted(
@@ -95,7 +95,8 @@ def test_printed_text(run):
     assert run.device.take_printed() == ""
 
 
-def test_long_text_is_cut_and_the_rest_counted(run):
+@pytest.mark.thorough
+def test_long_output_is_truncated_and_counted(run):
     n = 4096
     run("prints_a_lot", n, numbers(n), np.zeros(n, np.int32), grid=16)
     text, _, more = run.device.take_printed().partition("\n... and more: ")
@@ -118,8 +119,8 @@ def test_long_text_is_cut_and_the_rest_counted(run):
         ("%d %d", (1,), "1 0"),
     ],
 )
-def test_formats(form, arguments, text):
-    """As the C standard has them."""
+def test_format_equals_c_printf(form, arguments, text):
+    """The expected texts follow the C standard."""
 
     def words(value):
         if isinstance(value, bytes):
@@ -130,7 +131,8 @@ def test_formats(form, arguments, text):
     assert formatted([*words(form.encode()), *(word for value in arguments for word in words(value))]) == text
 
 
-def test_clocks_go_on(run):
+@pytest.mark.thorough
+def test_clock_increases(run):
     first, second, wall, clock = run("clocks", 50, numbers(50), np.zeros(4, np.int64), block=1)[1]
     assert 0 < first < second < wall
     assert clock > 0
@@ -139,7 +141,7 @@ def test_clocks_go_on(run):
     assert again.tolist() == [first, second, wall, clock]
 
 
-def test_tables_and_what_the_host_puts_there(run):
+def test_symbol_written_by_the_host_is_read(run):
     x, factors = numbers(64), np.tile([1, 10, 100, 1000], 16)
     y = run("tables", 64, x, np.zeros(64, np.float32), block=64)[1]
     assert y.tolist() == (x * factors + 1000).tolist()
@@ -155,7 +157,7 @@ def test_tables_and_what_the_host_puts_there(run):
         run.device.write_symbol(run.code, "given", np.zeros(5, np.float32))
 
 
-def test_variables_stay_until_they_are_restored(run):
+def test_variables_persist_until_restore(run):
     def launched():
         return run("variables", 2, numbers(2), np.zeros(2, np.int32), block=2)[1].tolist()
 
@@ -165,7 +167,7 @@ def test_variables_stay_until_they_are_restored(run):
     assert launched() == [1, 6]
 
 
-def test_dynamic_shared_memory(run):
+def test_dynamic_shared_memory_follows_static_memory(run):
     y = run("reversed_in_room", 100, numbers(100), np.zeros(100, np.int32), block=100, shared=400)[1]
     assert y.tolist() == numbers(100)[::-1].tolist()
     with pytest.raises(MemoryFault, match=r"out-of-bounds write of 4 bytes .*"):
@@ -176,7 +178,7 @@ def test_dynamic_shared_memory(run):
         run("reversed_in_room", 100, numbers(100), np.zeros(100, np.int32), block=100, shared=70000)
 
 
-def test_calls_through_pointers(run):
+def test_call_through_pointer_reaches_the_function(run):
     x = numbers(96) - 40
     wanted = np.choose(np.arange(96) % 3, [2 * x, x * x, -x])
     assert run("through_a_table", 96, x, np.zeros(96, np.int32), block=96)[1].tolist() == wanted.tolist()
@@ -184,7 +186,7 @@ def test_calls_through_pointers(run):
     assert run("through_a_class", 96, x, np.zeros(96, np.int32), block=96)[1].tolist() == wanted.tolist()
 
 
-def test_a_function_as_an_argument(run):
+def test_function_pointer_argument_is_called(run):
     x, functions = numbers(64), data_image(run.code.listing).functions
 
     def launched(function):
@@ -200,7 +202,7 @@ def test_a_function_as_an_argument(run):
         launched(0)
 
 
-def test_groups(run):
+def test_cooperative_groups_exchange_within_tiles(run):
     x = numbers(64)
     y = run("groups", 64, x, np.zeros(65, np.int32), block=64)[1]
     wanted = x // 8 * 8 + 3
@@ -208,7 +210,8 @@ def test_groups(run):
     assert y.tolist() == [*wanted.tolist(), x[32:].sum() + 64 + 8]
 
 
-def test_the_threads_that_are_there(run):
+@pytest.mark.thorough
+def test_active_threads_form_a_group(run):
     x, lanes = numbers(128), run.lanes
     y = run("coalesced", 128, x, np.zeros(128, np.int32), block=128)[1]
     wanted = np.full(128, -1)
@@ -219,7 +222,7 @@ def test_the_threads_that_are_there(run):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_refused_is_named(target, cache):
+def test_unsupported_feature_is_named(target, cache):
     (built,) = build(HERE / "kernels", ["refused"], [target], cache=cache)
     assert built.error is None, built.error
     run = Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built.code_object)
@@ -244,7 +247,7 @@ extern "C" __global__ void written(float* y) { surf2Dwrite(*y, board, 0, 0); }
 """
 
 
-def test_images_that_a_target_lacks_are_named_with_their_place(cache, tmp_path):
+def test_unsupported_images_are_named_with_their_place(cache, tmp_path):
     (tmp_path / "images.cu").write_text(IMAGES)
     (built,) = build(tmp_path, ["images"], ["gfx942"], cache=cache)
     found = [f"{Path(each.file).name}:{each.line}: {each.name}: {each.advice}" for each in built.error.findings]
@@ -262,8 +265,8 @@ def test_images_that_a_target_lacks_are_named_with_their_place(cache, tmp_path):
         ("gfx950", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
     ],
 )
-def test_conversions_of_8_bit_floats(target, fp8, bf8, cache, monkeypatch):
-    """As ml_dtypes does them; any NaN is right. OCP's formats on a wavefront of 64, too: a row that says so."""
+def test_f8_conversions_equal_the_reference(target, fp8, bf8, cache, monkeypatch):
+    """Compare with ml_dtypes; any NaN is correct. One row covers the OCP formats on a wavefront of 64."""
     monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
     assert built.error is None, built.error
@@ -285,13 +288,13 @@ def test_conversions_of_8_bit_floats(target, fp8, bf8, cache, monkeypatch):
             np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(kind).astype(np.float32), wanted)
 
 
-def test_memory_of_the_device_is_refused_by_name(run):
+def test_device_malloc_is_an_unsupported_feature(run):
     with pytest.raises(
         UnsupportedFeature, match=r"kernel 'allocates' uses memory that is allocated on the device \(malloc, new\)"
     ):
         run("allocates", 64, numbers(64), np.zeros(64, np.int32), block=64)
 
 
-def test_a_function_as_a_template_argument(run):
+def test_function_template_argument_is_called(run):
     (symbol,) = (name for name in run.code.kernels if "with_a_function" in name)
     assert run(symbol, 64, numbers(64), np.zeros(64, np.int32), block=64)[1].tolist() == (2 * numbers(64)).tolist()

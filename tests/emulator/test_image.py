@@ -1,4 +1,4 @@
-"""The data of a code object, from its directives."""
+"""The data of a code object, from the directives of its listing."""
 
 import pytest
 
@@ -42,7 +42,7 @@ room:
 """
 
 
-def test_constants_and_variables():
+def test_image_has_constants_and_variables():
     image = data_image(LISTING)
     assert image.symbols == {"table": 0, "text": 7, "variable": 16, "room": 24}
     assert image.content[:7] == b"\x00\x00\x80\x3f\xff\xff\x07"
@@ -58,11 +58,11 @@ def test_constants_and_variables():
         (".short\t65535", ".uleb128\t65535", "listing line 14: parity does not know the directive .uleb128"),
     ],
 )
-def test_what_cannot_be_placed_is_an_error(old, new, message):
+def test_image_with_unknown_directive_is_a_usage_error(old, new, message):
     assert old in LISTING
     with pytest.raises(UsageError, match=message):
         data_image(LISTING.replace(old, new))
 
 
-def test_a_listing_without_data_has_an_empty_image():
+def test_image_of_listing_without_data_is_empty():
     assert data_image("\t.text\nkernel:\n\ts_endpgm\n").content == b""

@@ -1,4 +1,4 @@
-"""Every instruction of matrix cores on every target, against the definition of a product of matrices."""
+"""Compare each matrix instruction on each target with the definition of a matrix product."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from matrix_definition import (
 from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
-from parity.emulator.amdgpu.matrix import BITS, SUMS, MatrixInstruction, matrices, spellings
+from parity.emulator.amdgpu.matrix import SUMS, TYPE_BITS, MatrixInstruction, matrix_instructions, matrix_mnemonics
 from parity.emulator.amdgpu.shadow import ROUND_DOWN, shadow_seed
 from parity.emulator.approximate import ApproximateResults
 from parity.model import code_object
@@ -38,7 +38,7 @@ MATRIX_TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 
 
 def refused(target: str, lines: Sequence[str], folder: Any) -> dict[str, str]:
-    """The lines that the assembler refuses, and what it says."""
+    """Return the lines that the assembler rejects, and its messages."""
     source = folder / f"{target}.s"
     source.write_text("".join(f"\t{line}\n" for line in lines))
     command = ["clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-c", source]
@@ -47,19 +47,19 @@ def refused(target: str, lines: Sequence[str], folder: Any) -> dict[str, str]:
 
 
 def names_that_llvm_has() -> set[str]:
-    """Of instructions of matrix cores, of any target, in the text of the assembler itself."""
+    """Return the mnemonics of matrix instructions in the binary of the assembler."""
     assembler = Path(ziglang.__file__).with_name("zig").read_bytes()
     return {name.decode() for name in re.findall(rb"v_(?:mfma|smfmac|wmma|swmmac)_[a-z0-9_]+", assembler)}
 
 
-def test_the_table_has_what_the_assembler_knows(tmp_path):
-    """Every instruction of the table assembles, and whatever else LLVM or a manual names does not."""
+def test_table_has_all_matrix_instructions_of_the_assembler(tmp_path):
+    """Each instruction of the table assembles; other names in LLVM or a manual do not."""
     manuals = {n for f in _FAMILIES for n in _library(f) if re.match(r"v_(mfma|smfmac|wmma|swmmac)_", n)}
     named = manuals | names_that_llvm_has()
     assert len(named) > 150
     for target in MATRIX_TARGETS:
-        known = spellings(target)
-        assert not refused(target, [Use(row).text for row in matrices(target).values()], tmp_path)
+        known = matrix_mnemonics(target)
+        assert not refused(target, [Use(row).text for row in matrix_instructions(target).values()], tmp_path)
         others = [f"{name} v[0:3], v[8:9], v[10:11], v[0:3]" for name in sorted(named - known.keys())]
         unknown = ("instruction not supported on this GPU", "invalid instruction", "not a valid")
         said = refused(target, others, tmp_path)
@@ -67,8 +67,8 @@ def test_the_table_has_what_the_assembler_knows(tmp_path):
             assert any(each in said.get(line, "") for each in unknown), (target, line, said.get(line))
 
 
-def test_older_names_are_the_same_instructions(tmp_path, cache):
-    names = {name: row for name, row in spellings("gfx942").items() if name != row.instruction}
+def test_gfx90a_style_names_have_the_same_encoding(tmp_path, cache):
+    names = {name: row for name, row in matrix_mnemonics("gfx942").items() if name != row.instruction}
     assert len(names) == 29
     uses = [Use(row) for row in names.values()]
     texts = [[use.text for use in uses]]
@@ -94,9 +94,9 @@ NO_MODIFIERS = Modifiers()
 
 @dataclass(frozen=True)
 class Use:
-    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64.
+    """An instruction with modifiers. A begins at v4, B at v16, C at v32, D at v64; v28 holds the indices.
 
-    All but indices may be accumulation registers, "a".
+    All except the indices may be in accumulation registers ("a").
     """
 
     row: MatrixInstruction
@@ -117,7 +117,7 @@ class Use:
 
 
 def body(machine: Machine, use: Use) -> Iterator[str]:
-    """Loads registers 4 to 63 and 64 to 95 of every lane, executes with few lanes on, stores 64 to 95."""
+    """Return code that loads registers 4 to 95 of each lane, executes with few active lanes, and stores 64 to 95."""
     load, pair, store = ("dword", "dwordx4", "dword") if machine.old else ("b32", "b128", "b32")
     yield from (f"s_load_{pair} s[4:7], s[0:1], 0x0", "v_mul_u32_u24 v1, 0x180, v0")
     count = use.row.count("d")
@@ -150,7 +150,7 @@ def listing(machine: Machine, uses: Sequence[Use]) -> str:
 
 
 def bits_of(rng: np.random.Generator, kind: str, count: int, how: str) -> Array:
-    """``count`` elements of a type, as the bits of registers that are full of them (of one if it is wider)."""
+    """Return ``count`` elements of a type as the bits of registers."""
     if kind in ("i8", "iu8", "iu4", "i32") or how == "bits":
         return rng.integers(0, 1 << 32, (count, 64), dtype=np.uint64).astype(np.uint32)
     if kind in ("fp8", "bf8"):
@@ -180,7 +180,7 @@ def bits_of(rng: np.random.Generator, kind: str, count: int, how: str) -> Array:
 
 
 def registers_of(use: Use, seed: int, how: str) -> tuple[Registers, Array]:
-    """Operands, and the 96 registers of every lane that they are in."""
+    """Return operands, and the 96 registers of each lane that hold them."""
     row, rng = use.row, np.random.default_rng(seed)
     lanes = MACHINES[row.target].lanes
     found = {}
@@ -200,18 +200,18 @@ def registers_of(use: Use, seed: int, how: str) -> tuple[Registers, Array]:
 
 
 class Bench:
-    """The uses of instructions on one target, executed one by one."""
+    """Executes uses of instructions on one target."""
 
     def __init__(
         self, cache: Any, target: str, uses: Sequence[Use], *, traced: bool = True, shadow: bool = False
     ) -> None:
         self.machine, self.uses = MACHINES[target], list(uses)
-        self.code = code_object.parse(listing(self.machine, self.uses), "matrices")
+        self.code = code_object.parse(listing(self.machine, self.uses), "matrix_instructions")
         self.device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
         self.device.prepare(self.code, workers=1)
 
     def run(self, number: int, whole: Array, **more: Any) -> Array:
-        """Registers 64 to 95 afterwards, (number, lane)."""
+        """Return registers 64 to 95 after a launch: (number, lane)."""
         device, name = self.device, f"k{number}"
         device.reset()
         given, out = device.allocate(whole.nbytes, "in"), device.allocate(whole.nbytes, "out")
@@ -230,12 +230,12 @@ class Bench:
 
 
 def differences(use: Use, registers: Registers, got: Array, before: Array, check: Any, most: int = 256) -> list[str]:
-    """The results that are not as ``check(c, factors, word)`` wants them, and halves of registers that changed.
+    """Return the results that ``check(c, factors, word)`` rejects, and wrongly changed halves of registers.
 
-    Of more than ``most`` results every ninth is looked at.
+    Checks every ninth result if there are more than ``most``.
     """
     row, wrong = use.row, []
-    fnuz, bits = TARGETS[row.target].fnuz, BITS[row.d]
+    fnuz, bits = TARGETS[row.target].fnuz, TYPE_BITS[row.d]
     every = 1 if row.m * row.n * row.blocks <= most else 9
     for block, i, j, c, factors in elements(row, registers, use.modifiers, fnuz, every):
         number, at, lane = place_of_output(row, use.modifiers, i, j, block)
@@ -247,7 +247,7 @@ def differences(use: Use, registers: Registers, got: Array, before: Array, check
             and bits == 16
             and words(got, number, 16 - at, lane, 16) != words(before, number, 16 - at, lane, 16)
         ):
-            wrong.append(f"{use.text}: the other half of register {number} changed")
+            wrong.append(f"{use.text}: the unused half of register {number} changed")
     return wrong
 
 
@@ -256,7 +256,7 @@ def same_bits(row: MatrixInstruction, want: float, word: int) -> str:
     if row.d == "bf16":
         got = float(np.uint32(word << 16).view(np.float32))
     else:
-        got = float(np.array([word], f"u{BITS[row.d] // 8}").view(kinds[row.d])[0])
+        got = float(np.array([word], f"u{TYPE_BITS[row.d] // 8}").view(kinds[row.d])[0])
     if got == want or (np.isnan(got) and np.isnan(want)):
         return ""
     return f"{got!r} instead of {want!r}"
@@ -273,7 +273,7 @@ def exactly(use: Use) -> Any:
 
 
 def modified(row: MatrixInstruction) -> Iterator[Use]:
-    """An instruction with its modifiers, a few values of each."""
+    """Yield uses of an instruction with a few values of each modifier."""
     choices = row.broadcast.split()
     if "a" in choices:
         most = row.blocks.bit_length() - 1
@@ -284,7 +284,7 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
     if row.target == "gfx942" and row.d == "f64":
         yield from (Use(row, Modifiers(f"neg:[{n & 1},{n >> 1 & 1},{n >> 2}]", neg_lo=n)) for n in (1, 2, 4, 7))
     if row.target == "gfx942" and row.sparse:
-        sets = 4 if BITS[row.a] == 16 else 2
+        sets = 4 if TYPE_BITS[row.a] == 16 else 2
         yield from (Use(row, Modifiers(f"abid:{n}", abid=n)) for n in range(1, sets))
         yield Use(row, Modifiers("cbsz:1 abid:1", cbsz=1, abid=1))
     if row.target == "gfx1201" and row.sparse and (row.k, row.a) != (64, "iu4"):
@@ -293,21 +293,21 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
         for n in (1, 2, 3):
             yield Use(row, Modifiers(f"neg_lo:[{n & 1},{n >> 1},0]", neg_lo=n))
         yield Use(row, Modifiers("neg_lo:[1,1,0] clamp", neg_lo=3, clamp=True))
-    elif row.target in ("gfx1100", "gfx1201") and BITS[row.a] == 16:
+    elif row.target in ("gfx1100", "gfx1201") and TYPE_BITS[row.a] == 16:
         last = 0 if row.sparse else 1
         for low, high in ((1, 0), (0, 2), (4 * last | 3, 1), (0, 4 * last), (4 * last, 4 * last)):
             lists = (f"neg_{end}:[{n & 1},{n >> 1 & 1},{n >> 2}]" for end, n in (("lo", low), ("hi", high)) if n)
             if low or high:
                 yield Use(row, Modifiers(" ".join(lists), neg_lo=low, neg_hi=high))
-    if row.replicated and BITS[row.d] == 16:
+    if row.replicated and TYPE_BITS[row.d] == 16:
         yield Use(row, Modifiers("op_sel:[0,0,1]", high=1))
 
 
 @pytest.mark.parametrize("share", [9, pytest.param(1, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_modifiers_and_accumulators(target, share, cache, tmp_path):
-    """One of ``share`` uses is executed; each takes a compilation."""
-    rows = matrices(target).values()
+def test_modifiers_and_accumulators_follow_the_definition(target, share, cache, tmp_path):
+    """Executes one of ``share`` uses, because each requires a compilation."""
+    rows = matrix_instructions(target).values()
     uses = [use for row in rows for use in modified(row)]
     if target in ("gfx90a", "gfx942"):
         uses += [Use(row, accumulate="a") for row in rows]
@@ -321,9 +321,13 @@ def test_modifiers_and_accumulators(target, share, cache, tmp_path):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_any_bits(target, cache):
-    """NaN, infinities, subnormal numbers and sums that overflow, without a sign of NaN or of zero."""
-    uses = [Use(row) for row in matrices(target).values() if row.m * row.n * row.blocks <= 1024 and row.d != "i32"]
+def test_matrix_instruction_with_any_bits_follows_the_definition(target, cache):
+    """Covers NaN, infinities, subnormal numbers and overflowing sums; ignores the signs of NaN and zero."""
+    uses = [
+        Use(row)
+        for row in matrix_instructions(target).values()
+        if row.m * row.n * row.blocks <= 1024 and row.d != "i32"
+    ]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number, "bits")
@@ -333,10 +337,10 @@ def test_any_bits(target, cache):
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
 @pytest.mark.parametrize("how", ["wide", "near"])
-def test_sums_are_those_that_were_measured(target, how, cache):
+def test_hardware_sums_equal_measured_sums(target, how, cache):
     uses = [
         Use(row)
-        for row in matrices(target).values()
+        for row in matrix_instructions(target).values()
         if row.sums in ("chain", "pairs", "aligned", "split") and row.m < 32
     ]
     bench, wrong, moved = Bench(cache, target, uses), [], 0
@@ -355,32 +359,32 @@ def test_sums_are_those_that_were_measured(target, how, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_draws_stay_within_the_interval(target, cache):
-    rows = [row for row in matrices(target).values() if row.d != "i32" and row.m * row.n * row.blocks == 256]
+def test_drawn_sums_are_within_the_interval(target, cache):
+    rows = [row for row in matrix_instructions(target).values() if row.d != "i32" and row.m * row.n * row.blocks == 256]
     uses = [Use(row) for row in rows]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number + 200, "near")
         found = [bench.run(number, whole, results=ApproximateResults.DOCUMENTED, draw=draw) for draw in range(1, 25)]
         # A single product has one order of addition, and what is rounded to 16 bits hides what was added.
-        if use.row.k > 1 and BITS[use.row.d] > 16:
+        if use.row.k > 1 and TYPE_BITS[use.row.d] > 16:
             assert len({got.tobytes() for got in found}) > 1, f"{use.text}: all draws are the same"
         kinds = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
         for block, i, j, c, factors in elements(use.row, registers, use.modifiers, TARGETS[target].fnuz, 7):
             centre, room = distance(use.row, c, factors)
             at = place_of_output(use.row, use.modifiers, i, j, block)
             for got in found:
-                word = words(got, *at, BITS[use.row.d])
+                word = words(got, *at, TYPE_BITS[use.row.d])
                 kind = kinds.get(use.row.d)
-                x = float(np.array([word], f"u{BITS[use.row.d] // 8}").view(kind)[0]) if kind else float(
+                x = float(np.array([word], f"u{TYPE_BITS[use.row.d] // 8}").view(kind)[0]) if kind else float(
                     np.uint32(word << 16).view(np.float32))  # fmt: skip
                 if not abs(x - centre) <= room:
                     wrong.append(f"{use.text} [{i}][{j}]: {x} is {abs(x - centre)} from {centre}, allowed are {room}")
     assert not wrong, "\n".join(wrong[:9])
 
 
-def test_a_launch_gives_the_same_draw_again(cache):
-    use = Use(matrices("gfx1100")["v_wmma_f32_16x16x16_f16"])
+def test_draw_repeats_for_the_same_launch(cache):
+    use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "near")
     draws = [
@@ -390,8 +394,8 @@ def test_a_launch_gives_the_same_draw_again(cache):
     assert draws[0] == draws[1]
 
 
-def test_compiled_code_gives_the_same(cache):
-    use = Use(matrices("gfx90a")["v_mfma_f32_16x16x16f16"])
+def test_compiled_code_equals_threaded_code(cache):
+    use = Use(matrix_instructions("gfx90a")["v_mfma_f32_16x16x16f16"])
     _, whole = registers_of(use, 1, "near")
     threaded, compiled = (Bench(cache, "gfx90a", [use], traced=traced).run(0, whole) for traced in (True, False))
     assert (threaded == compiled).all()
@@ -399,7 +403,7 @@ def test_compiled_code_gives_the_same(cache):
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16f16", "v_mfma_f32_16x16x4f32"])
 def test_shadow_runs_round_sums_up_and_down(name, cache):
-    use = Use(matrices("gfx90a")[name])
+    use = Use(matrix_instructions("gfx90a")[name])
     bench = Bench(cache, "gfx90a", [use], shadow=True)
     for how in ("near", "whole"):
         _, whole = registers_of(use, 1, how)
@@ -411,9 +415,9 @@ def test_shadow_runs_round_sums_up_and_down(name, cache):
         assert (up > down).any() == (how == "near")
 
 
-def test_both_halves_of_a_wavefront_of_gfx1100_need_the_operands(cache):
-    """The upper half has the odd rows of D, and computes them from its own copy of A."""
-    use = Use(matrices("gfx1100")["v_wmma_f32_16x16x16_f16"])
+def test_gfx1100_reads_operands_from_both_halves(cache):
+    """The upper half computes the odd rows of D from its own copy of A."""
+    use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "whole")
     usual = bench.run(0, whole)
@@ -433,15 +437,15 @@ def test_both_halves_of_a_wavefront_of_gfx1100_need_the_operands(cache):
         ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", "blgp:1", "blgp:1"),
     ],
 )
-def test_what_is_not_documented_is_refused(target, name, modifiers, said, cache):
-    """The assembler takes these, and AMD's documents do not say what they mean."""
+def test_undocumented_modifier_is_unknown(target, name, modifiers, said, cache):
+    """The assembler accepts these modifiers, but AMD's documents do not define them."""
     with pytest.raises(emulator.UnknownInstruction, match=said):
-        Bench(cache, target, [Use(matrices(target)[name], Modifiers(modifiers))])
+        Bench(cache, target, [Use(matrix_instructions(target)[name], Modifiers(modifiers))])
 
 
 @pytest.mark.parametrize("constant", ["0", "1.0", "-4.0"])
-def test_c_may_be_a_constant(constant, cache):
-    row = matrices("gfx90a")["v_mfma_f32_16x16x16f16"]
+def test_constant_c_applies_to_all_elements(constant, cache):
+    row = matrix_instructions("gfx90a")["v_mfma_f32_16x16x16f16"]
     machine, use = MACHINES["gfx90a"], Use(row)
     text = listing(machine, [use]).replace(", v[32:35]\n", f", {constant}\n")
     bench = Bench(cache, "gfx90a", [use])
@@ -452,8 +456,8 @@ def test_c_may_be_a_constant(constant, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_products_are_those_of_the_definition(target, cache):
-    uses = [Use(row) for row in matrices(target).values()]
+def test_products_follow_the_definition(target, cache):
+    uses = [Use(row) for row in matrix_instructions(target).values()]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         for how in ("whole", "wide") if use.row.d != "i32" else ("bits",):
@@ -462,16 +466,16 @@ def test_products_are_those_of_the_definition(target, cache):
     assert not wrong, "\n".join(wrong)
 
 
-def test_sums_have_a_meaning():
-    assert {row.sums for target in MATRIX_TARGETS for row in matrices(target).values()} == SUMS.keys()
+def test_sums_are_all_described():
+    assert {row.sums for target in MATRIX_TARGETS for row in matrix_instructions(target).values()} == SUMS.keys()
 
 
-def test_the_documentation_says_of_every_instruction_how_it_adds():
+def test_documentation_lists_the_sums_of_every_instruction():
     page = (Path(__file__).parents[2] / "docs" / "matrix-cores.md").read_text()
     shown, known = {}, {}
     for target, sums, how, names in re.findall(r"^\| (gfx\w+) \| (\w+) \| (.+?) \| (`v_.*`) \|$", page, re.MULTILINE):
         shown |= {(target, name): sums for name in re.findall(r"`(\w+)`", names)}
         known.setdefault(sums, set()).add(how)
-    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrices(t).values()}
+    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrix_instructions(t).values()}
     assert known.keys() == SUMS.keys() and all(len(each) == 1 for each in known.values())
     assert all(f"* *{sums}*: {meaning}" in page for sums, meaning in SUMS.items())

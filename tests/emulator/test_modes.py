@@ -1,4 +1,4 @@
-"""Code of the same source that is compiled to run in another mode: flushed subnormals, wide wavefronts, unoptimized."""
+"""The same source compiled for other modes: flushed subnormal numbers, wave64, no optimization."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TINY = np.float32(1e-40)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory, cache):
-    """Runs the kernels as they are compiled for a target with these flags."""
+    """Return a runner of the kernels, compiled for a target with these flags."""
     folder = tmp_path_factory.mktemp("modes")
     (folder / "modes.cu").write_text(SOURCE)
 
@@ -44,7 +44,7 @@ def compiled(tmp_path_factory, cache):
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_subnormal_numbers_are_flushed_in_code_that_says_so_and_kept_afterwards(compiled, target):
+def test_flushing_code_flushes_and_following_code_does_not(compiled, target):
     x = np.array([TINY, 3e-38, -TINY, 1.0], np.float32)
     flushing = compiled(target, "-fgpu-flush-denormals-to-zero")
     halves = flushing("scaled", x, out=np.float32)
@@ -56,13 +56,15 @@ def test_subnormal_numbers_are_flushed_in_code_that_says_so_and_kept_afterwards(
     assert compiled(target)("scaled", x, out=np.float32)[0] == TINY * np.float32(0.5)
 
 
-def test_a_wide_wavefront_of_generation_11_exchanges_within_its_halves(compiled):
+@pytest.mark.thorough
+def test_wave64_of_generation_11_exchanges_within_its_halves(compiled):
     run = compiled("gfx1100", "-mwavefrontsize64", "-D__GFX7__")
     x = np.arange(64, dtype=np.int32)
     assert run("from_40", x, out=np.int32).tolist() == [64008] * 32 + [64040] * 32
 
 
-def test_a_register_that_was_spilled_before_anything_wrote_it_is_no_fault(compiled):
+@pytest.mark.thorough
+def test_spill_of_unwritten_register_is_no_fault(compiled):
     run = compiled("gfx1100", "-O0")
     x = np.arange(40, dtype=np.float32)
     assert run("scaled", x, out=np.float32).tolist() == (x / 2).tolist()

@@ -1,4 +1,4 @@
-"""The second witness on a few kernels; ``nox -s second-opinion`` asks it about all of them."""
+"""Compare a few kernels with AMD's pseudo-code; ``nox -s second-opinion`` compares all kernels."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def ask(suite):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_second_witness_agrees_in_every_bit(ask, kernel):
+def test_pseudo_code_agrees_in_every_bit(ask, kernel):
     found = ask(kernel)
     assert (found.problem, found.cannot) == ("", "")
 
 
-def test_the_second_witness_sees_an_instruction_that_computes_something_else(ask, monkeypatch):
+def test_pseudo_code_detects_a_wrong_instruction(ask, monkeypatch):
     right = isa_kernels.Maker.want
 
     def wrong(self, *arguments):
@@ -48,6 +48,6 @@ def test_the_second_witness_sees_an_instruction_that_computes_something_else(ask
     assert "in out, first" in ask("badd_f32").problem
 
 
-def test_the_second_witness_names_what_it_cannot_run(ask, monkeypatch):
+def test_pseudo_code_names_unsupported_instructions(ask, monkeypatch):
     monkeypatch.setattr(type(MACHINES["gfx1100"]), "text", lambda self, entry: None)
     assert "of which the manual has no pseudo-code" in ask("badd_f32").cannot

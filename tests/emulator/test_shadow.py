@@ -33,7 +33,7 @@ extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out,
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory, cache):
-    """A function that compiles a source for a target."""
+    """Return a function that compiles a source for a target."""
 
     def of(source, target):
         folder = tmp_path_factory.mktemp("shadow")
@@ -56,7 +56,7 @@ def session():
 
 
 def shadows(session, code, kernel, values, kind="f32"):
-    """What a kernel leaves as it is, and in shadow runs, one row for each."""
+    """Return the outputs of a kernel: the nearest results, then a row for each shadow run."""
     x = np.array(values, dtype(kind).numpy)
     buffers = {"x": Buffer(dtype(kind), x), "out": Buffer(dtype(kind), np.zeros_like(x), writable=True)}
     args = (Pointer("x"), Pointer("out"), Scalar(dtype("i32"), len(x)))
@@ -66,7 +66,7 @@ def shadows(session, code, kernel, values, kind="f32"):
     return np.array([each.buffers["out"].astype(np.float64) for each in runs]), len(found.narrowed)
 
 
-def test_a_quotient_goes_up_and_down_and_the_direction_is_forgotten(session, code):
+def test_quotient_rounds_up_and_down_and_direction_is_reset(session, code):
     runs, _ = shadows(session, code, "ratio_f32", [1.0, 2.0, 3.0])
     assert len(runs) == 1 + len(SHADOW_RUNS)
     third = 1 / 3
@@ -76,7 +76,7 @@ def test_a_quotient_goes_up_and_down_and_the_direction_is_forgotten(session, cod
     assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # to nearest again, here
 
 
-def test_a_multiply_add_is_also_two_operations(session, code):
+def test_multiply_add_is_also_two_operations(session, code):
     x = 1 + 2.0**-12
     runs, _ = shadows(session, code, "apart_f32", [x])
     exact = x * x - 1
@@ -84,14 +84,14 @@ def test_a_multiply_add_is_also_two_operations(session, code):
     assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # apart: the product is rounded, near 1
 
 
-def test_errors_that_cancel_if_all_go_one_way_are_seen(session, code):
+def test_patterns_show_errors_that_cancel_in_one_direction(session, code):
     runs, _ = shadows(session, code, "turns_f32", [1.0, 3.0, 5.0])
     spread = runs.max(0) - runs.min(0)
     assert (spread >= np.array([0.5, 2, 2]) * 2.0**-24).all()
 
 
 @pytest.mark.parametrize(("kernel", "kind"), [("every_f32", "f32"), ("half_bf16", "bf16")])
-def test_in_some_runs_each_lane_goes_its_own_way(session, code, kernel, kind):
+def test_lanes_round_independently_in_some_runs(session, code, kernel, kind):
     runs, _ = shadows(session, code, kernel, [1.0] * 32, kind)
     if kernel == "every_f32":
         assert (runs[:, ::2] == 1.0).all()  # lanes that are off meanwhile
@@ -100,14 +100,14 @@ def test_in_some_runs_each_lane_goes_its_own_way(session, code, kernel, kind):
     assert sum(mixed) >= 2
 
 
-def test_divisions_of_integers_and_exact_products_are_moved_by_nothing(session, code):
+def test_integer_divisions_and_exact_products_do_not_change(session, code):
     runs, _ = shadows(session, code, "whole_f32", [0.1, 0.2, 0.3, 0.4, 0.5])
     assert len(runs) > 1 + len(SHADOW_RUNS)  # so that more were tried
     assert (runs == runs[0]).all()
     assert list(runs[0].astype(np.float32)) == list(np.float32([0.2, 0.6, 1.0, 0.6, 1.0]))
 
 
-def test_bf16_is_rounded_up_and_down_where_integers_do_it(session, code):
+def test_bf16_conversion_with_integers_rounds_up_and_down(session, code):
     runs, narrowed = shadows(session, code, "half_bf16", [1.0, -1.0], "bf16")
     assert narrowed == 2
     for column in (0, 1):
@@ -115,7 +115,7 @@ def test_bf16_is_rounded_up_and_down_where_integers_do_it(session, code):
         assert low < runs[0, 1 - column] * -1 + 2.0**-9 and high - low == 2.0**-9
 
 
-def test_what_code_does_with_floating_point_numbers(session, code):
+def test_classify_arithmetic_of_code(session, code):
     def of(kernel):
         return session.arithmetic(code, Launch(kernel, (1, 1, 1), (64, 1, 1), ()))
 
@@ -131,12 +131,12 @@ def test_what_code_does_with_floating_point_numbers(session, code):
     assert classify_arithmetic("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n") is Arithmetic.ROUNDS
 
 
-def test_an_emulator_shows_roundings_of_any_amd_target():
+def test_shadow_session_exists_for_amd_targets():
     assert isinstance(shadow_session("gfx90a"), SupportsShadows)
     assert shadow_session("sm_90x") is None
 
 
-def test_a_division_of_integers_is_found_by_its_reciprocal():
+def test_integer_divisions_are_found_by_reciprocal():
     listing = """
 v_cvt_f32_u32_e32 v1, s4
 v_mul_f32_e32 v2, v8, v9
@@ -168,7 +168,7 @@ extern "C" __global__ void sum_f16(const __half* x, float* out) {  // of 16 numb
 
 @pytest.fixture(scope="module")
 def sums(compiled):
-    """A function of numbers that says what their sum is by a matrix core of gfx90a, in all runs of each kind."""
+    """Return a function that adds numbers with a matrix core of gfx90a; it returns the sums of each kind of run."""
     sum_f16, session = compiled(SUM, "gfx90a"), runner("emulated").open("gfx90a")
 
     def of(*numbers):
@@ -182,19 +182,19 @@ def sums(compiled):
     return of
 
 
-def test_a_term_that_another_order_loses_moves_the_sum_of_a_matrix_core(sums):
-    """A tensor core that aligns all terms to the largest gives 0."""
+def test_matrix_sum_changes_if_an_order_loses_a_term(sums):
+    """A tensor core that aligns all terms to the largest would give 0."""
     tiny = 2.0**-14
     (nearest,), moved, _ = sums(2.0**14, -(2.0**14), tiny)
     assert nearest == tiny
     assert min(moved) <= 0 and max(moved) - min(moved) <= 16 * 2.0**-8
 
 
-def test_a_sum_that_no_order_rounds_is_moved_by_nothing(sums):
+def test_exact_matrix_sum_does_not_change(sums):
     assert sums(*range(-5, 11))[:2] == [{40.0}, {40.0}]
     assert sums(2.0**14, -(2.0**14), 2.0**-6)[:2] == [{2.0**-6}, {2.0**-6}]
 
 
-def test_subnormal_numbers_are_kept_in_runs_of_their_own(sums):
-    """As CUDA's matrix cores keep them, and those of gfx90a do not (D25)."""
+def test_unflushed_runs_keep_subnormal_numbers(sums):
+    """CUDA's matrix cores keep them; gfx90a's do not (divergence D25)."""
     assert sums(2.0**-20) == [{0.0}, {0.0}, {2.0**-20}]

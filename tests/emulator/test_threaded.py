@@ -1,4 +1,4 @@
-"""Threaded code: the steps that kernels share, and that they do what compiled code does."""
+"""Threaded code: shared steps, and the same results as compiled code."""
 
 import re
 
@@ -8,8 +8,8 @@ import pytest
 from parity import emulator
 from parity.compilers.targets import TARGETS
 from parity.emulator import jit
+from parity.emulator.amdgpu.control_flow import END
 from parity.emulator.amdgpu.data_sections import data_image
-from parity.emulator.amdgpu.instructions import END
 from parity.emulator.amdgpu.language import Amdgpu
 from parity.emulator.amdgpu.listing import KernelCode, kernel_code, parse_instruction
 from parity.emulator.amdgpu.threaded import thread
@@ -21,13 +21,13 @@ def threaded(code, kernel) -> ThreadedCode:
     return thread(kernel_code(code.listing, kernel), TARGETS[code.target], data_image(code.listing).symbols)
 
 
-def test_steps_have_no_registers_constants_or_places_of_a_kernel(code):
+def test_steps_contain_no_operands(code):
     for kernel in code.kernels:
         for step in threaded(code, kernel).steps:
             assert not re.search(r"\b[sv]\d+\b|\bgoto\b|\dul\b", step), step
 
 
-def test_a_step_says_what_its_numbers_are(code):
+def test_numbers_of_operation_are_its_registers(code):
     found = threaded(code, "add_f32")
     (at,) = (i for i, step in enumerate(found.code) if "f32" in found.steps[step] and "a + b" in found.steps[step])
     a, b, target, old = found.numbers[at]
@@ -36,8 +36,8 @@ def test_a_step_says_what_its_numbers_are(code):
     assert found.vectors > max(a, b, target)
 
 
-def test_operands_are_those_of_the_instruction():
-    """The number 1 in what s_bitset1_b64 means is none of them."""
+def test_operands_exclude_constants_of_the_semantics():
+    """The number 1 in the semantics of s_bitset1_b64 is not an operand."""
     items = (
         parse_instruction("s_bitset1_b64 s[4:5], s6", 1),
         parse_instruction("s_cbranch_scc1 .Lv1", 2),
@@ -54,7 +54,7 @@ def test_operands_are_those_of_the_instruction():
     assert next(each for step, each in numbers.items() if "a + b" in step) == (65, 4, 3, 3)
 
 
-def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
+def test_shared_steps_are_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
     device = emulator.AmdgpuDevice(cache=Cache(tmp_path), traced=True)
     original = jit.CompiledFunctions.compile
@@ -70,8 +70,8 @@ def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
     assert len(compiled[2]) < len(threaded(code, "collatz").steps)
 
 
-def test_a_comment_in_the_source_has_nothing_translated_again(code):
-    """It moves lines, and changes the digest of the file that stands in front of the first kernel."""
+def test_parts_ignore_source_positions(code):
+    """A new comment moves lines and changes the digest of the file in the listing."""
     assert re.search(r"\.file.* md5 0x", code.listing)
     moved = re.sub(r"(\.file.* md5 0x)\w+", r"\g<1>1", code.listing)
     moved = re.sub(r"(\.loc\t\d+ )(\d+)", lambda match: f"{match[1]}{int(match[2]) + 1}", moved)
@@ -80,7 +80,7 @@ def test_a_comment_in_the_source_has_nothing_translated_again(code):
 
 
 @pytest.mark.parametrize("kernel", ["collatz", "every_other", "reversed"])
-def test_it_does_what_compiled_code_does(code, cache, kernel):
+def test_threaded_code_equals_compiled_code(code, cache, kernel):
     results = []
     for traced in (False, True):
         device = emulator.AmdgpuDevice(cache=cache, traced=traced)

@@ -70,18 +70,18 @@ INTS = np.arange(256, dtype=np.int32)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345])
-def test_a_sum_in_lds(run, seed):
+def test_sum_in_lds_is_exact(run, seed):
     x = np.arange(256, dtype=np.float32)
     out = run("block_sum", x, np.zeros(5, np.float32), 200, grid=5, seed=seed)[1]
     assert out.tolist() == [x[:200].sum()] * 5
 
 
-def test_dynamic_lds(run):
+def test_dynamic_lds_holds_the_row(run):
     x = np.arange(100.0)
     assert np.array_equal(run("reversed_by_lds", x, np.zeros(100), 100, block=100, shared=800)[1], x[::-1])
 
 
-def test_an_offset_beyond_the_lds_is_a_fault(run):
+def test_offset_beyond_lds_is_a_fault(run):
     with pytest.raises(MemoryFault) as caught:
         run("past_lds", INTS, INTS, 256, shared=1024)
     assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("out-of-bounds read", "LDS", 1024)
@@ -91,7 +91,7 @@ def test_an_offset_beyond_the_lds_is_a_fault(run):
         run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB further on
 
 
-def test_lds_that_nothing_wrote_is_a_fault(run):
+def test_read_of_unwritten_lds_is_a_fault(run):
     with pytest.raises(MemoryFault) as caught:
         run("unwritten_lds", INTS, INTS, grid=3)
     fault = caught.value
@@ -99,14 +99,14 @@ def test_lds_that_nothing_wrote_is_a_fault(run):
     assert fault.source.startswith("workgroups.cu:")
 
 
-def test_more_lds_than_the_target_has(run):
+def test_launch_with_too_much_lds_is_a_fault(run):
     with pytest.raises(LdsExceeded, match=r"needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=8, shared=65544)
     with pytest.raises(UsageError, match="at most 1024 threads"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=1025, shared=8)
 
 
-def test_a_missing_barrier_in_lds_is_a_race(run):
+def test_missing_barrier_in_lds_is_a_race(run):
     with pytest.raises(DataRace) as caught:
         run("without_barrier", INTS, INTS)
     race = caught.value
@@ -116,32 +116,32 @@ def test_a_missing_barrier_in_lds_is_a_race(run):
     run("without_barrier", INTS, INTS, block=run.lanes)  # one wavefront
 
 
-def test_a_race_in_global_memory(run):
+def test_race_in_global_memory_names_both_accesses(run):
     for seed in range(1, 5):
         with pytest.raises(DataRace, match="buffer 'arg0'"):
             run("neighbour_in_place", np.arange(257, dtype=np.int32), seed=seed)
     run("neighbour_in_place", np.arange(257, dtype=np.int32), block=run.lanes)
 
 
-def test_different_values_in_one_place_are_a_race(run):
+def test_stores_of_different_values_are_a_race(run):
     with pytest.raises(DataRace):
         run("all_write_one_place", np.zeros(1, np.int32), 3)
     assert run("all_write_the_same", np.zeros(1, np.int32), 3)[0].tolist() == [3]
 
 
-def test_a_race_between_workgroups(run):
+def test_accesses_of_two_workgroups_are_a_race(run):
     with pytest.raises(DataRace):
         run("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 99])
-def test_a_ticket_orders_the_accesses_after_it(run, seed):
+def test_ticket_orders_later_accesses(run, seed):
     x = np.arange(20, dtype=np.uint32)
     zeros = [np.zeros(n, np.uint32) for n in (20, 1, 1)]
     assert run("last_block_sums", x, *zeros, block=1, grid=20, seed=seed)[3][0] == 2 * x.sum()
 
 
-def test_a_barrier_that_some_lanes_miss(run):
+def test_barrier_missed_by_lanes_is_divergent(run):
     odd = INTS * 0 + 1
     odd[3] = 0
     with pytest.raises(DivergentBarrier, match="lane 3 of a wavefront of workgroup"):
@@ -149,7 +149,7 @@ def test_a_barrier_that_some_lanes_miss(run):
     run("divergent_lanes", odd * 0 + 1, INTS)
 
 
-def test_a_barrier_that_some_wavefronts_miss(run):
+def test_barrier_missed_by_wavefront_is_divergent(run):
     with pytest.raises(
         DivergentBarrier, match=r"the wavefront of threads 128 and up|the wavefront of threads 192 and up"
     ):
@@ -158,11 +158,11 @@ def test_a_barrier_that_some_wavefronts_miss(run):
 
 
 @pytest.mark.parametrize("n", [1, 31, 32, 64, 65, 100, 256])
-def test_threads_that_end_early_need_not_reach_a_barrier(run, n):
+def test_barrier_does_not_wait_for_ended_threads(run, n):
     assert np.array_equal(run("early_exit", INTS, INTS * 0, n)[1][:n], INTS[:n][::-1])
 
 
-def test_scratch_memory_and_calls(run):
+def test_calls_use_separate_scratch_memory(run):
     index = np.arange(65, dtype=np.int32) % 40
     a = np.arange(40)[None] * np.arange(64.0)[:, None]
     a[np.arange(64), index[:64]] = 5
@@ -170,7 +170,7 @@ def test_scratch_memory_and_calls(run):
     assert np.array_equal(run("scratch", index, np.zeros(64, np.float32), 40, block=64)[1], wanted)
 
 
-def test_scratch_that_nothing_wrote_is_a_fault(run):
+def test_read_of_unwritten_scratch_is_a_fault(run):
     index = np.arange(64, dtype=np.int32) % 39
     run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
     index[5] = 39
@@ -183,7 +183,7 @@ def test_scratch_that_nothing_wrote_is_a_fault(run):
 
 @pytest.mark.parametrize("kernel", ["unwritten_scratch", "outside_scratch"])
 @pytest.mark.parametrize("place", [-4000, -5, 45, 3000])
-def test_an_access_outside_of_a_private_array_names_that_and_no_buffer(run, kernel, place):
+def test_access_outside_private_array_names_the_array(run, kernel, place):
     index = np.arange(64, dtype=np.int32) % 39
     index[5] = place
     with pytest.raises(MemoryFault) as caught:
@@ -197,7 +197,7 @@ def test_an_access_outside_of_a_private_array_names_that_and_no_buffer(run, kern
 
 
 @pytest.mark.parametrize("by", [0, 1, 5, 23])
-def test_an_array_in_registers_is_indexed_at_run_time(run, by):
+def test_register_array_is_indexed_at_run_time(run, by):
     index = np.random.default_rng(by).integers(0, 24, 65).astype(np.int32)
     index[0] = by
     lane = np.arange(64)
@@ -214,7 +214,7 @@ def test_an_array_in_registers_is_indexed_at_run_time(run, by):
     assert np.array_equal(out, (a + d).ravel())
 
 
-def test_every_target_indexes_registers(built):
+def test_targets_all_index_registers(built):
     moves = {9: ("s_set_gpr_idx_on", "gpr_idx(SRC0)", "gpr_idx(DST)")}
     for target, code in built.items():
         listing = code.listing.split("\narray_in_registers:")[1].partition(".Lfunc_end")[0]
@@ -223,7 +223,7 @@ def test_every_target_indexes_registers(built):
 
 
 @pytest.mark.parametrize("place", [2**20, 2**28, -(2**20), -(2**28)])
-def test_an_index_that_is_wild_is_one_of_its_array_all_the_same(run, place):
+def test_wild_index_names_the_array(run, place):
     index = np.arange(64, dtype=np.int32) % 39
     index[5] = place
     with pytest.raises(MemoryFault) as caught:
@@ -233,7 +233,7 @@ def test_an_index_that_is_wild_is_one_of_its_array_all_the_same(run, place):
     assert abs(fault.offset - 4 * place) < 100
 
 
-def test_constants_and_variables(run):
+def test_kernel_reads_constants_and_variables(run):
     index = np.arange(8, dtype=np.int32)
     wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)
     for n in range(1, 4):
@@ -246,17 +246,17 @@ def test_constants_and_variables(run):
 
 
 @pytest.mark.parametrize(("k", "wanted"), [(1, 8), (2, 7)])
-def test_generic_pointers(run, k, wanted):
+def test_generic_pointers_reach_all_memory(run, k, wanted):
     out = run("generic_pointer", np.zeros(8, np.int32), k, INTS[:8] * 0, block=8)[-1]
     assert out.tolist() == [wanted] * 8
 
 
-def test_a_generic_pointer_into_scratch(run):
+def test_generic_pointer_reaches_scratch(run):
     out = run("generic_pointer", np.zeros(8, np.int32), 3, INTS[:8] * 0, block=8)[-1]
     assert out.tolist() == [3 * ((t + 1) & 7) for t in range(8)]
 
 
-def test_atomics(run):
+def test_atomics_in_global_memory_equal_numpy(run):
     n = 96
     i, u, wide, f, d = run(
         "atomics", np.zeros(4, np.int32), np.array([2**32 - 1, 0, 0, 50, 0, 0] + [0] * 120, np.uint32),
@@ -270,12 +270,12 @@ def test_atomics(run):
     assert (f[0], d[0]) == (n / 2, n / 4)
 
 
-def test_atomics_in_lds(run):
+def test_atomics_in_lds_equal_numpy(run):
     x = np.arange(7, 263, dtype=np.uint32)
     assert run("atomics_in_lds", x, np.zeros(5, np.uint32))[1].tolist() == [x.sum(), 262, 256, 768, x.sum()]
 
 
-def test_exchanges_between_lanes(run):
+def test_shuffles_move_values_between_lanes(run):
     at = np.arange(256)
     x = INTS * 3
     assert np.array_equal(run("bpermute", x, x)[1], x[at ^ 5])
@@ -284,7 +284,7 @@ def test_exchanges_between_lanes(run):
     assert np.array_equal(run("row_shift", x, x)[1], np.where(at % 16 == 0, -1, np.roll(x, 1)))
 
 
-def test_swizzles(run):
+def test_swizzles_move_values_between_lanes(run):
     at = np.arange(256)
     x = INTS * 3 + 1
     out = run("swizzles", x, np.zeros(6 * 256, np.int32))[1].reshape(6, 256)
@@ -294,7 +294,7 @@ def test_swizzles(run):
     assert np.array_equal(out[5], -4 * x)
 
 
-def test_rows_of_lanes(run):
+def test_permlane_moves_values_within_rows(run):
     if TARGETS[run.code.target].generation < 10:
         pytest.skip("permlane came with generation 10")
     at = np.arange(256)
@@ -306,7 +306,7 @@ def test_rows_of_lanes(run):
     assert np.array_equal(out[3], np.where(at & 1, 0, -1))
 
 
-def test_an_exchange_across_lane_32_is_noted(run):
+def test_exchange_across_lane_32_is_recorded(run):
     x = INTS * 3
     out = run("bpermute_over_32", x, x)[1]
     if run.lanes == 64:
@@ -317,7 +317,7 @@ def test_an_exchange_across_lane_32_is_noted(run):
         assert run.stats.crossing is None
 
 
-def test_ballots_and_first_lanes(run):
+def test_ballot_and_readfirstlane_use_active_lanes(run):
     x = (INTS * INTS // 7).astype(np.int32)
     waves = x.reshape(-1, run.lanes)
     bits = [sum(int(v & 1) << i for i, v in enumerate(wave)) for wave in waves]
@@ -330,7 +330,7 @@ def test_ballots_and_first_lanes(run):
     assert np.array_equal(run("first_active", x, INTS * 0)[1], wanted)
 
 
-def test_the_seed_permutes_wavefronts_and_workgroups(untraced):
+def test_seed_permutes_wavefronts_and_workgroups(untraced):
     def tickets(seed):
         out = untraced("order_of_waves", np.zeros(257, np.int32), seed=seed)[0][1:]
         return tuple(out[:: untraced.lanes] // untraced.lanes)
@@ -345,7 +345,7 @@ def test_the_seed_permutes_wavefronts_and_workgroups(untraced):
     assert len(rows) > 2
 
 
-def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
+def test_register_fill_shows_unwritten_register(built, cache):
     code = built["gfx1100"]
     store = next(line for line in code.listing.split("\n") if "global_store_b32" in line and "v0" in line)
     body = code.listing.index("\nall_write_the_same:")
@@ -360,7 +360,7 @@ def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
         assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
 
-def test_a_call_to_no_function(built, cache):
+def test_call_to_invalid_address_is_a_bad_call(built, cache):
     code = built["gfx90a"]
     listing = code.listing.replace(
         "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"

@@ -32,7 +32,7 @@ def measured(suite):
     return do
 
 
-def test_ceilings_are_rates_of_known_work(stopwatch, measured):
+def test_ceilings_equal_work_divided_by_time(stopwatch, measured):
     ceilings, *_ = measured("uneg_f32")
     assert isinstance(ceilings, Ceilings)
     assert ceilings.copy == pytest.approx(2 * 2**30 / 5e-4)
@@ -41,14 +41,15 @@ def test_ceilings_are_rates_of_known_work(stopwatch, measured):
     assert (ceilings.empty, ceilings.host) == (2e-6, 6e-6)
 
 
-def test_the_share_is_what_the_copy_rate_allows(stopwatch, measured):
+def test_share_of_memory_bound_kernel_follows_copy_rate(stopwatch, measured):
     stopwatch(uneg_f32=2 * 1.25e-4)
     _, m = measured("uneg_f32")
     assert (m.bytes, m.operations, m.elements) == (2**29, 2**26, 2**26)
     assert (m.bound, m.share) == ("copy", pytest.approx(0.5))
 
 
-def test_the_flop_rate_binds_where_there_is_more_to_compute(stopwatch, measured):
+@pytest.mark.thorough
+def test_bound_of_compute_heavy_kernel_is_flops(stopwatch, measured):
     stopwatch(conv2d_f64=1e-3)
     ceilings, m = measured("conv2d_f64")
     assert m.bound == "FLOPs"
@@ -56,13 +57,13 @@ def test_the_flop_rate_binds_where_there_is_more_to_compute(stopwatch, measured)
     assert m.share == pytest.approx(m.operations / ceilings.f64 / 1e-3)
 
 
-def test_every_measurement_lies_between_two_copies(stopwatch, measured):
+def test_each_measurement_runs_between_two_copies(stopwatch, measured):
     watch = stopwatch()
     measured("uneg_f32", "uabs_f32")
     assert watch.timed == ["nothing", "copy", "fma_f32", "fma_f64", "copy", "uneg_f32", "copy", "uabs_f32", "copy"]
 
 
-def test_a_device_that_changes_meanwhile_is_measured_once_more(stopwatch, measured):
+def test_drift_during_measurement_repeats_it(stopwatch, measured):
     watch = stopwatch(copy=[5e-4, 5e-4, 6e-4], uneg_f32=[1e-3, 2e-4])
     _, m = measured("uneg_f32")
     assert watch.timed[-4:] == ["uneg_f32", "copy", "uneg_f32", "copy"]
@@ -71,7 +72,7 @@ def test_a_device_that_changes_meanwhile_is_measured_once_more(stopwatch, measur
     assert m.copy == pytest.approx(2 * 2**30 / 6e-4)
 
 
-def test_a_device_that_goes_on_changing_is_marked(stopwatch, measured):
+def test_persistent_drift_adds_note(stopwatch, measured):
     stopwatch(copy=[5e-4, 5e-4, 6e-4, 8e-4])
     _, m = measured("uneg_f32")
     assert m.notes == ("the copies before and after differ by 25.0 %",)
@@ -92,43 +93,43 @@ def wrong(suite, tmp_path):
     return spoil
 
 
-def test_a_wrong_kernel_is_not_timed(stopwatch, measured, wrong):
+def test_failing_kernel_is_not_timed(stopwatch, measured, wrong):
     watch = stopwatch()
     _, m = measured("affine_f32", kernels=wrong("x * add + mul"))
     assert (m.timings, m.share) == (None, None)
-    assert m.problem == "not measured, because it is wrong here: value"
+    assert m.problem == "not measured, because it fails here: value"
     assert "affine_f32" not in watch.timed
 
 
-def test_a_fault_while_timing_is_a_problem_of_that_kernel(stopwatch, measured):
+def test_fault_while_timing_becomes_problem_of_kernel(stopwatch, measured):
     stopwatch(uneg_f32=Fault("timeout", "no end within 62 s", True))
     _, neg, abs_ = measured("uneg_f32", "uabs_f32")
     assert (neg.problem, neg.timings) == ("timeout: no end within 62 s", None)
     assert abs_.share
 
 
-def test_a_clock_that_stands_still_is_a_problem(stopwatch, measured):
+def test_zero_elapsed_time_is_a_problem(stopwatch, measured):
     stopwatch(uneg_f32=0.0)
-    assert measured("uneg_f32")[1].problem == "between the events around it no time passed"
+    assert measured("uneg_f32")[1].problem == "no time passed between the events around the launch"
 
 
-def test_without_a_copy_nothing_can_be_said(stopwatch, measured):
+def test_failing_copy_raises_not_available(stopwatch, measured):
     stopwatch(copy=Fault("out of memory", "1 GiB"))
     with pytest.raises(NotAvailable, match="cannot be measured: copy: out of memory: 1 GiB"):
         measured("uneg_f32")
 
 
-def test_hot_is_measured_if_asked_for(stopwatch, measured):
+def test_hot_option_adds_hot_timings(stopwatch, measured):
     assert measured("uneg_f32")[1].timings.hot is None
     assert measured("uneg_f32", hot=True)[1].timings.hot.median == 1e-4
 
 
-def test_a_case_is_measured_as_it_is_given(stopwatch, measured):
+def test_explicit_case_is_measured_unchanged(stopwatch, measured):
     _, m = measured("unary.neg[f16](x=1000x1000:1,1000~unit@0)")
     assert (m.case, m.bytes) == ("unary.neg[f16](x=1000x1000:1,1000~unit@0)", 4_000_000)
 
 
-def test_of_an_emulated_target_instructions_are_counted_and_nothing_is_timed(measured):
+def test_emulated_target_counts_instructions_without_timings(measured):
     (m,) = measured("uneg_f32", spec="emulated")
     assert isinstance(m, Measurement)
     assert (m.timings, m.share, m.copy) == (None, None, 0)
@@ -137,27 +138,27 @@ def test_of_an_emulated_target_instructions_are_counted_and_nothing_is_timed(mea
     assert m.case == "unary.neg[f32](x=16384~normal@0 null-info)"
 
 
-def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, monkeypatch):
+def test_runner_without_timing_or_counting_raises_not_available(stopwatch, measured, monkeypatch):
     from stopwatch import Stopwatch, Untimed
 
     monkeypatch.setattr(
         Stopwatch, "open", lambda self, target, *, checked=True: Untimed(self, EmulatedSession(checked))
     )
-    with pytest.raises(NotAvailable, match="can neither be timed nor count"):
+    with pytest.raises(NotAvailable, match="can neither time nor count"):
         measured("uneg_f32")
 
 
-def test_a_small_case_is_compared_itself_before_it_is_timed(stopwatch, measured, wrong):
+def test_small_benchmark_case_is_judged_before_timing(stopwatch, measured, wrong):
     """A fault that only one value shows."""
     watch = stopwatch()
     case = "affine.affine[f16](x=65536~patterns@0 mul=2.0 add=1.0)"
     _, m = measured(case, kernels=wrong("x * (x == T(42.0f) ? add : mul) + add"))
-    assert m.problem == "not measured, because it is wrong here: value"
+    assert m.problem == "not measured, because it fails here: value"
     assert m.case == case
     assert "affine_f16" not in watch.timed
 
 
-def test_a_defect_costs_one_kernel(stopwatch, measured, monkeypatch):
+def test_error_in_declaration_affects_one_kernel(stopwatch, measured, monkeypatch):
     from stopwatch import Session
 
     usual = Session.time

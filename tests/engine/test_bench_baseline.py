@@ -45,28 +45,28 @@ def baseline(*measurements):
         (1.00e-4, 1.0, BenchVerdict.AMBIGUOUS),
     ],
 )
-def test_verdicts(seconds, error, verdict):
+def test_change_of_share_gives_verdict(seconds, error, verdict):
     change = compare_shares(measurement(seconds, error), measurement(), 0.05)
     assert change.verdict is verdict
     assert change.ratio == pytest.approx(1e-4 / seconds)
 
 
-def test_the_threshold_is_the_users():
+def test_threshold_is_configurable():
     assert compare_shares(measurement(1.1e-4), measurement(), 0.2).verdict is BenchVerdict.SAME
     assert compare_shares(measurement(1.02e-4), measurement(), 0.01).verdict is BenchVerdict.SLOWER
 
 
-def test_shares_are_compared_and_not_seconds():
+def test_comparison_uses_shares_instead_of_seconds():
     """A device whose copy takes a tenth longer as well has not made the kernel worse."""
     assert compare_shares(measurement(1.1e-4, copy=4e12 / 1.1), measurement(), 0.05).verdict is BenchVerdict.SAME
 
 
-def test_copies_that_differ_make_a_measurement_uncertain():
+def test_drift_increases_uncertainty():
     assert compare_shares(measurement(1.08e-4, drift=0.0), measurement(), 0.05).verdict is BenchVerdict.SLOWER
     assert compare_shares(measurement(1.08e-4, drift=0.06), measurement(), 0.05).verdict is BenchVerdict.AMBIGUOUS
 
 
-def test_what_cannot_be_compared_is_named():
+def test_incomparable_measurements_get_their_own_verdict():
     stored = baseline(measurement())
     assert stored.change(measurement(case="another"), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
     assert stored.change(measurement(), "AMD MI300", 0.05).verdict is BenchVerdict.OTHER
@@ -75,7 +75,7 @@ def test_what_cannot_be_compared_is_named():
     assert baseline(failed).change(measurement(), "NVIDIA H200", 0.05).verdict is BenchVerdict.NEW
 
 
-def test_results_are_read_back_as_they_were_written(tmp_path):
+def test_saved_results_round_trip(tmp_path):
     hot = measurement(case="hot")
     hot = replace(hot, timings=replace(hot.timings, hot=hot.timings.cold, notes=("a",)), notes=("a", "b"))
     counted = replace(measurement(case="counted"), timings=None, instructions={"valu": 3})
@@ -93,7 +93,7 @@ def test_results_are_read_back_as_they_were_written(tmp_path):
         (None, "cannot read"),
         ("{", "is not JSON"),
         ("[]", r"base.json: it is \[\], not an object"),
-        ('{"format": "parity recording"}', "holds no measurements"),
+        ('{"format": "parity recording"}', "does not contain measurements"),
         ('{"format": "parity bench", "version": 99}', "has version 99"),
         ('{"format": "parity bench", "version": 1}', "base.json: devices is missing; write a baseline"),
         (
@@ -102,7 +102,7 @@ def test_results_are_read_back_as_they_were_written(tmp_path):
         ),
     ],
 )
-def test_other_files_are_refused(tmp_path, text, message):
+def test_invalid_baseline_file_raises_usage_error(tmp_path, text, message):
     path = tmp_path / "base.json"
     if text is not None:
         path.write_text(text)

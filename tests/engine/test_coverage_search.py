@@ -3,7 +3,7 @@
 from parity.engine.coverage_search import FoundCase, _needed
 
 
-def test_few_cases_are_kept_each_with_the_points_that_it_is_there_for(suite):
+def test_needed_keeps_few_cases_with_their_new_points(suite):
     op = suite.op("affine.affine")
     texts = [f"affine.affine[f32](x={n}~normal@0 mul=1.0 add=0.0)" for n in (1, 2, 33, 4)]
     one, two, both, short = map(op.parse, texts)
@@ -14,6 +14,6 @@ def test_few_cases_are_kept_each_with_the_points_that_it_is_there_for(suite):
     assert _needed({one: 0b1}, before) == {}
 
 
-def test_a_case_says_what_it_is_there_for():
+def test_found_case_title_names_reached_line():
     assert FoundCase("m.op", ("f32",), "case", ("mine.cu:7", "mine.cu:9")).title == "reaches mine.cu:7"
     assert FoundCase("m.op", ("f32",), "case", ()).title == "reaches more"

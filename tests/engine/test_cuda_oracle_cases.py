@@ -41,17 +41,17 @@ def judged(op, mine, theirs=None):
     return run_and_judge(op, case, Implementation(mine, "amd", code("gfx9999"), by)).verdict
 
 
-def test_equal_bits_pass_on_any_device(op):
+def test_equal_bits_pass_without_emulator(op):
     verdict = judged(op, Device(), Device())
     assert (verdict.status, verdict.by) == (Status.PASS, "sm_90")
 
 
-def test_without_a_result_of_cuda_it_is_not_judged(op):
+def test_case_without_cuda_result_is_not_judged(op):
     verdict = judged(op, Device())
     assert (verdict.status, verdict.kind, verdict.by) == (Status.NOT_JUDGED, "no reference", "")
 
 
-def test_other_bits_are_not_judged_where_no_emulator_runs_the_code(op):
+def test_different_bits_without_emulator_are_not_judged(op):
     with pytest.raises(Unreferenced, match="no emulator runs gfx9999"):
         judged(op, Device(1.0), Device())
     call = op.call(op.parse("unary.neg[f32](x=4~normal@0)"))

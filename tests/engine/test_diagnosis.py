@@ -102,19 +102,19 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
     return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
 
 
-def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
+def test_kernel_that_requires_wave32_is_diagnosed(tmp_path):
     found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
     assert found["gfx1100"] == ""
     assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
     assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
 
 
-def test_what_is_wrong_at_both_widths_is_not_said_to_be_a_matter_of_width(tmp_path):
+def test_failure_at_both_widths_gives_no_width_note(tmp_path):
     found = detail(tmp_path, "waves.wrong[u32](x=4~normal@0)", ["gfx1100", "gfx90a"])
     assert all("passes on" not in each for each in found.values())
 
 
-def test_a_pass_on_a_device_of_the_other_vendor_concludes_nothing_of_the_width():
+def test_pass_on_other_vendor_does_not_blame_width():
     gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
     sm_90 = Column("ptx", "sm_90", vendor="cuda")
     code = {each: code_of(width) for each, width in ((sm_90, 32), (gfx90a, 64), (gfx1100, 32))}
@@ -128,36 +128,36 @@ def test_a_pass_on_a_device_of_the_other_vendor_concludes_nothing_of_the_width()
     assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
 
 
-def test_a_literal_port_that_fails_where_the_helpful_one_passes(tmp_path):
+def test_pass_of_helpful_port_is_noted(tmp_path):
     found = detail(tmp_path, "waves.first[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
     assert found["gfx1100"] == ""
     assert "the port passes with --hipify helpful, which reads waves.cu:18" in found["gfx90a"]
     assert "as: const uint32_t first = __shfl(i < numel ? x[i] : 0, 0, 32);" in found["gfx90a"]
 
 
-def test_a_failure_that_no_translation_mends_is_not_said_to_be_mended(tmp_path):
+def test_failure_of_helpful_port_gives_no_note(tmp_path):
     found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx90a"])
     assert found["gfx90a"] and "--hipify" not in found["gfx90a"]
 
 
-def test_a_result_that_depends_on_the_order_of_wavefronts(tmp_path):
+def test_dependence_on_wavefront_order_is_diagnosed(tmp_path):
     found = detail(tmp_path, "waves.ticket[u32](x=200~normal@0)", ["gfx1100"])
     assert "depends on the order in which wavefronts run" in found["gfx1100"]
 
 
-def test_a_kernel_that_needs_small_blocks(tmp_path):
+def test_pass_with_smaller_blocks_is_noted(tmp_path):
     found = detail(tmp_path, "waves.narrow[u32](x=200~normal@0)", ["gfx1030"])
     assert "passes with 32, 64 threads per block; fails with 128, 1024 as well" in found["gfx1030"]
 
 
 @pytest.mark.parametrize("target", ["gfx1100"])
-def test_a_register_that_nothing_wrote(tmp_path, target):
+def test_read_of_unwritten_register_is_diagnosed(tmp_path, target):
     found = detail(tmp_path, "waves.unset[u32](x=20~normal@0)", [target])
     assert "never-written read: register v77, first met in v_mov_b32" in found[target]
     assert "(waves.cu:" in found[target]
 
 
-def test_where_there_is_inline_assembly_the_width_is_not_said_to_be_the_cause():
+def test_inline_assembly_weakens_width_note():
     gfx1100, gfx90a = Column("emulated", "gfx1100"), Column("emulated", "gfx90a")
     code = {each: code_of(width, "\nk:\n\t;;#ASMSTART\n") for each, width in ((gfx1100, 32), (gfx90a, 64))}
     (said,) = passing_wavefront_widths("k", gfx1100, code, lambda other: True)

@@ -42,7 +42,7 @@ def plugin(installed, monkeypatch):
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
 
 
-def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch):
+def test_default_jobs_is_limited_by_kernels_and_columns(suite, monkeypatch):
     monkeypatch.setattr(pool, "processors", lambda: 64)
     assert pool.default_jobs(plan_for(suite, 1, 2, 3)) == 1
     assert pool.default_jobs(plan_for(suite, 1, 2, 3, columns=(FRAGILE, STEADY))) == 2
@@ -51,7 +51,7 @@ def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
+def test_crash_hang_and_exception_affect_one_case_each(suite):
     records = list(execute_plan(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, jobs=2))
     status = {int(r.case.partition("x=")[2].partition("~")[0]): r.verdict.status for r in records}
     assert status == {
@@ -70,7 +70,7 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
+def test_crash_hang_and_exception_affect_one_recorded_case_each(suite, tmp_path):
     with outcome_journal(tmp_path / "some.partial", {}) as journal:
         cases = list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
         assert list(record_outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
@@ -84,7 +84,7 @@ def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, t
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wrong(suite):
+def test_crash_on_one_column_keeps_cross_vendor_comparison(suite):
     records = list(execute_plan(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
     status = [(r.runner, str(r.verdict.status), r.against and str(r.against.conclusion)) for r in records]
     assert status == [
@@ -99,7 +99,7 @@ def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wro
 
 
 @pytest.mark.usefixtures("plugin")
-def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
+def test_shrunk_case_is_compared_with_other_vendor(suite):
     _, failing = execute_plan(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, jobs=1)
     small = failing.minimal
     assert "x=1~" in small.case
@@ -108,7 +108,7 @@ def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
+def test_record_file_keeps_cross_vendor_comparison(suite, tmp_path):
     plan = plan_for(suite, 1, 7, columns=(STEADY, FRAGILE))
     records = list(execute_plan(plan, suite, jobs=1))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
@@ -121,7 +121,7 @@ def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_case_that_costs_the_device_is_a_crash_with_the_device_s_words_and_is_not_made_smaller(suite):
+def test_lost_device_is_a_crash_without_shrinking(suite):
     lost, after = execute_plan(plan_for(suite, 8, 9), suite, jobs=1)
     assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
     assert "device-side assert triggered" in lost.verdict.detail
@@ -129,7 +129,7 @@ def test_a_case_that_costs_the_device_is_a_crash_with_the_device_s_words_and_is_
 
 
 @pytest.mark.usefixtures("plugin")
-def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
+def test_interrupted_run_keeps_written_records(suite, tmp_path):
     plan = plan_for(suite, 1, 2)
     path = tmp_path / "out" / "record.jsonl"
     with pytest.raises(KeyboardInterrupt), RecordWriter(path, environment(plan, ["run"])) as writer:
@@ -142,7 +142,7 @@ def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
+def test_record_file_round_trips(suite, tmp_path):
     plan = plan_for(suite, 1, 7)
     records = list(execute_plan(plan, suite, jobs=1))
     with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
@@ -156,14 +156,14 @@ def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
     assert "unary.cu" in back.environment["sources"]
 
 
-def test_a_record_names_the_hardware_it_is_from(suite, h200):
+def test_environment_describes_devices_of_hardware_columns(suite, h200):
     columns = Column("emulated", "gfx1100"), Column("emulated", "gfx1030", Evidence.HARDWARE, spec="emulated")
     for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
         plan = Plan.of(suite, make_tasks(suite.select(["uneg_f32"]), [column]), {}, examples=1)
         assert environment(plan)["devices"] == devices
 
 
-def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
+def test_drawn_cases_do_not_depend_on_selection(suite):
     alone, whole = (
         Plan.of(suite, make_tasks(suite.select(s), []), {}, examples=10, seed=4) for s in (["ugelu_f16"], [])
     )
@@ -171,7 +171,7 @@ def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
     assert alone.draw(suite, task) == whole.draw(suite, next(t for t in whole.tasks if t == task))
 
 
-def test_tasks_group_explicit_cases_by_entry_and_run_on_every_column(suite):
+def test_make_tasks_groups_explicit_cases_by_entry(suite):
     selection = suite.select(["uneg_f32", "unary.neg[f16](x=1~normal@0)", "unary.neg[f16](x=2~normal@0)"])
     columns = Column("emulated", "gfx1030"), Column("emulated", "gfx1100")
     tasks = make_tasks(selection, columns)

@@ -28,7 +28,7 @@ def said(op, text, outputs, by=None):
 @pytest.mark.parametrize(
     ("left", "right", "named"), [(FNUZ, FNUZ, "a and b"), (FNUZ, None, "a or b"), (None, FNUZ, "a or b")]
 )
-def test_factors_that_are_read_as_fnuz(suite, left, right, named):
+def test_inputs_read_as_fnuz_are_named(suite, left, right, named):
     def product(a, b, out):
         wide = (x.view(kind or x.dtype).astype(np.float32) for x, kind in ((a, left), (b, right)))
         return {"out": np.matmul(*wide)}
@@ -37,7 +37,7 @@ def test_factors_that_are_read_as_fnuz(suite, left, right, named):
     assert line.startswith(f"right if f8 is FNUZ's in {named}, not OCP's: ") and line.endswith("(D19)")
 
 
-def test_other_mistakes_are_not_called_a_mix_up(suite):
+def test_other_mistakes_give_no_mixup(suite):
     def product(a, b, out):
         return {"out": np.matmul(a.astype(np.float32), b.astype(np.float32)) + 1}
 
@@ -46,7 +46,7 @@ def test_other_mistakes_are_not_called_a_mix_up(suite):
     assert said(suite.op("matmul.matmul"), PRODUCT.format(m=52, data="patterns"), product) == []
 
 
-def test_results_that_are_written_as_fnuz(suite):
+def test_outputs_written_as_fnuz_are_named(suite):
     """What is beyond 240 saturates there, beyond 448 in OCP's format."""
 
     def square(x):
@@ -57,7 +57,7 @@ def test_results_that_are_written_as_fnuz(suite):
     assert "FNUZ's in out, not OCP's" in line
 
 
-def test_without_a_reference_cuda_says_what_is_right(suite):
+def test_mixup_without_reference_uses_cuda_oracle(suite):
     class Device:
         def execute(self, code, launch, buffers):
             out = buffers["x"].data.astype(np.float32)

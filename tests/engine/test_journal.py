@@ -32,7 +32,7 @@ def path(tmp_path):
     return journal.path
 
 
-def test_what_was_added_is_there_again(path):
+def test_journal_entries_survive_reopening(path):
     with outcome_journal(path, PLAN) as journal:
         three, one = journal.entries
         assert (three.task, one.task, journal.other) == (3, 1, "")
@@ -42,7 +42,7 @@ def test_what_was_added_is_there_again(path):
     assert len(outcome_journal(path, PLAN).entries) == 3
 
 
-def test_a_line_that_was_cut_off_anywhere_costs_its_task_only(path):
+def test_truncated_line_loses_only_its_entry(path):
     data = path.read_bytes()
     last = data[:-1].rindex(b"\n") + 1
     for end in (last, last + 1, last + 40, *range(last + 76, len(data), 23), len(data) - 1):
@@ -54,13 +54,13 @@ def test_a_line_that_was_cut_off_anywhere_costs_its_task_only(path):
             assert journal.entries[-1].unpacked() == [case(1)]
 
 
-def test_a_line_that_was_altered_is_dropped_with_all_behind_it(path):
+def test_altered_line_drops_itself_and_later_lines(path):
     head, first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(head + first.replace(b"x=3", b"x=4") + second)
     assert len(outcome_journal(path, PLAN).entries) == 0
 
 
-def test_the_journal_of_another_plan_is_begun_anew_and_told(path):
+def test_journal_of_other_plan_starts_over_and_reports_difference(path):
     other = {**PLAN, "seed": 1, "environment": {**PLAN["environment"], "sources": {"unary.cu": "cd" * 32}}}
     with outcome_journal(path, other) as journal:
         assert not journal.entries
@@ -70,7 +70,7 @@ def test_the_journal_of_another_plan_is_begun_anew_and_told(path):
 
 
 @pytest.mark.parametrize("text", ["a file of the user\n", "{}\n", "\n"])
-def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
+def test_other_file_is_not_overwritten(tmp_path, text):
     path = tmp_path / "some.zip.partial"
     path.write_text(text)
     with pytest.raises(UsageError, match="is not the journal of a recording"):
@@ -78,12 +78,12 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     assert path.read_text() == text
 
 
-def test_two_recordings_do_not_share_a_journal(path):
+def test_journal_is_locked_against_second_process(path):
     with outcome_journal(path, PLAN), pytest.raises(UsageError, match="another process is writing to"):
         outcome_journal(path, PLAN)
 
 
-def test_a_full_disk_costs_what_did_not_fit_only(path):
+def test_full_disk_loses_only_the_unwritten_entry(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         with pytest.raises(UsageError, match="cannot write"), outcome_journal(path, PLAN) as journal:
@@ -95,13 +95,13 @@ def test_a_full_disk_costs_what_did_not_fit_only(path):
         assert [entry.task for entry in journal.entries] == [3, 1]
 
 
-def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
+def test_unwritable_journal_error_gives_advice(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot write .*choose another file with -o"):
         outcome_journal(tmp_path / "file" / "some.zip.partial", PLAN)
 
 
-def test_an_interrupt_in_the_middle_of_a_write_does_not_miscount(tmp_path, monkeypatch):
+def test_interrupt_during_write_keeps_entries_consistent(tmp_path, monkeypatch):
     with outcome_journal(tmp_path / "some.partial", PLAN) as journal:
         # To this thread alone: one of pytest-xdist's could take it, and Python would raise it here at any later time.
         here = threading.get_ident()

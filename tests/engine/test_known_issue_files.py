@@ -55,33 +55,33 @@ def knows(known, *verdicts):
     return [bool(known.mark(record(verdict)).known) for verdict in verdicts]
 
 
-def test_a_project_without_the_file_knows_of_nothing(suite):
+def test_project_without_file_has_no_known_issues(suite):
     assert not load_known_issues(suite, COLUMNS).issues
     assert not load_known_issues(suite, COLUMNS).mistakes
 
 
-def test_values_that_are_further_off_are_not_known(read):
+def test_value_beyond_ulps_is_not_known(read):
     assert knows(read(toml()), value(4), value(5), value(math.inf)) == [True, False, False]
 
 
-def test_all_wrong_elements_must_be_of_the_class(read):
+def test_issue_requires_all_wrong_elements_in_its_class(read):
     both = value(1, "sign of zero")
     assert knows(read(toml()), both) == [False]
     assert knows(read(toml(failure="['value', 'sign of zero']")), both, value(9, "sign of zero")) == [True, False]
 
 
-def test_the_direction_of_nan_may_be_said(read):
+def test_issue_may_state_direction_of_nan(read):
     gives, takes = (Verdict(Status.FAIL, "nan", kinds=(f"{way}",)) for way in ("nan for a number", "a number for nan"))
     assert knows(read(toml(failure="'nan'", ulps=None)), gives, takes, value(1)) == [True, True, False]
     assert knows(read(toml(failure="'nan for a number'", ulps=None)), gives, takes) == [True, False]
 
 
-def test_faults_are_told_apart_by_their_message(read):
+def test_says_distinguishes_faults_by_message(read):
     faults = [Verdict(Status.CRASH, "crash", detail=f"exit code {code}") for code in (7, 8)]
     assert knows(read(toml(failure="'crash'", ulps=None, says="'code 7'")), *faults) == [True, False]
 
 
-def test_what_passes_or_is_not_run_is_not_known(read):
+def test_passing_or_skipped_case_is_not_known(read):
     assert knows(read(toml()), Verdict(Status.PASS), Verdict(Status.UNSUPPORTED, "value")) == [False, False]
 
 
@@ -99,7 +99,7 @@ def test_what_passes_or_is_not_run_is_not_known(read):
     ],
     ids=str,
 )
-def test_runner_target_and_toolchain_say_where(read, monkeypatch, changes, places):
+def test_runner_target_and_toolchain_select_columns(read, monkeypatch, changes, places):
     from parity.runners.cuda import CudaRunner
 
     monkeypatch.setattr(CudaRunner, "describe", lambda self: {"driver": "580.1 open"})
@@ -109,11 +109,11 @@ def test_runner_target_and_toolchain_say_where(read, monkeypatch, changes, place
     assert [f"{c.runner}/{c.target}" for c in found] == places.split()
 
 
-def test_ops_that_share_a_kernel_have_issues_of_their_own(read):
+def test_ops_with_shared_kernel_have_separate_issues(read):
     assert not read(toml()).mark(replace(record(), op="affine.other")).known
 
 
-def test_the_last_day_counts(read):
+def test_issue_is_valid_on_its_expiry_date(read):
     assert knows(read(toml(expires="2026-11-21")), value(1)) == [True]
     known = read(toml(expires="2026-11-20"))
     assert knows(known, value(1)) == [False]
@@ -121,12 +121,12 @@ def test_the_last_day_counts(read):
     assert "expired on 2026-11-20: 1 case failed" in late.complaint
 
 
-def test_an_entry_is_reviewed_only_where_its_cases_ran(read):
+def test_issue_is_reviewed_only_if_its_cases_ran(read):
     known = read(toml(expires="2020-01-01"))
     assert known.review([record(kernel="uneg_f32"), record(Verdict(Status.UNSUPPORTED))], {"affine_f32"}) == ()
 
 
-def test_a_failure_that_another_entry_knows_is_no_other_signature(read):
+def test_failure_known_to_other_entry_is_not_a_signature_change(read):
     known = read(toml() + toml(failure="'nan'", ulps=None))
     records = [known.mark(record(verdict)) for verdict in (value(1), Verdict(Status.FAIL, "nan", kinds=("nan",)))]
     assert [(each.cases, each.complaint) for each in known.review(records, ())] == [(1, ""), (1, "")]
@@ -141,9 +141,9 @@ def test_a_failure_that_another_entry_knows_is_no_other_signature(read):
         (toml(resaon="'typo'"), "line 7", "did you mean reason"),
         (toml(expires="'2027-06-30'"), "line 6", "not a date; write it as"),
         (toml(expires="2027-06-30T10:00:00"), "line 6", "not a date; write it as"),
-        (toml(expires="2027-02-30"), "line 6, column 11", "no issue is known"),
+        (toml(expires="2027-02-30"), "line 6, column 11", "no known issue applies"),
         (toml(reason=None), "line 1", "reason is missing"),
-        (toml(reason="''"), "line 5", "not a text that says anything"),
+        (toml(reason="''"), "line 5", "which is blank"),
         (toml(ulps=None), "line 3", "needs 'ulps'"),
         (toml(ulps="-1"), "line 4", "ulps is -1, not a number above 0"),
         (toml(ulps="nan"), "line 4", "ulps is nan, not a number above 0"),
@@ -154,17 +154,17 @@ def test_a_failure_that_another_entry_knows_is_no_other_signature(read):
         ("# mine\n[issue]\ncases = 'affine'\n", "line 2", "two brackets"),
         ("issue = 7\n", "line 1", "two brackets"),
         ("issue = [3]\n", "line 1", "two brackets"),
-        ("[[issue]]\ncases = 'affine\n", "line 2, column 16", "no issue is known"),
+        ("[[issue]]\ncases = 'affine\n", "line 2, column 16", "no known issue applies"),
         ("issue = [{ cases = 'afine' }]\n", "line 1", "failure is missing"),
         ('[[issue]]\nreason = """\n[[issue]]\n"""\n', "line 1", "cases is missing"),
     ],
     ids=range(22),
 )
-def test_a_mistake_names_its_line(read, text, place, message):
-    """A good entry comes after it, where that would be TOML."""
+def test_mistake_names_its_line(read, text, place, message):
+    """Follow the entry with a valid one, unless that would not be TOML."""
     inline = text.startswith(("issue", "# mine"))
     known = read(text if inline else f"{text}\n{toml()}")
     (mistake,) = known.mistakes
     assert f"known.toml, {place}: " in mistake
     assert message in mistake
-    assert len(known.issues) == (0 if inline or "no issue" in message else 1)
+    assert len(known.issues) == (0 if inline or "no known issue" in message else 1)

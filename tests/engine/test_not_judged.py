@@ -48,7 +48,7 @@ def lacking(suite, installed):
     return functools.partial(plan_for, suite, columns=(COLUMN,))
 
 
-def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lacking):
+def test_system_errors_are_not_judged_and_other_cases_are(suite, lacking):
     records = list(execute_plan(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
     found = [(record.verdict.status, record.verdict.kind) for record in records]
     assert found == [
@@ -67,7 +67,7 @@ def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lac
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, lacking, tmp_path, size):
+def test_recording_stops_on_system_error(suite, lacking, tmp_path, size):
     with outcome_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(ResourceExhausted):
         list(record_outcomes(lacking(size), suite, journal, jobs=1))
 
@@ -80,7 +80,7 @@ def mine(tmp_path, monkeypatch):
     return tmp_path / "mine" / "cases" / "leaky_relu.py"
 
 
-def test_a_reference_that_raises_is_named_once_and_the_exit_code_is_3(mine, capsys):
+def test_failing_reference_is_reported_once_with_exit_code_3(mine, capsys):
     mine.write_text(
         mine.read_text().replace("wide = x.astype", 'raise RuntimeError(f"no {x.shape}")\n    wide = x.astype')
     )
@@ -98,13 +98,13 @@ def test_a_reference_that_raises_is_named_once_and_the_exit_code_is_3(mine, caps
     assert (cell["state"], cell["run"], cell["failed"], cell["not_judged"]) == ("not judged", 0, 0, 3)
 
 
-def test_a_bench_of_a_kernel_whose_reference_raises_ends_with_3(mine, capsys):
+def test_bench_with_failing_reference_exits_with_3(mine, capsys):
     mine.write_text(mine.read_text().replace("wide = x.astype", 'raise RuntimeError("no")\n    wide = x.astype'))
     assert main(["bench", "--runner", "emulated", "--target", "gfx1100"]) == 3
     assert "not judged: " in capsys.readouterr().err
 
 
-def test_beside_a_real_failure_the_exit_code_is_1(mine, capsys):
+def test_failing_reference_and_real_failure_exit_with_1(mine, capsys):
     mine.write_text(
         mine.read_text().replace(
             "wide = x.astype", 'if x.size == 3:\n        raise RuntimeError("three")\n    wide = 2 * x.astype'
@@ -121,7 +121,7 @@ def failed(case):
     return CheckedCase(case, Verdict(Status.FAIL, "value"), "", {})
 
 
-def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite):
+def test_failing_reference_during_shrinking_is_ignored(suite):
     op = suite.op("unary.neg")
     case = op.parse("unary.neg[f32](x=40~normal@0)")
 
@@ -137,7 +137,7 @@ def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite
     assert 20 <= np.prod(small.case.tensors[0][1].layout.shape) <= 40
 
 
-def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
+def test_shrinking_stops_at_time_limit_with_note(suite):
     op = suite.op("unary.neg")
     case = op.parse("unary.neg[f32](x=70001~normal@0)")
 
@@ -152,19 +152,19 @@ def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
     wrong = Wrong()
     small = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=0.0))
     assert (small.case, wrong.launches) == (case, 1)
-    assert "made smaller for 0 s, which is the limit" in small.verdict.detail
+    assert "shrinking stopped after 0 s, which is the limit" in small.verdict.detail
     in_time = minimize(op, failed(case), Implementation(wrong, "amd", code), ShrinkSettings(0, 5, seconds=3600.0))
     assert "which is the limit" not in in_time.verdict.detail
 
 
-def test_a_cache_that_cannot_be_written_is_nobody_s_failure(tmp_path):
+def test_unwritable_cache_is_not_judged(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResourceExhausted, match="PARITY_CACHE"):
         Cache(tmp_path / "file").get("0" * 64, lambda folder: None)
     assert ResourceExhausted.exit_code == 3
 
 
-def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys, monkeypatch):
+def test_full_disk_for_reports_still_prints_them(mine, capsys, monkeypatch):
     def full(*_):
         raise ResourceExhausted("cannot write matrix.txt: No space left on device")
 
@@ -175,7 +175,7 @@ def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys,
     assert "No space left on device" in err
 
 
-def test_a_record_that_a_full_disk_ends_loses_no_result(mine, capsys, monkeypatch):
+def test_full_disk_for_record_keeps_results(mine, capsys, monkeypatch):
     def full(self, record):
         raise OSError(errno.ENOSPC, "No space left on device", "record.jsonl")
 
@@ -186,7 +186,7 @@ def test_a_record_that_a_full_disk_ends_loses_no_result(mine, capsys, monkeypatc
     assert "the system refuses record.jsonl: No space left on device" in err
 
 
-def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
+def test_hanging_kernel_skips_remaining_cases(suite):
     class Endless:
         launches = 0
 
@@ -209,7 +209,7 @@ def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
     assert status == [Status.TIMEOUT] * 3 + [Status.NOT_JUDGED] * (len(records) - 3)
     assert len(records) >= 8
     (reason,) = not_judged(records)
-    assert "3 cases of this kernel before it had no end" in reason
+    assert "3 earlier cases of this kernel timed out" in reason
     # Those that somebody asked for by their text are executed.
     session, records = worked([f"unary.neg[f32](x={n}~normal@0)" for n in range(1, 7)])
     assert session.launches == 6

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from parity.engine.pool import completed
 
 
-def test_futures_come_as_they_finish():
+def test_completed_yields_futures_in_order_of_completion():
     early, late, last = Future(), Future(), Future()
     early.set_result(1)
     found = completed({late: "late", early: "early", last: "last"})

@@ -59,7 +59,7 @@ def started():
         each.stop()
 
 
-def test_a_call_returns_or_raises_in_the_one_who_waits(started):
+def test_call_returns_value_or_raises_in_caller(started):
     pool = started(1, nothing)
     good, bad = pool.schedule(double, [21], seconds=PATIENCE), pool.schedule(refuse, ["no"], seconds=PATIENCE)
     assert good.result(PATIENCE) == 42
@@ -67,7 +67,7 @@ def test_a_call_returns_or_raises_in_the_one_who_waits(started):
         bad.result(PATIENCE)
 
 
-def test_a_process_that_dies_or_hangs_costs_its_call_and_no_other(started):
+def test_crashed_or_hanging_process_affects_only_its_call(started):
     pool = started(1, nothing)
     calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
     futures = [pool.schedule(f, [a], seconds=0.2 if f is time.sleep else PATIENCE) for f, a in calls]
@@ -81,7 +81,7 @@ def test_a_process_that_dies_or_hangs_costs_its_call_and_no_other(started):
     assert futures[3].result(PATIENCE) == 8
 
 
-def test_workers_that_die_before_they_have_read_their_plan_are_an_error_and_no_wait_for_ever(started, monkeypatch):
+def test_workers_dying_at_start_raise_instead_of_hanging(started, monkeypatch):
     spawned = processes._started
 
     def stillborn():
@@ -91,20 +91,20 @@ def test_workers_that_die_before_they_have_read_their_plan_are_an_error_and_no_w
 
     monkeypatch.setattr(processes, "_started", stillborn)
     pool = started(1, nothing, [b"more than a pipe holds" * 100_000])
-    with pytest.raises(NotAvailable, match=r"3 worker processes died .* was ended by SIGKILL.* -j 1"):
+    with pytest.raises(NotAvailable, match=r"3 worker processes in a row died .* was ended by SIGKILL.* -j 1"):
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
     with pytest.raises(NotAvailable):  # a later one, too
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
 
 
-def test_one_that_nobody_waits_for_any_more_ends_in_silence(capfd):
+def test_process_without_parent_ends_silently(capfd):
     each = processes._started()
     each.connection.close()  # as if this process had been killed before it could say how to begin
     assert each.process.wait(PATIENCE) == 0
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_program_without_a_main_guard_runs_once(tmp_path):
+def test_program_without_main_guard_runs_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import operator\nfrom parity.engine.processes import Processes\nprint('here')\npool = Processes(2, print)\n"
@@ -114,18 +114,18 @@ def test_a_program_without_a_main_guard_runs_once(tmp_path):
     assert (done.stderr, done.stdout.split()) == ("", ["here", "42"])
 
 
-def test_one_that_dies_while_it_starts_is_replaced(started, tmp_path):
+def test_process_dying_at_start_is_replaced(started, tmp_path):
     pool = started(1, die_once, [tmp_path / "first"])
     assert pool.schedule(double, [3], seconds=PATIENCE).result(PATIENCE) == 6
 
 
-def test_what_the_initializer_raises_is_what_every_call_has(started):
+def test_initializer_error_fails_every_call(started):
     pool = started(2, refuse, ["not today"])
     with pytest.raises(ValueError, match="not today"):
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
 
 
-def test_a_system_without_processes_is_named(started, monkeypatch):
+def test_system_without_processes_raises_not_available(started, monkeypatch):
     def full():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -134,7 +134,7 @@ def test_a_system_without_processes_is_named(started, monkeypatch):
         started(2, nothing).schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
 
 
-def test_signals_of_the_terminal_are_for_the_parent_alone(started):
+def test_workers_ignore_terminal_signals(started):
     pool = started(1, nothing)
     pid = pool.schedule(os.getpid, [], seconds=PATIENCE).result(PATIENCE)
     os.kill(pid, signal.SIGINT)

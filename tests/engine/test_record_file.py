@@ -13,7 +13,7 @@ from parity.engine import CaseRecord, CrossVendorComparison, RecordWriter, read_
 from parity.errors import UsageError
 
 
-def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path):
+def test_truncated_record_loses_only_last_line(tmp_path):
     path = tmp_path / "record.jsonl"
     for end in (b"", b'{"case": "una', '{"case": "ä'.encode()[:-1], b'{"complete":tr'):
         path.write_bytes(b'{"environment": {"sources": {}}}\n' + end)
@@ -33,14 +33,14 @@ def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path)
         (b'{"environment": {"sources": {}}}\n{"complete":1}\n', "record.jsonl, line 2: complete is 1, not"),
     ],
 )
-def test_what_is_no_record_is_refused_with_its_line(tmp_path, text, says):
+def test_invalid_record_names_its_line(tmp_path, text, says):
     path = tmp_path / "record.jsonl"
     path.write_bytes(text)
     with pytest.raises(UsageError, match=says):
         read_record(path)
 
 
-def test_a_record_keeps_every_text_and_number(tmp_path):
+def test_record_keeps_special_texts_and_numbers(tmp_path):
     """Lines of Unicode are no lines of the file; there are infinite distances, and numbers of NumPy's own types."""
     first = Mismatch((0,), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 1, first, detail="a\u2028b\x85c\td", ulps=np.float64(2.5))
@@ -53,7 +53,7 @@ def test_a_record_keeps_every_text_and_number(tmp_path):
     assert b"Infinity" not in (tmp_path / "record.jsonl").read_bytes()
 
 
-def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
+def test_unwritable_record_error_gives_advice(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--output"):
         RecordWriter(tmp_path / "file" / "record.jsonl", {})

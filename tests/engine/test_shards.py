@@ -11,14 +11,14 @@ from parity.errors import UsageError
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12), min_size=1, max_size=40), st.integers(1, 40))
-def test_every_kernel_is_in_one_shard_in_order_and_no_shard_is_empty(costs, count):
+def test_cut_puts_every_kernel_in_one_nonempty_shard_in_order(costs, count):
     count = min(count, len(costs))
     numbers = cut(costs, count)
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, count + 1))
 
 
-def test_shards_cost_alike():
+def test_cut_balances_costs():
     costs = [9.0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 30, 2]
     numbers = cut(costs, 3)
     assert [sum(c for c, n in zip(costs, numbers, strict=True) if n == shard) for shard in (1, 2, 3)] == [17, 31, 2]
@@ -27,7 +27,7 @@ def test_shards_cost_alike():
     assert cut([0.0, 0.0], 2) == [1, 2]
 
 
-def test_a_share_names_its_kernels():
+def test_share_lists_its_kernels():
     share = Share.of(Shard.of("2/2"), ["a", "b", "c"], {"a": 10.0, "b": 1.0, "c": 1.0})
     assert (share.part["shard"], share.mine) == ("2/2", ("b", "c"))
     with pytest.raises(UsageError, match=r"one kernel, which cannot be divided among 2 shards"):

@@ -1,4 +1,4 @@
-"""The numbers that machine code compares with, and the lines where it does."""
+"""The constants in comparisons of machine code, and the source lines of coverage points."""
 
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants

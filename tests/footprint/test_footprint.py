@@ -1,4 +1,4 @@
-"""Footprints of real code objects, and what stands out among them."""
+"""Footprints of real code objects, and remarks on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity.footprint.remarks import remarks
 from parity.footprint.sass import nvdisasm
 from parity.platform.cache import Cache
 
-# `once` writes where `nothing` writes on CUDA alone: the mistake of a port that compiles and does nothing.
+# `nothing` writes on CUDA only, a porting mistake that compiles but does nothing; `once` writes on both sides.
 SOURCE = """
 __device__ __attribute__((noinline)) float deep(float x, int n) { for (; n > 0; --n) x = x * x + 1; return x; }
 extern "C" __global__ void once(float* x) { x[threadIdx.x] += 1; }
@@ -75,7 +75,7 @@ def test_footprints_of_amd_kernels(amd):
         assert (once.mix["vmem load"], once.mix["vmem store"], once.mix["other"]) == (1, 1, 1)
         assert once.vgprs > 0
         assert once.sgprs > 0
-        # Instructions have 4 to 12 bytes, on gfx11 and up 16 with a second half.
+        # Instructions have 4 to 12 bytes; from gfx11 on, dual instructions have up to 16.
         assert 4 * sum(once.mix.values()) <= once.code_bytes <= 16 * sum(once.mix.values())
         assert (calls.lds_bytes, calls.threads, calls.mix["barrier"]) == (512, 128, 1)
         assert local.scratch_bytes >= 256

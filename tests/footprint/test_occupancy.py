@@ -1,4 +1,4 @@
-"""Occupancy: known values, and the vendors' own calculators."""
+"""Occupancy: known values, and comparison with the vendors' calculators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from parity.footprint.measure import footprints
 from parity.footprint.occupancy import occupancy, resident_waves
 from parity.runners import runner
 
-# A process around NVIDIA's calculator, which is a header of the CUDA toolkit: a question per line, blocks per SM back.
+# A program around NVIDIA's calculator, a header of the CUDA toolkit. It reads queries and prints blocks per SM.
 CALCULATOR = """
 #include <cuda_occupancy.h>
 #include <stdio.h>
@@ -47,17 +47,17 @@ int main() {
 @pytest.mark.parametrize(
     ("name", "threads", "vgprs", "shared", "share"),
     [
-        # 64 Ki registers: 2 blocks of 1024 threads have 32 each, one has 64
+        # 64 Ki registers: two blocks of 1024 threads with 32 each, or one block with 64
         *[("sm_90", 1024, 32, 0, 1.0), ("sm_90", 1024, 33, 0, 0.5), ("sm_90", 1024, 40, 0, 0.5)],
         *[("sm_90", 1024, 64, 0, 0.5), ("sm_90", 1024, 65, 0, 0.0), ("sm_90", 256, 40, 0, 0.75)],
-        # 32 blocks at most; 227 KiB and the system's 1 KiB are all there is
+        # at most 32 blocks; 228 KiB in total, 1 KiB of which is reserved by the system
         *[("sm_90", 32, 32, 0, 0.5), ("sm_90", 1024, 32, 227 << 10, 0.5), ("sm_90", 1024, 32, 228 << 10, 0.0)],
         *[("sm_90a", 1024, 32, 0, 1.0), ("sm_86", 1024, 32, 0, 2 / 3)],
-        # 16 places for wavefronts on each of 4 SIMDs, 1024 or 1536 registers per lane
+        # 16 wavefront slots on each of 4 SIMDs, 1024 or 1536 registers per lane
         *[("gfx1030", 1024, 64, 0, 1.0), ("gfx1030", 1024, 65, 0, 0.5), ("gfx1030", 256, 65, 0, 0.75)],
         *[("gfx1100", 1024, 96, 0, 1.0), ("gfx1100", 1024, 97, 0, 0.5), ("gfx1201", 256, 256, 0, 0.25)],
         *[("gfx1100", 256, 24, 32 << 10, 0.5), ("gfx1100", 1024, 24, 64 << 10, 1.0)],
-        # 8 places on each of 4 SIMDs, 512 registers per lane, 64 KiB of LDS
+        # 8 wavefront slots on each of 4 SIMDs, 512 registers per lane, 64 KiB of LDS
         *[("gfx90a", 1024, 64, 0, 1.0), ("gfx90a", 1024, 65, 0, 0.5), ("gfx90a", 256, 72, 0, 0.875)],
         *[("gfx942", 256, 512, 0, 0.125), ("gfx942", 256, 24, 16 << 10, 0.5), ("gfx90a", 64, 24, 0, 0.5)],
     ],
@@ -86,7 +86,7 @@ def calculator(tmp_path_factory):
         pytest.skip(str(error))
     found = [root / "include" for root in roots if (root / "include" / "cuda_occupancy.h").is_file()]
     if not found:
-        pytest.skip(f"no cuda_occupancy.h beside {nvcc()}")
+        pytest.skip(f"cuda_occupancy.h is not next to {nvcc()}")
     if not (compiler := shutil.which("c++")):
         pytest.skip("no host compiler c++")
     folder = tmp_path_factory.mktemp("calculator")
@@ -114,7 +114,7 @@ def test_occupancy_matches_nvidia_calculator(calculator):
     assert len(set(theirs)) > 5
 
 
-# Kernels that hold so many numbers in registers.
+# The number of values that each kernel holds in registers.
 HELD = (4, 60, 100, 150, 230)
 HOLDING = """
 template <int N> __device__ void hold(float* x) {
@@ -129,7 +129,7 @@ template <int N> __device__ void hold(float* x) {
 
 @pytest.mark.parametrize("name", [thorough("gfx1030"), "gfx1100", thorough("gfx90a")])
 def test_resident_waves_match_compiler(tmp_path, name):
-    """LLVM writes into a listing how many wavefronts a SIMD can hold."""
+    """LLVM's listings state how many wavefronts a SIMD can hold."""
     (tmp_path / "holding.cu").write_text(HOLDING + "".join(f"HOLD({n})\n" for n in HELD))
     (built,) = build(tmp_path, ["holding"], [name])
     listing, estimates = built.code_object.listing, set()
@@ -143,7 +143,7 @@ def test_resident_waves_match_compiler(tmp_path, name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
 def test_resident_waves_match_compiler_for_suite(suite, name):
-    """It counts scalar registers of gfx9 one by one, HIP's calculator in steps of 16: not where there are 97 and up."""
+    """LLVM counts the scalar registers of gfx9 one by one, HIP's in steps of 16. More than 96 are skipped."""
     limits, checked = LIMITS[name], 0
     for built in build(suite.kernels, ["reduce", "unary"], [name]):
         listing = built.code_object.listing
@@ -167,7 +167,7 @@ def gpu():
 
 
 def test_footprints_match_gpu_driver(gpu, suite):
-    """The registers, local and shared memory that the driver sees in a loaded kernel, and its occupancy."""
+    """Compares registers, local and shared memory, and occupancy with the driver's figures."""
     cupy, name = gpu
     limits = LIMITS.get(name)
     if limits is None:

@@ -1,4 +1,4 @@
-"""SASS: classes of opcodes, what a disassembly holds, and the real disassembler where there is one."""
+"""SASS: classes of opcodes, parsing of disassemblies, and the real disassembler if it is installed."""
 
 from __future__ import annotations
 

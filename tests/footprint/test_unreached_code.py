@@ -1,4 +1,4 @@
-"""Code that was not reached: what kind it is of."""
+"""Kinds of unreached code."""
 
 from parity.footprint.basic_blocks import basic_blocks
 from parity.footprint.unreached_code import GapKind, find_gaps

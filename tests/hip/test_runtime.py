@@ -1,4 +1,4 @@
-"""What HIP does on the emulator: memory, errors that stay, faults that are planted."""
+"""HIP on the emulator: memory, sticky errors, planted faults."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_module_variable_is_found_written_and_read(runtime, tmp_path, capfd):
     do(runtime, "free", weights, error="hipErrorInvalidValue")
     place(b"weight", "hipErrorNotFound")
     assert "module 'weighted' has no variable 'weight'; did you mean weights" in capfd.readouterr().err
-    place(b"ops::counter", "hipErrorNotFound")  # HIP knows symbols only
+    place(b"ops::counter", "hipErrorNotFound")  # HIP only finds symbols
 
 
 def test_module_variables_live_as_long_as_module(runtime, tmp_path):

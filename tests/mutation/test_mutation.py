@@ -44,18 +44,20 @@ def outcome(tried, before, operator):
     return found
 
 
-def test_a_lost_barrier_is_a_data_race(source):
+def test_dropped_barrier_is_caught_as_data_race(source):
     found = outcome(source, "__syncthreads", "barrier dropped")
     assert (found.outcome, found.verdict) == (MutantOutcome.CAUGHT, "data race")
     assert found.mutant.place == "fold.cu:6" and found.case.startswith("fold.folded[i32](")
 
 
-def test_a_lost_bound_is_an_access_outside(source):
+@pytest.mark.thorough
+def test_dropped_bound_is_caught_as_out_of_bounds(source):
     assert outcome(source, "out[i]", "if always").verdict == "out-of-bounds write"
     assert outcome(source, "x[i]", "< to <=").verdict == "out-of-bounds read"
 
 
-def test_code_that_no_case_reaches_is_told_apart(source):
+@pytest.mark.thorough
+def test_unreached_source_is_never_executed_or_out_of_reach(source):
     found = outcome(source, "atomicAdd", "arguments swapped")
     assert found.outcome is MutantOutcome.UNCOMPILED and "atomicAdd" in found.detail
     boundary = outcome(source, "5000000", "> to >=")
@@ -64,11 +66,12 @@ def test_code_that_no_case_reaches_is_told_apart(source):
     assert outcome(source, "5000000", "if always").outcome is MutantOutcome.CAUGHT
 
 
-def test_nothing_is_planted_in_host_code(source):
+@pytest.mark.thorough
+def test_host_code_gets_no_faults(source):
     assert source and not any("on_the_host" in each.mutant.before for each in source)
 
 
-def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_path):
+def test_unreached_instruction_is_never_executed(prepared, tmp_path):
     settings = replace(SETTINGS, levels=("instruction",), kinds=frozenset(("immediate", "offset")))
     tried = plant_faults(prepared, settings, tmp_path).tried
     assert {each.reason for each in tried if each.mutant.before == "s_mul_i32 s0, s0, 7"} == {Reason.NEVER_EXECUTED}
@@ -77,12 +80,12 @@ def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_pat
     assert (read.outcome, read.verdict) == (MutantOutcome.CAUGHT, "out-of-bounds read")
 
 
-def test_equal_code_is_no_fault(prepared, tmp_path):
+def test_mutant_with_equal_code_is_not_counted(prepared, tmp_path):
     tried = plant_faults(prepared, replace(SETTINGS, levels=("source",), kinds=frozenset(("bits",))), tmp_path).tried
     assert [(each.mutant.operator, each.outcome) for each in tried] == [("| to &", MutantOutcome.EQUAL)]
 
 
-def test_a_seed_draws_the_same_faults(prepared, instructions, tmp_path):
+def test_same_seed_draws_same_faults(prepared, instructions, tmp_path):
     tried, _ = instructions
     again = plant_faults(prepared, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
     assert sorted(map(repr, again)) == sorted(map(repr, tried)) and len(tried) == 12
@@ -90,7 +93,7 @@ def test_a_seed_draws_the_same_faults(prepared, instructions, tmp_path):
     assert {each.mutant.key for each in other} != {each.mutant.key for each in tried}
 
 
-def test_what_was_tried_is_not_tried_again(prepared, instructions):
+def test_campaign_resumes_from_journal(prepared, instructions):
     tried, folder = instructions
     journal = folder / JOURNAL
     whole = journal.read_bytes()
@@ -103,7 +106,8 @@ def test_what_was_tried_is_not_tried_again(prepared, instructions):
     assert sorted(journal.read_bytes().splitlines()) == sorted(whole.splitlines())
 
 
-def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_path):
+@pytest.mark.thorough
+def test_cluster_campaign_equals_local_campaign(prepared, source, instructions, tmp_path):
     """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
     pytest.importorskip("distributed")
     need_dask()
@@ -127,7 +131,7 @@ def by_key(tried) -> dict:
     return {each.mutant.key: each for each in tried}
 
 
-def test_an_interrupt_keeps_what_is_done(prepared, tmp_path):
+def test_interrupt_keeps_finished_mutants(prepared, tmp_path):
     def interrupted(one):
         raise KeyboardInterrupt
 
@@ -137,7 +141,7 @@ def test_an_interrupt_keeps_what_is_done(prepared, tmp_path):
     assert plant_faults(prepared, settings, tmp_path).resumed == 1
 
 
-def test_a_longer_search_finds_the_case(project, tmp_path, capfd):
+def test_longer_search_finds_catching_case(project, tmp_path, capfd):
     few = ("fold.folded[i32](x=1~normal@0)", "--dir")[:1]
     command = ["mutate", *few, "--target", "gfx1100", "--count", "6", "--in", "instruction", "--search", "40"]
     folders = ["--kernels", str(project / "kernels"), "--cases", str(project / "cases"), "--output", str(tmp_path)]

@@ -48,19 +48,19 @@ OF_SOURCE = [
 
 
 @pytest.mark.parametrize(("line", "operator", "changed"), OF_SOURCE, ids=lambda each: each if " " in each else None)
-def test_an_operator_of_source_makes_its_edit(line, operator, changed):
+def test_source_operator_makes_expected_edit(line, operator, changed):
     text = FUNCTION.format(line)
     edits = (each for each in source_edits(text, {2}) if each.operator.name == operator)
     found = [apply_edit(text, each.start, each.old, each.new) for each in edits]
     assert FUNCTION.format(changed) in found
 
 
-def test_every_class_of_source_has_an_example():
+def test_every_source_operator_class_has_an_example():
     named = {operator for _, operator, _ in OF_SOURCE}
     assert {each.kind for each in SOURCE} == {each.kind for each in SOURCE if each.name in named}
 
 
-def test_nothing_is_planted_in_comments_strings_directives_and_other_lines():
+def test_comments_strings_directives_and_other_lines_get_no_faults():
     text = FUNCTION.format(
         '// n + 1\n/* n + 1 */ const char* y = "n + 1";\n#if n + 1\n#endif\nn = s;\nint other = n + 1;'
     )
@@ -68,7 +68,7 @@ def test_nothing_is_planted_in_comments_strings_directives_and_other_lines():
     assert not list(source_edits(text, ()))
 
 
-def test_angle_brackets_of_templates_are_no_comparisons():
+def test_template_brackets_are_not_comparisons():
     text = FUNCTION.format("n = pick<int>(i);\nn = i < s;")
     assert [edit.line for edit in source_edits(text, {2, 3}) if edit.operator.kind == "boundary"] == [3]
 
@@ -102,11 +102,11 @@ OF_INSTRUCTIONS = [
 
 
 @pytest.mark.parametrize(("before", "operator", "after"), OF_INSTRUCTIONS)
-def test_an_operator_of_instructions_makes_its_edit(before, operator, after):
+def test_instruction_operator_makes_expected_edit(before, operator, after):
     assert after in [text for each, _, text in instruction_edits(before) if each.name == operator]
 
 
-def test_every_immediate_of_an_instruction_has_its_turn():
+def test_every_immediate_is_edited_separately():
     found = [text for each, _, text in instruction_edits("v_bfe_u32 v1, v0, 4, 8") if each.name == "immediate + 1"]
     assert found == ["v_bfe_u32 v1, v0, 5, 8", "v_bfe_u32 v1, v0, 4, 9"]
     assert not [
@@ -114,13 +114,13 @@ def test_every_immediate_of_an_instruction_has_its_turn():
     ]
 
 
-def test_every_class_of_instructions_has_an_example():
+def test_every_instruction_operator_class_has_an_example():
     named = {operator for _, operator, _ in OF_INSTRUCTIONS}
     assert {each.kind for each in INSTRUCTIONS} == {each.kind for each in INSTRUCTIONS if each.name in named}
 
 
 @pytest.mark.parametrize("operators", [SOURCE, INSTRUCTIONS])
-def test_operators_can_be_told_apart(operators):
+def test_operator_names_are_unique(operators):
     # Some rows of instructions have one name: what follows an opcode decides.
     assert len({(each.name, each.pattern, each.replacement) for each in operators}) == len(operators)
     assert all(each.says and each.kind for each in operators)
@@ -136,11 +136,11 @@ def test_operators_can_be_told_apart(operators):
         ("1.0", "next", "2.0"),
     ],
 )
-def test_numbers_keep_their_form(number, how, changed):
+def test_changed_number_keeps_its_notation(number, how, changed):
     assert format(CapturedText(number), how) == changed
 
 
 @pytest.mark.parametrize(("number", "how"), [("0u", "-1"), ("n", "+1"), ("0x1p-9f", "+1")])
-def test_what_is_no_number_or_does_not_fit_is_left_alone(number, how):
+def test_invalid_number_raises_value_error(number, how):
     with pytest.raises(ValueError):
         format(CapturedText(number), how)

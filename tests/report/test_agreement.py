@@ -67,18 +67,18 @@ def last_field(text):
         ([replace(WRONG, conclusion=Conclusion.BOTH)], "both wrong x1"),
     ],
 )
-def test_one_field_for_all_targets(entries, against, text):
+def test_equal_agreement_of_targets_is_shown_once(entries, against, text):
     assert last_field(plain(matrix_of(entries, everywhere(*against)))) == text
 
 
-def test_targets_that_differ_are_as_far_apart_as_the_worst_and_named_if_one_is_wrong(entries):
+def test_different_agreement_shows_worst_distance_and_names_wrong_targets(entries):
     close = {"gfx1030": [SAME], "gfx1100": [CLOSE], "gfx90a": [replace(CLOSE, ulps=7.0)]}
     assert last_field(plain(matrix_of(entries, close))) == "7 ULP"
     assert "gfx1030 same bits, gfx1100 2 ULP, gfx90a 7 ULP" in markdown(matrix_of(entries, close))
     assert last_field(plain(matrix_of(entries, {**close, "gfx90a": [WRONG]}))) == "gfx90a AMD wrong x1"
 
 
-def test_the_whole_suite_in_four_columns_fits_160_characters(suite):
+def test_matrix_of_four_columns_fits_160_characters(suite):
     def case(entry, column):
         ported, rules = column in AMD, entry.op.name == "unary.exp"
         verdict = Verdict(Status.PASS, budget=1.0, divergences=("D14",) if ported and rules else ())
@@ -89,7 +89,7 @@ def test_the_whole_suite_in_four_columns_fits_160_characters(suite):
     assert [line for line in text.splitlines() if len(line) > 160] == []
 
 
-def test_the_run_in_one_line(entries):
+def test_agreement_summary_is_one_line(entries):
     text = plain(matrix_of(entries, everywhere(SAME, CLOSE, WRONG)))
     assert (
         "gfx1030 gfx1100 gfx90a against sm_90 (recorded on NVIDIA H200): 9 results compared, "
@@ -97,7 +97,7 @@ def test_the_run_in_one_line(entries):
     )
 
 
-def test_csv_and_json_have_every_target(entries):
+def test_csv_and_json_contain_agreement_of_each_target(entries):
     matrix = matrix_of(entries, {**everywhere(SAME), "gfx90a": [CLOSE, RULES]})
     (row, *_) = csv.DictReader(as_csv(matrix).splitlines())
     assert row["gfx90a_emulated_against_cuda"] == "both right 1; each by its own rule 1 (D5 D14)"
@@ -119,7 +119,7 @@ def test_csv_and_json_have_every_target(entries):
     }
 
 
-def test_nothing_is_said_of_cuda_where_nothing_was_compared(entries):
+def test_agreement_without_comparison_is_omitted(entries):
     matrix = make_matrix(entries, AMD, [record(e, c) for e in entries for c in AMD])
     for text in (plain(matrix), markdown(matrix)):
         assert "CUDA/AMD" not in text.replace("known CUDA/AMD divergences", "")

@@ -138,7 +138,7 @@ def expect_heads(tab, names):
     playwright.expect(heads(tab)).to_have_text(names)
 
 
-def test_it_opens_from_disk_and_says_how_the_run_ended(opened):
+def test_page_from_disk_shows_verdict(opened):
     tab = opened()
     assert tab.locator("h1").inner_text() == "parity failed"
     assert "1 failed" in tab.locator(".headline").inner_text()
@@ -147,7 +147,7 @@ def test_it_opens_from_disk_and_says_how_the_run_ended(opened):
     assert states == {"pass", "fail"} and "✕" in tab.locator(".matrix").inner_text()
 
 
-def test_modules_fold_and_unfold_by_mouse_and_by_keys(opened):
+def test_modules_fold_with_mouse_and_keys(opened):
     tab = opened("#open=-affine|-unary|-sort")
     expect_heads(tab, ["affine", "unary", "sort"])
     assert tab.locator("i[data-row]").count() == 3 * 32  # a square for each kernel and column
@@ -161,7 +161,7 @@ def test_modules_fold_and_unfold_by_mouse_and_by_keys(opened):
     expect_heads(tab, ["affine", "unary", "sort"])
 
 
-def test_keys_go_on_from_what_the_key_before_has_drawn(opened):
+def test_keys_continue_after_redraw(opened):
     tab = opened("#open=-affine|-unary|-sort")
     tab.locator("th", has_text="unary").click()
     keys = ["ArrowLeft", "ArrowRight"]
@@ -179,7 +179,7 @@ def test_keys_go_on_from_what_the_key_before_has_drawn(opened):
     expect_heads(tab, UNFOLDED)
 
 
-def test_filters_are_in_the_address_and_a_link_keeps_them(opened):
+def test_filters_are_stored_in_address(opened):
     tab = opened()
     tab.locator("select[data-filter=module]").select_option("unary")
     tab.locator("select[data-filter=target]").select_option("gfx1100")
@@ -196,7 +196,7 @@ def test_filters_are_in_the_address_and_a_link_keeps_them(opened):
     assert heads(other).count() > 5 and other.locator(".matrix thead .target").count() == 3
 
 
-def test_only_differences_leaves_kernels_whose_columns_do_not_agree(opened):
+def test_only_differences_shows_differing_kernels(opened):
     tab = opened("#q=affine_f32")
     assert tab.locator(".matrix").count() == 1
     tab.locator("input[data-filter=differ]").check()  # AMD's bits are not CUDA's
@@ -205,7 +205,7 @@ def test_only_differences_leaves_kernels_whose_columns_do_not_agree(opened):
     assert tab.locator(".none").inner_text().startswith("No kernel matches")
 
 
-def test_a_link_to_a_cell_shows_its_cases_its_plots_and_its_failure(opened):
+def test_cell_link_opens_cases_plots_and_failure(opened):
     tab = opened("#cell=unary.gelu/ugelu_f32@gfx1100 emulated")
     panel = tab.locator("#panel")
     panel.locator(".tabulator-row").first.wait_for()
@@ -221,7 +221,7 @@ def test_a_link_to_a_cell_shows_its_cases_its_plots_and_its_failure(opened):
     assert not panel.is_visible() and "cell=" not in tab.evaluate("location.hash")
 
 
-def test_the_commands_of_a_failure_are_copied_by_a_click(opened):
+def test_failure_command_click_copies_it(opened):
     tab = opened("#view=failures")
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     assert tab.locator(".card").count() == 1 and HOSTILE in tab.locator(".card").inner_text()
@@ -233,7 +233,7 @@ def test_the_commands_of_a_failure_are_copied_by_a_click(opened):
         tab.wait_for_function("start => navigator.clipboard.readText().then((it) => it.startsWith(start))", arg=start)
 
 
-def test_two_runs_are_compared(opened):
+def test_comparison_view_lists_changes(opened):
     tab = opened("#view=compare")
     tab.locator(".tabulator-row").first.wait_for()
     assert "1 broken" in tab.locator(".tiles").inner_text()
@@ -242,7 +242,7 @@ def test_two_runs_are_compared(opened):
     assert tab.locator("#panel h2").inner_text() == "ugelu_f32"
 
 
-def test_the_history_shows_what_is_flaky_and_what_expires(opened):
+def test_history_view_shows_flaky_and_expiring(opened):
     tab = opened("#view=history")
     playwright.expect(tab.locator(".plots svg").nth(3)).to_be_attached()  # three plots, and legends
     assert "pass fail pass" in tab.locator(".flaky").inner_text()
@@ -251,7 +251,7 @@ def test_the_history_shows_what_is_flaky_and_what_expires(opened):
     assert tab.locator("#panel h2").inner_text() == "ugelu_f32"
 
 
-def test_it_is_light_or_dark_as_asked(opened):
+def test_theme_follows_choice(opened):
     tab = opened()
     colours = [tab.evaluate("getComputedStyle(document.body).backgroundColor")]
     tab.keyboard.press("t")
@@ -260,14 +260,14 @@ def test_it_is_light_or_dark_as_asked(opened):
     assert len(set(colours)) == 2 and not tab.locator(".filters").is_visible()
 
 
-def test_notes_and_licences_are_told(opened):
+def test_about_view_shows_notes_and_licences(opened):
     tab = opened("#view=about")
     assert HOSTILE in tab.locator("main").inner_text()
     assert tab.locator("details").count() == 3
 
 
 @pytest.mark.parametrize("width", [640, 1280])
-def test_a_long_name_stays_in_its_column(opened, width):
+def test_long_name_stays_in_its_column(opened, width):
     tab = opened("#open=*")
     tab.set_viewport_size({"width": width, "height": 900})
     label = tab.locator(".matrix .level3 > th .label").first

@@ -46,7 +46,7 @@ def text_of(record, source=""):
     return failure_text(Failure((record,)), Reproduction(), source)
 
 
-def test_a_failure_tells_everything():
+def test_failure_text_contains_all_fields():
     minimal = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
     text = text_of(replace(RECORD, minimal=minimal), "kernels/unary.cu")
     for part in (
@@ -108,21 +108,21 @@ SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
         ),
     ],
 )
-def test_who_is_wrong(record, says):
+def test_who_line_names_wrong_side(record, says):
     (line,) = [line for line in text_of(record).splitlines() if line.startswith("  who")]
     assert line.split(maxsplit=1)[1] == says
 
 
-def test_without_another_vendor_nobody_is_said_to_be_wrong():
+def test_who_line_without_other_vendor_is_omitted():
     assert "  who" not in text_of(RECORD)
 
 
-def test_where_no_distance_makes_sense_none_is_told():
+def test_infinite_distance_is_omitted():
     nan = replace(VERDICT, first=Mismatch((0,), "1.5", "nan", math.inf, math.inf))
     assert "ULP" not in text_of(replace(RECORD, verdict=nan))
 
 
-def test_a_fault_shows_its_whole_message():
+def test_fault_message_is_complete():
     fault = Verdict(Status.FAIL, "out-of-bounds read", detail="line one\n  line two")
     lines = text_of(replace(RECORD, verdict=fault)).splitlines()
     assert any("line one" in line for line in lines)
@@ -130,16 +130,16 @@ def test_a_fault_shows_its_whole_message():
     assert not any("expected" in line for line in lines)
 
 
-def test_a_failure_is_shown_as_text():
+def test_failure_str_is_its_text():
     assert str(Failure((RECORD,))) == failure_text(Failure((RECORD,)), Reproduction())
 
 
-def test_the_command_is_quoted_for_a_shell():
+def test_reproduction_command_is_shell_quoted():
     command = Reproduction(options=("--kernels", "my kernels", "--target", "gfx1100")).of(RECORD)
     assert shlex.split(command) == ["parity", "run", RECORD.case, "--kernels", "my kernels", "--target", "gfx1100"]
 
 
-def test_a_few_failures_per_kernel_are_shown_and_the_rest_counted():
+def test_shown_failures_per_kernel_are_limited_and_rest_counted():
     plain = [replace(RECORD, case=f"unary.exp[f32](x={n}~mixed@0)") for n in range(1, 6)]
     small = replace(RECORD, minimal=RECORD)
     crash = replace(RECORD, verdict=Verdict(Status.CRASH, "crash"))
@@ -147,7 +147,7 @@ def test_a_few_failures_per_kernel_are_shown_and_the_rest_counted():
     assert shown == [Failure((small,), 0), Failure((crash,), 5)]
 
 
-def test_what_fails_alike_on_several_targets_is_shown_once():
+def test_equal_failure_on_targets_is_shown_once():
     here = replace(RECORD, minimal=SMALL, against=AGAINST)
     there = replace(here, target="gfx90a", minimal=replace(SMALL, target="gfx90a"))
     other = replace(here, target="gfx1030", minimal=replace(SMALL, target="gfx1030", inputs={"x": "0.5"}))
@@ -164,14 +164,14 @@ def fault(target, detail, **more):
     return replace(RECORD, target=target, verdict=verdict, inputs={}, **more)
 
 
-def test_what_differs_only_in_the_listings_of_targets_is_shown_once():
+def test_failure_differing_in_listing_lines_is_shown_once():
     here = fault("gfx1100", "out-of-bounds read of 4 bytes at a.cu:7, listing line 12")
     there = fault("gfx90a", "out-of-bounds read of 4 bytes at a.cu:7, listing line 99")
     elsewhere = fault("gfx1030", "out-of-bounds read of 4 bytes at a.cu:8, listing line 12")
     assert shown_failures([here, there, elsewhere]) == [Failure((here, there)), Failure((elsewhere,))]
 
 
-def test_what_fails_on_both_sides_without_a_value_is_shown_once_with_its_declaration():
+def test_failure_of_both_sides_without_value_shows_declaration_once():
     both = replace(AGAINST, conclusion=Conclusion.BOTH, value="")
     cuda = fault("sm_90", "at a.cu:7", against=replace(both, column="gfx1100 (emulated)"))
     amd = fault("gfx1100", "at a.hip:9", against=replace(both, column="sm_90 (emulated)"))
@@ -185,7 +185,7 @@ def test_what_fails_on_both_sides_without_a_value_is_shown_once_with_its_declara
     assert shown_failures([fault("sm_90", "at a.cu:7"), alone])[1] == Failure((alone,))
 
 
-def test_the_file_of_a_kernel_is_the_port_s_on_amd_s_side(tmp_path):
+def test_kernel_file_for_amd_is_ported_file(tmp_path):
     for name in ("kernels/unary.cu", "hip/unary.hip"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
@@ -194,20 +194,20 @@ def test_the_file_of_a_kernel_is_the_port_s_on_amd_s_side(tmp_path):
     assert kernel_file(suite, replace(RECORD, target="sm_90")) == tmp_path / "kernels" / "unary.cu"
 
 
-def test_a_case_that_could_not_be_run_is_no_failure():
+def test_unsupported_case_is_not_a_failure():
     unsupported = replace(RECORD, verdict=Verdict(Status.UNSUPPORTED, "not recorded"))
     assert shown_failures([unsupported]) == []
     assert failures_file([unsupported], Reproduction()) == "no failures\n"
 
 
-def test_the_file_names_every_failing_case():
+def test_failures_file_names_each_failing_case():
     records = [replace(RECORD, case=f"unary.exp[f32](x={n}~mixed@0)") for n in range(1, 6)]
     text = failures_file(records, Reproduction())
     assert all(record.case in text for record in records)
     assert failures_file([], Reproduction()) == "no failures\n"
 
 
-def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path):
+def test_unwritable_output_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="--output"):
         check_folder(tmp_path / "file" / "out")

@@ -79,14 +79,14 @@ READ = {"keep_default_na": False, "na_values": [""]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_have_the_types_that_are_documented(frames, kind):
+def test_frames_have_documented_types(frames, kind):
     frame, types = frames[kind]
     assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == types
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", ["csv", "excel", "parquet"])
-def test_a_file_gives_the_table_back(frames, kind, form, tmp_path):
+def test_frame_file_round_trips(frames, kind, form, tmp_path):
     frame, types = frames[kind]
     file = tmp_path / "table"
     match form:
@@ -104,7 +104,7 @@ def test_a_file_gives_the_table_back(frames, kind, form, tmp_path):
     pandas.testing.assert_frame_equal(found, frame)
 
 
-def test_a_case_and_a_kernel_have_the_code_that_was_reached(frames):
+def test_case_and_matrix_frames_contain_coverage(frames):
     names = ["blocks", "blocks_reached", "directions", "directions_reached"]
     for kind in ("cases", "matrix"):
         frame, _ = frames[kind]
@@ -113,7 +113,7 @@ def test_a_case_and_a_kernel_have_the_code_that_was_reached(frames):
     assert frames["cases"][0][names].iloc[1].isna().all()
 
 
-def test_a_measurement_has_seconds_rates_and_its_share():
+def test_bench_frame_contains_times_rates_and_share():
     timed, counted, wrong = bench_frame([TIMED, COUNTED, WRONG]).to_dict("records")
     assert (timed["cold_median"], timed["cold_high"], timed["hot_median"], timed["host"]) == (2e-4, 2.5e-4, 1e-4, 5e-6)
     assert (timed["cold_repetitions"], timed["hot_repetitions"]) == (50, 500)
@@ -125,7 +125,7 @@ def test_a_measurement_has_seconds_rates_and_its_share():
     assert wrong["problem"] == "it is wrong" and pandas.isna(wrong["valu"])
 
 
-def test_results_of_parity_bench_have_what_became_of_each():
+def test_bench_frame_contains_changes():
     frame = BenchResults([TIMED, COUNTED], changes=CHANGES[:2]).frame()
     assert [*frame.change] == ["SLOWER", "not in the baseline"]
     assert frame.change_ratio[0] == 0.8 and frame.change_uncertainty[0] == 0.01
@@ -133,7 +133,7 @@ def test_results_of_parity_bench_have_what_became_of_each():
     assert [*BenchResults([TIMED]).frame().change.isna()] == [True]
 
 
-def test_footprints_are_pivoted_by_target():
+def test_static_frame_pivots_by_target():
     frame = static_frame([AMD, CUDA])
     assert frame.pivot(index="kernel", columns="target", values="vgprs").loc["uneg_f32"].to_dict() == {
         "gfx1100": 24,
@@ -146,5 +146,5 @@ def test_footprints_are_pivoted_by_target():
 
 
 @pytest.mark.parametrize(("table", "types"), [(bench_frame, BENCH_TYPES), (static_frame, STATIC_TYPES)])
-def test_a_table_of_nothing_has_its_columns(table, types):
+def test_empty_frame_has_columns(table, types):
     assert [*table([]).columns] == [*types] and len(table([])) == 0

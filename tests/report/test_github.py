@@ -29,24 +29,24 @@ def annotated(tmp_path):
     return lines
 
 
-def test_a_failure_is_annotated_at_the_line_that_its_message_names(annotated):
+def test_annotation_uses_line_named_by_message(annotated):
     (line,) = annotated(RECORD)
     place, _, text = line.removeprefix("::").partition("::")
     assert place == "error file=kernels/deep.cuh,line=2,title=uexp_f32 on gfx1100 (emulated)%3A data race"
     assert "\n" not in text and "100 %25%0A" in text and "parity run 'unary.exp[f32](x=1)'" in text
 
 
-def test_a_wrong_value_is_annotated_at_the_file_of_its_kernel(annotated):
+def test_annotation_of_wrong_value_uses_kernel_file(annotated):
     (line,) = annotated(replace(RECORD, verdict=Verdict(Status.FAIL, "value")))
     assert line.startswith("::error file=kernels/unary.cu,line=1,title=")
 
 
-def test_a_file_outside_of_the_checkout_is_not_named(annotated, tmp_path):
+def test_annotation_outside_checkout_has_no_file(annotated, tmp_path):
     (line,) = annotated(RECORD, root=tmp_path / "other")
     assert line.startswith("::error title=")
 
 
-def test_no_more_are_written_than_are_shown(annotated):
+def test_annotations_are_limited_to_githubs_maximum(annotated):
     failing = [replace(RECORD, kernel=f"k{n}", verdict=replace(RACE, detail=str(n))) for n in range(14)]
     lines = annotated(*failing)
     assert len(lines) == 11 and "4 more failures" in lines[-1]

@@ -42,7 +42,7 @@ def history(*matrices, here=HERE):
     return [summarize_run(each, here, f"c{n}", f"2026-01-0{n + 1}T00:00:00+00:00") for n, each in enumerate(matrices)]
 
 
-def test_summaries_are_read_back_the_oldest_first(run, tmp_path):
+def test_summaries_are_read_oldest_first(run, tmp_path):
     first, second = history(run(), run("uexp_f32"))
     first = replace(first, recall=0.9)
     assert add_summary(tmp_path / "new", second) != add_summary(tmp_path / "new", first)
@@ -51,7 +51,7 @@ def test_summaries_are_read_back_the_oldest_first(run, tmp_path):
     assert first.columns["gfx1100 emulated"].budget == 0.25
 
 
-def test_what_is_no_history_is_said(tmp_path):
+def test_invalid_history_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no folder"):
         read_history(tmp_path / "none")
     (tmp_path / "other.json").write_text("{}")
@@ -59,20 +59,20 @@ def test_what_is_no_history_is_said(tmp_path):
         read_history(tmp_path)
 
 
-def test_a_kernel_is_flaky_if_nothing_but_chance_changed_it(run):
+def test_kernel_with_same_code_and_other_state_is_flaky(run):
     (found,) = flaky_kernels(history(run(), run("uexp_f32"), run()))
     assert (found.kernel, found.column, found.states) == ("uexp_f32", "gfx1100 emulated", ("pass", "fail", "pass"))
 
 
 @pytest.mark.parametrize("changed", ["code objects", "sources", "seed"])
-def test_a_kernel_that_changed_with_code_cases_or_seed_is_not_flaky(run, changed):
+def test_kernel_with_changed_code_cases_or_seed_is_not_flaky(run, changed):
     other = {**HERE, changed: dict.fromkeys(HERE.get(changed, ()), "other")}
     before = history(run())
     after = history(run("uexp_f32", seed=8 if changed == "seed" else 7), here=other)
     assert flaky_kernels([*before, *after]) == []
 
 
-def test_the_page_gets_states_budgets_and_issues_that_expire_soon(run):
+def test_history_content_has_states_budgets_and_expiring_issues(run):
     late = replace(ISSUE, expires=datetime.date(2027, 1, 1))
     matrices = run(), replace(run("uexp_f32"), known_issues=(late, ISSUE))
     found = history_content(history(*matrices))
@@ -85,12 +85,12 @@ def test_the_page_gets_states_budgets_and_issues_that_expire_soon(run):
     ("failing", "complete", "says"),
     [((), True, "5 kernels passed"), (["uexp_f32"], True, "1 of 5 kernels failed"), ((), False, "interrupted")],
 )
-def test_the_badge_says_how_the_run_ended(run, failing, complete, says):
+def test_badge_shows_result(run, failing, complete, says):
     text = render_badge(run(*failing, complete=complete))
     assert f"parity: {says}" in text and ElementTree.fromstring(text).tag.endswith("svg")
 
 
-def test_a_run_is_added_to_its_history_once(tmp_path, data_of, monkeypatch):
+def test_run_is_added_to_history_once(tmp_path, data_of, monkeypatch):
     monkeypatch.setenv("GITHUB_SHA", "abcdef0123456789")
     out, kept = tmp_path / "out", tmp_path / "history"
     arguments = ["run", "fill_f32", "--target", "gfx1100", "--examples", "1", "--output", str(out)]

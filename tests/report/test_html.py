@@ -53,11 +53,11 @@ def entries(suite):
         ([], []),
     ],
 )
-def test_columns_are_packed(values, expected):
+def test_packed_column_has_smallest_form(values, expected):
     assert packed(values) == expected
 
 
-def test_a_failure_has_what_the_terminal_says_and_more(entries):
+def test_page_failure_contains_terminal_text_and_excerpts(entries):
     record = CaseRecord.of(entries[0], COLUMNS[1], "unary.exp[f16](x=3x4~mixed@3)", WRONG, launch="<<<1, 2>>>")
     (failure,) = page_content(shown_of(entries, [record]))["failures"]
     assert failure["head"] == "uexp_f16 on gfx1100 (emulated): value"
@@ -69,20 +69,20 @@ def test_a_failure_has_what_the_terminal_says_and_more(entries):
     assert failure["columns"] == [1] and failure["about"] == CLASSES["value"]
 
 
-def test_a_module_that_does_not_compile_is_one_failure_of_all_its_kernels(entries):
+def test_compile_error_is_one_failure_of_all_kernels(entries):
     records = records_without_code(entries, COLUMNS[1:2], {("unary", "gfx1100"): "unary.cu:3:1: error: no"})
     (failure,) = page_content(shown_of(entries, records))["failures"]
     assert failure["kind"] == "compile error" and len(failure["rows"]) == len(entries)
 
 
-def test_a_kernel_has_the_recall_of_faults_that_count():
+def test_recall_content_counts_faults_by_kernel():
     own = KernelRecall("unary", "uexp_f32", "gfx1100", caught=8, survived=3, equivalent=1)
     found = recall_content(Recall(0, 20, (own,), (), ()))
     assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 10}]
     assert recall_content(None) == []
 
 
-def test_cases_are_in_the_order_of_their_kernels_and_numbers_that_json_lacks_are_null(entries, data_of):
+def test_page_cases_are_ordered_and_infinity_is_null(entries, data_of):
     verdicts = [Verdict(Status.PASS, budget=0.123456), Verdict(Status.FAIL, "nan", budget=math.inf, ulps=math.inf)]
     records = [
         CaseRecord.of(entry, COLUMNS[1], f"case {i}", verdict)
@@ -95,7 +95,7 @@ def test_cases_are_in_the_order_of_their_kernels_and_numbers_that_json_lacks_are
     assert cases["columns"]["outcome"]["texts"] == ["pass", "fail: nan"]
 
 
-def test_what_comes_from_a_run_is_nowhere_in_the_page_but_in_its_data(entries, data_of):
+def test_run_data_appears_only_in_page_data(entries, data_of):
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     record = CaseRecord.of(entries[0], COLUMNS[1], hostile, replace(WRONG, detail=hostile), title=hostile)
     columns = (replace(COLUMNS[1], device=hostile),)
@@ -105,7 +105,7 @@ def test_what_comes_from_a_run_is_nowhere_in_the_page_but_in_its_data(entries, d
     assert hostile in json.dumps(data_of(text))
 
 
-def test_the_page_asks_for_nothing_and_allows_its_own_programs_only(entries):
+def test_page_policy_allows_only_own_scripts(entries):
     text = render_page(page_content(shown_of(entries, [])), "t")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none';") and "unsafe-eval" not in policy
@@ -117,11 +117,11 @@ def test_the_page_asks_for_nothing_and_allows_its_own_programs_only(entries):
     assert "sourceMappingURL" not in text
 
 
-def test_every_part_of_the_program_is_in_the_page():
+def test_page_contains_each_script():
     assert sorted(PROGRAM) == sorted(path.name for path in (LIBRARIES.parent / "js").iterdir())
 
 
-def test_the_libraries_are_those_of_the_table_with_their_licences():
+def test_libraries_match_vendor_table():
     with (LIBRARIES / "vendor.csv").open() as table:
         rows = list(csv.DictReader(table))
     assert {"vendor.csv", *(row["file"] for row in rows), *(row["notice"] for row in rows)} == {
@@ -134,7 +134,7 @@ def test_the_libraries_are_those_of_the_table_with_their_licences():
         assert "ermission" in (LIBRARIES / row["notice"]).read_text()
 
 
-def test_the_whole_suite_takes_less_than_5_mb(suite):
+def test_page_of_whole_suite_is_below_5_mb(suite):
     """748 kernels, 4 columns, 23 cases of each."""
     columns = (*COLUMNS, Column("emulated", "gfx1030"))
     records = []
@@ -156,14 +156,14 @@ def sources(tmp_path):
     return tmp_path / "kernels"
 
 
-def test_lines_that_a_message_names_are_shown_with_their_neighbours(sources):
+def test_excerpts_contain_named_lines_and_neighbours(sources):
     message = "first at one.cuh:10, then at one.cuh:10, and /build/deep/two.cu:1:7; also one.cuh:99 and none.cu:1"
     first, second = SourceFolders((sources,)).named(message.replace("/build/", ""))
     assert first == Excerpt("one.cuh", 10, 6, tuple(f"line {i}" for i in range(6, 15)))
     assert second == Excerpt("deep/two.cu", 1, 1, ("only",))
 
 
-def test_a_source_that_has_changed_since_or_of_which_there_are_two_is_not_shown(sources):
+def test_changed_or_ambiguous_source_has_no_excerpt(sources):
     digest = hashlib.sha256((sources / "one.cuh").read_bytes()).hexdigest()
     assert SourceFolders((sources,), digests={"one.cuh": digest}).named("one.cuh:3")
     assert not SourceFolders((sources,), digests={"one.cuh": "0" * 64}).named("one.cuh:3")
@@ -171,7 +171,7 @@ def test_a_source_that_has_changed_since_or_of_which_there_are_two_is_not_shown(
     assert not SourceFolders((sources,)).named("one.cuh:1")
 
 
-def test_each_side_of_a_port_has_its_own_sources(sources, tmp_path):
+def test_excerpts_use_sources_of_vendor(sources, tmp_path):
     (tmp_path / "hip").mkdir()
     (tmp_path / "hip" / "one.cuh").write_text("ported\n")
     both = SourceFolders((sources,), ported=(tmp_path / "hip",))

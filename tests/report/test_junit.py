@@ -44,7 +44,7 @@ def counts(suite):
     return {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
 
 
-def test_passed_failed_missing_and_not_run(suites):
+def test_junit_states_of_kernels(suites):
     fault = Verdict(Status.FAIL, "out-of-bounds read", detail="of 4 bytes\x00 \x1b[31m <here> & there")
     found = suites((Verdict(Status.PASS),), (fault,), (Verdict(Status.MISSING, "missing kernel"),))
     assert list(found) == ["gfx1100 emulated", "sm_90 recorded"]
@@ -64,14 +64,14 @@ def test_passed_failed_missing_and_not_run(suites):
     assert [each.get("value") for each in found["sm_90 recorded"].iter("property")] == ["recorded=a.zip", "0"]
 
 
-def test_what_the_compiler_said_is_there(suites):
+def test_junit_contains_compiler_message(suites):
     found = suites(errors={("unary", "gfx1100"): "unary.cu:3:5: error: no such thing"})["gfx1100 emulated"]
     assert counts(found)["errors"] == counts(found)["tests"] > 1
     error = found.find("testcase/error")
     assert error.get("message") == "COMPILE ERROR" and "unary.cu:3:5: error: no such thing" in error.text
 
 
-def test_a_module_that_is_not_there_is_an_error_that_names_the_file(suites):
+def test_junit_missing_module_is_error_with_file(suites):
     found = suites(missing={"unary": Path("src/unary.cu")})
     assert counts(found["gfx1100 emulated"])["errors"] == counts(found["gfx1100 emulated"])["tests"] > 1
     error = found["gfx1100 emulated"].find("testcase/error")
@@ -79,7 +79,7 @@ def test_a_module_that_is_not_there_is_an_error_that_names_the_file(suites):
     assert counts(found["sm_90 recorded"])["errors"] == 0
 
 
-def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite):
+def test_junit_known_issue_is_skipped_unless_it_has_complaint(suites, suite):
     met, mended = suite.select(["unary.neg"]).entries[:2]
     columns = frozenset({("emulated", "gfx1100")})
     issues = tuple(

@@ -40,7 +40,7 @@ def cell(matrix, kernel):
     return next(row for row in matrix.rows if row.kernel == kernel).cells[0]
 
 
-def test_a_kernel_without_an_executed_case_is_never_a_pass(entries):
+def test_kernel_without_executed_case_is_not_a_pass(entries):
     matrix = matrix_of(entries, [])
     assert {cell.state for cell in matrix.cells()} == {CellState.COULD_NOT_RUN}
     assert "NOT RUN" in plain(matrix)
@@ -48,7 +48,7 @@ def test_a_kernel_without_an_executed_case_is_never_a_pass(entries):
     assert "10 not run" in summary(matrix)
 
 
-def test_files_tell_what_could_not_run_from_what_is_no_part_of_the_run(entries, suite):
+def test_json_distinguishes_could_not_run_from_not_run(entries, suite):
     def told(matrix):
         return {(cell.state, cell.reason) for kernel in document(matrix).kernels for cell in kernel.cells}
 
@@ -60,13 +60,13 @@ def test_files_tell_what_could_not_run_from_what_is_no_part_of_the_run(entries, 
     assert told(matrix_of(entries[:1], [record(entries[0], lacking)])) == {("not judged", "no memory")}
 
 
-def test_unsupported_cases_are_not_executed_cases(entries):
+def test_unsupported_case_does_not_count_as_executed(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.UNSUPPORTED))])
     assert cell(matrix, entries[0].kernel).state is CellState.UNSUPPORTED
     assert matrix.executed == 0
 
 
-def test_passing_cases_add_up(entries):
+def test_cell_sums_passing_cases(entries):
     verdicts = [
         passing(0.2, divergences=("D10", "D2")),
         passing(0.5, beyond_observed=True),
@@ -77,7 +77,7 @@ def test_passing_cases_add_up(entries):
     assert found.divergences == ("D2", "D10")
 
 
-def test_one_failing_case_fails_its_kernel_and_the_run(entries):
+def test_failing_case_fails_kernel_and_run(entries):
     verdicts = [passing(0.2), Verdict(Status.FAIL, "value", budget=math.inf), Verdict(Status.TIMEOUT, "timeout")]
     matrix = matrix_of(entries, [record(entries[0], v) for v in verdicts])
     found = cell(matrix, entries[0].kernel)
@@ -90,7 +90,7 @@ def known(entry, kind="value"):
     return replace(record(entry, Verdict(Status.FAIL, kind)), known="known-issues.toml, line 3")
 
 
-def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
+def test_known_failure_does_not_fail_run(entries):
     first, second, *_ = entries
     matrix = matrix_of(entries, [record(first, passing(0.2)), known(first), known(first, "nan"), known(second)])
     found = cell(matrix, first.kernel)
@@ -102,7 +102,7 @@ def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
     assert json.loads(as_json(matrix))["known"] == 3
 
 
-def test_a_failure_beside_known_ones_fails(entries):
+def test_unknown_failure_next_to_known_fails(entries):
     matrix = matrix_of(entries, [known(entries[0]), record(entries[0], Verdict(Status.FAIL, "nan"))])
     assert cell(matrix, entries[0].kernel).state is CellState.FAIL
     assert matrix.failed
@@ -110,7 +110,7 @@ def test_a_failure_beside_known_ones_fails(entries):
     assert [row for row in csv.DictReader(as_csv(matrix).splitlines()) if row["gfx1100_emulated_known"] == "value 1"]
 
 
-def test_a_missing_kernel_may_be_known(entries):
+def test_missing_kernel_can_be_known(entries):
     missing = replace(record(entries[0], Verdict(Status.MISSING, "missing kernel")), known="known-issues.toml, line 3")
     assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is CellState.KNOWN
 
@@ -118,7 +118,7 @@ def test_a_missing_kernel_may_be_known(entries):
 NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 
 
-def test_what_is_taken_as_right_is_neither_a_pass_nor_a_failure(entries):
+def test_taken_case_is_neither_pass_nor_failure(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.TAKEN))] * 3)
     cell = matrix.rows[0].cells[0]
     assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (CellState.TAKEN, 3, 0, 0, 0)
@@ -126,7 +126,7 @@ def test_what_is_taken_as_right_is_neither_a_pass_nor_a_failure(entries):
     assert "taken as right  3" in plain(matrix)
 
 
-def test_what_is_judged_by_cuda_says_so_and_how(entries):
+def test_cell_judged_by_cuda_is_explained(entries):
     by = Verdict(Status.PASS, by="sm_90 (recorded on NVIDIA H200)", allowed=True, budget=0.25)
     unknown = Verdict(Status.NOT_JUDGED, "no reference")
     text = plain(matrix_of(entries, [record(entries[0], by), record(entries[1], unknown)]))
@@ -137,11 +137,11 @@ def test_what_is_judged_by_cuda_says_so_and_how(entries):
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s not in NO_FAILURES])
-def test_every_other_status_is_a_failure(entries, status):
+def test_other_statuses_are_failures(entries, status):
     assert matrix_of(entries, [record(entries[0], Verdict(status))]).failed
 
 
-def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
+def test_missing_kernel_and_compile_error_have_their_states(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
     broken = matrix_of(entries, records_without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
@@ -157,7 +157,7 @@ def lines_of(matrix):
     return {line.split()[0]: line for line in plain(matrix).splitlines() if line.startswith("  ")}
 
 
-def test_exact_is_what_no_error_was_allowed_and_none_was_found_in(entries):
+def test_exact_requires_no_allowed_and_no_found_error(entries):
     exp, neg = (next(e for e in entries if e.kernel == name) for name in ("uexp_f32", "uneg_f32"))
     matrix = matrix_of([exp, neg], [record(exp, passing(allowed=True)), record(neg, passing())])
     assert "0 %" in lines_of(matrix)["exp"] and "exact" in lines_of(matrix)["neg"]
@@ -165,13 +165,13 @@ def test_exact_is_what_no_error_was_allowed_and_none_was_found_in(entries):
     assert [each["exact"] for each in cells] == [False, True]
 
 
-def test_a_known_issue_is_not_exact(entries):
+def test_known_issue_is_not_exact(entries):
     matrix = matrix_of(entries[:1], [record(entries[0], passing()), known(entries[0])])
     assert not cell(matrix, entries[0].kernel).exact
     assert "exact " not in lines_of(matrix)["exp"]
 
 
-def test_a_kernel_that_zeros_would_pass_as_well_is_named_vacuous(entries):
+def test_kernel_that_zeros_pass_is_vacuous(entries):
     verdicts = [passing(0.2, allowed=True, vacuous=("low", "out")), passing(0.1, allowed=True, vacuous=("out",))]
     matrix = matrix_of(entries, [record(e, v) for e in entries for v in (verdicts if e is entries[0] else [passing()])])
     text = plain(matrix)
@@ -183,19 +183,19 @@ def test_a_kernel_that_zeros_would_pass_as_well_is_named_vacuous(entries):
     assert "1 vacuous" in summary(matrix) and " vacuous" not in summary(matrix_of(entries, []))
 
 
-def test_one_case_that_zeros_fail_is_enough(entries):
+def test_kernel_with_case_that_zeros_fail_is_not_vacuous(entries):
     records = [record(entries[0], passing(vacuous=("out",))), record(entries[0], passing())]
     assert not cell(matrix_of(entries, records), entries[0].kernel).vacuous
 
 
-def test_compiled_only_is_no_pass_and_no_failure(entries):
+def test_compiled_only_is_neither_pass_nor_failure(entries):
     matrix = matrix_of(entries, [], columns=[Column("emulated", "gfx90a", "compiled only")])
     assert {cell.state for cell in matrix.cells()} == {CellState.COMPILED}
     assert not matrix.failed
     assert matrix.executed == 0
 
 
-def test_an_op_of_libraries_is_run_by_them_only(entries, suite):
+def test_library_op_is_not_run_by_kernel_columns(entries, suite):
     (entry,) = suite.select(["matmul_f32"]).entries
     library = Column("hipblas", "gfx1100", "library")
     done = replace(record(entry, passing()), runner="hipblas", evidence="library")
@@ -206,7 +206,7 @@ def test_an_op_of_libraries_is_run_by_them_only(entries, suite):
     assert "not run:" not in plain(matrix_of(entries, []))
 
 
-def test_what_passes_is_a_line_per_op_and_what_fails_a_line_per_kernel(entries):
+def test_text_merges_passing_kernels_and_separates_failing(entries):
     records = [record(entry, passing(0.25)) for entry in entries[:-1]]
     records.append(record(entries[-1], Verdict(Status.FAIL, "value")))
     text = plain(matrix_of(entries, records))
@@ -217,7 +217,7 @@ def test_what_passes_is_a_line_per_op_and_what_fails_a_line_per_kernel(entries):
     assert all(entry.kernel in full for entry in entries)
 
 
-def test_the_text_is_aligned_ascii(entries, suite):
+def test_plain_text_is_aligned_ascii(entries, suite):
     everything = suite.entries
     text = plain(matrix_of(everything, [record(entry, passing(0.25)) for entry in everything]))
     assert text.isascii()
@@ -226,14 +226,14 @@ def test_the_text_is_aligned_ascii(entries, suite):
     assert not any(line.endswith(" ") for line in text.splitlines())
 
 
-def test_a_column_per_target(entries):
+def test_text_has_column_per_target(entries):
     columns = [GFX, Column("emulated", "gfx90a", "compiled only")]
     text = plain(matrix_of(entries, [record(e, passing()) for e in entries], columns=columns))
     assert "gfx1100 emulated" in text
     assert "gfx90a compiled only" in text
 
 
-def test_json_has_every_kernel_and_no_infinity(entries):
+def test_json_contains_all_kernels_without_infinity(entries):
     verdicts = [Verdict(Status.FAIL, "nan", budget=math.inf)]
     text = as_json(matrix_of(entries, [record(entries[0], v) for v in verdicts]))
     data = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -242,7 +242,7 @@ def test_json_has_every_kernel_and_no_infinity(entries):
     assert (data["cases"], data["passed"], data["failed"], data["seed"]) == (1, 0, 1, 7)
 
 
-def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
+def test_legend_explains_met_divergences(entries):
     against = CrossVendorComparison(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
     verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
     for text in (plain, markdown):
@@ -253,7 +253,7 @@ def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
     assert not any(line.startswith("D") for line in plain(matrix_of(entries, [])).splitlines())
 
 
-def test_csv_has_a_line_per_kernel(entries):
+def test_csv_has_line_per_kernel(entries):
     records = [record(entries[0], passing(0.125, divergences=("D2", "D14")))]
     rows = list(csv.DictReader(as_csv(matrix_of(entries, records)).splitlines()))
     assert [row["kernel"] for row in rows] == [entry.kernel for entry in entries]
@@ -268,7 +268,7 @@ def reaching(entry, *masks, blocks=8):
     return [replace(record(entry, passing()), reached=each) for each in reached]
 
 
-def test_what_the_cases_of_a_kernel_reached_adds_up(entries):
+def test_cell_merges_coverage_of_cases(entries):
     matrix = matrix_of(
         entries, [*reaching(entries[0], 0b0001_00000001, 0b0010_00001110), record(entries[1], passing())]
     )
@@ -284,7 +284,7 @@ def test_what_the_cases_of_a_kernel_reached_adds_up(entries):
 CODE = ("blocks", "blocks_reached", "directions", "directions_reached")
 
 
-def test_the_share_of_the_code_that_was_reached_stands_in_a_line_of_its_kernels(entries):
+def test_line_shows_coverage_share(entries):
     exps = [entry for entry in entries if entry.op.name == "unary.exp"][:2]
     records = [*reaching(exps[0], 0b1111_11111111), *reaching(exps[1], 0b0001_00111111)]
     text = plain(matrix_of(exps, records))
@@ -294,13 +294,13 @@ def test_the_share_of_the_code_that_was_reached_stands_in_a_line_of_its_kernels(
     assert "code" not in plain(matrix_of(exps, [record(each, passing()) for each in exps])).replace("code object", "")
 
 
-def test_markdown_is_a_table(entries):
+def test_markdown_is_table(entries):
     lines = markdown(matrix_of(entries, [record(e, passing(0.5)) for e in entries])).splitlines()
     assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
     assert any("`exp`" in line and "50 %" in line for line in lines)
 
 
-def test_an_interrupted_run_says_so(entries):
+def test_summary_of_interrupted_run_says_so(entries):
     assert summary(matrix_of(entries, [], complete=False)).startswith("interrupted")
 
 
@@ -312,7 +312,7 @@ def measured(kernel, seconds, **more):
     )  # fmt: skip
 
 
-def test_a_line_shows_the_least_share_of_its_kernels(entries):
+def test_line_shows_smallest_share_of_kernels(entries):
     places = [("uneg_f32", 1.5e-4), ("uneg_f16", 2e-4), ("uexp_f32", 1e-2)]
     each = {(kernel, GFX): measured(kernel, seconds) for kernel, seconds in places}
     matrix = matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each)
@@ -326,7 +326,7 @@ def test_a_line_shows_the_least_share_of_its_kernels(entries):
     assert json.loads(as_json(matrix))["kernels"][0]["cells"][0].keys() >= {"share", "bound"}
 
 
-def test_a_kernel_that_was_not_recorded_has_neither_cases_nor_times(entries):
+def test_not_recorded_kernel_has_no_cases_or_times(entries):
     first, second, *_ = entries
     records = [CaseRecord.of(first, GFX, "", NOT_RECORDED), CaseRecord.of(second, GFX, "a case", passing())]
     each = {(entry.kernel, GFX): measured(entry.kernel, 1e-4) for entry in entries}
@@ -336,13 +336,13 @@ def test_a_kernel_that_was_not_recorded_has_neither_cases_nor_times(entries):
     assert not matrix.uncompiled and not matrix.failed
 
 
-def test_instructions_stand_where_there_is_no_time(entries):
+def test_line_without_time_shows_instructions(entries):
     each = {("uneg_f32", GFX): measured("uneg_f32", 1.0, timings=None, instructions={"valu": 2**26, "salu": 2**25})}
     text = plain(matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each))
     assert "1.5 instr." in text
     assert "of copy" not in text
 
 
-def test_a_matrix_is_shown_as_text(entries):
+def test_printable_matrix_str_is_text(entries):
     matrix = matrix_of(entries, [record(entries[0], passing(0.2))])
     assert str(PrintableMatrix.from_matrix(matrix)) == f"{plain(matrix)}\n{summary(matrix)}"

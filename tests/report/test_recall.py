@@ -36,7 +36,7 @@ def recall():
     return compute_recall(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True)
 
 
-def test_only_faults_count(recall):
+def test_recall_counts_only_faults(recall):
     assert (recall.caught, recall.survived, recall.equivalent) == (3, 4, 1)
     assert recall.by_module() == {"mine": (3, 5), "other": (0, 1)}
     first = recall.kernels[0]
@@ -44,7 +44,7 @@ def test_only_faults_count(recall):
     assert (first.equal, first.uncompiled) == (1, 1)
 
 
-def test_a_survivor_is_shown_with_edit_reason_and_case(recall):
+def test_survivor_shows_edit_reason_and_case(recall):
     text = terminal(recall).plain
     assert "sum_f32 on gfx1100: boundary, at mine.cu:7\n  - if (i < n)\n  + if (i <= n)\n" in text
     assert "results change, and use 31 % of it (the unmutated kernel: 25 %)" in text
@@ -54,23 +54,23 @@ def test_a_survivor_is_shown_with_edit_reason_and_case(recall):
     assert "mean_f32 on gfx1100: opcode, at mine.cu:7, listing line 12" in text and "never executed" in text
 
 
-def test_one_line_says_all(recall):
+def test_recall_summary_is_one_line(recall):
     said = recall_summary(recall, TRIED, 2.0)
     assert said.startswith("10 faults in 2 kernels on gfx1100, 2 caught, 1 timed out, 4 survived (1 missed, ")
     assert "1 equivalent as far as known), 1 equal code, " in said and "recall 50.0 %, 2.0 s" in said
 
 
-def test_what_is_not_all_is_not_100_percent():
+def test_incomplete_recall_is_below_100_percent():
     caught = [MutantResult(replace(MUTANT, at=i), MutantOutcome.CAUGHT) for i in range(9999)]
     recall = compute_recall([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
     assert "99.9 % of 10000 faults" in recall_line(recall)
 
 
-def test_no_line_is_wider_than_the_terminal(recall):
+def test_recall_tables_fit_width(recall):
     assert max(map(len, terminal(recall, width=80).plain.splitlines())) <= 80
 
 
-def test_the_matrix_has_the_recall_of_its_kernels(recall):
+def test_matrix_shows_recall_of_its_kernels(recall):
     assert recall.of(["sum_f32"], ["gfx1100", "gfx90a"]).by_module() == {"mine": (3, 5)}
     assert recall.of(["sum_f32"], ["gfx90a"]) is None
     part = recall.of(["sum_f32", "mean_f32"], ["gfx1100"])
@@ -80,7 +80,7 @@ def test_the_matrix_has_the_recall_of_its_kernels(recall):
     )
 
 
-def test_a_file_of_recall_is_read_back(recall, tmp_path):
+def test_recall_file_round_trips(recall, tmp_path):
     (tmp_path / "reports").mkdir()
     path = tmp_path / "reports" / "recall.json"
     path.write_bytes(json_text(recall, indent=1))
@@ -92,14 +92,14 @@ def test_a_file_of_recall_is_read_back(recall, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}", '{"format": "another"}', "nothing"])
-def test_another_file_is_none(text, tmp_path):
+def test_other_file_is_not_recall(text, tmp_path):
     path = tmp_path / "recall.json"
     path.write_text(text)
     with pytest.raises(UsageError, match=r"recall\.json"):
         read_recall(path)
 
 
-def test_a_format_that_is_not_known_is_told(recall, tmp_path):
+def test_unknown_recall_format_is_refused(recall, tmp_path):
     path = tmp_path / "recall.json"
     path.write_bytes(json_text(replace(recall, format="parity recall, version 9")))
     with pytest.raises(UsageError, match="version 9"):

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "schema"
 COLUMNS = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 
 
-def test_the_committed_schemas_are_those_of_the_types():
+def test_committed_schemas_match_types():
     """``nox -s schema`` writes them."""
     assert {path.name: path.read_text() for path in FOLDER.iterdir()} == schemas()
     assert all(NULL_RULE in text for text in schemas().values())
@@ -44,13 +44,13 @@ def matrix(suite, failing):
     return json.loads(as_json(make_matrix(entries, COLUMNS, [failing, *uncompiled])))
 
 
-def test_a_record_conforms_with_infinite_distances_too(failing, conforms):
+def test_record_with_infinite_distance_conforms(failing, conforms):
     line = json.loads(as_line(failing))
     assert (line["verdict"]["budget"], line["verdict"]["first"]["ulps"], line["against"]["budget"]) == (None,) * 3
     assert conforms("record", line)
 
 
-def test_a_matrix_conforms_with_failures_too(matrix, conforms):
+def test_matrix_with_failures_conforms(matrix, conforms):
     assert matrix["compile_errors"] and matrix["failed"]
     assert conforms("matrix", matrix)
 
@@ -58,14 +58,14 @@ def test_a_matrix_conforms_with_failures_too(matrix, conforms):
 @pytest.mark.parametrize(
     ("name", "value"), [("case", 1), ("verdict", {"status": "passed"}), ("against", {}), ("instructions", None)]
 )
-def test_a_spoilt_record_does_not_conform(failing, conforms, name, value):
+def test_spoilt_record_does_not_conform(failing, conforms, name, value):
     line = json.loads(as_line(failing))
     assert conforms("record", {**line, name: value}) == (value is None)
     del line["verdict"]
     assert not conforms("record", line)
 
 
-def test_a_spoilt_matrix_does_not_conform(matrix, conforms):
+def test_spoilt_matrix_does_not_conform(matrix, conforms):
     assert not conforms("matrix", {**matrix, "cases": 1.5})
     assert not conforms("matrix", {name: value for name, value in matrix.items() if name != "kernels"})
     matrix["kernels"][0]["cells"][0]["state"] = "FAILED"

@@ -14,7 +14,7 @@ HEADS = ["reduce", "gfx1100", "note"]
 ROWS = [["  sum", "12 us", "[f16] a|b"], ["  max", "1 us", ""]]
 
 
-def test_plain_text_is_aligned_and_keeps_what_is_indented():
+def test_plain_table_is_aligned_and_keeps_indent():
     assert plain(HEADS, ROWS, right=[1]).splitlines() == [
         "reduce  gfx1100  note",
         "  sum     12 us  [f16] a|b",
@@ -25,7 +25,7 @@ def test_plain_text_is_aligned_and_keeps_what_is_indented():
 
 
 @pytest.mark.parametrize("heads", [HEADS, ()])
-def test_coloured_text_is_aligned_as_plain_text_is(heads):
+def test_coloured_table_is_aligned_like_plain(heads):
     rows = [[Text(first, "red"), *rest] for first, *rest in ROWS]
     text = coloured(heads, rows, right=[1])
     assert text.plain == plain(heads, ROWS, right=[1])
@@ -35,14 +35,14 @@ def test_coloured_text_is_aligned_as_plain_text_is(heads):
 
 
 @pytest.mark.parametrize("width", range(12, 30))
-def test_what_does_not_fit_goes_on_in_further_lines_and_nothing_is_lost(width):
+def test_long_cells_continue_in_further_lines(width):
     text = coloured(HEADS, ROWS, right=[1], width=width).plain
     assert max(map(len, text.splitlines())) <= width
     said = "".join([*HEADS, *(cell for row in ROWS for cell in row)])
     assert sorted("".join(text.split())) == sorted("".join(said.split()))
 
 
-def test_markdown_keeps_a_cell_in_its_place():
+def test_markdown_escapes_cells():
     table = markdown(
         ["kernel", "time", "note"], [["`neg`", "1 us", "a|b"], ["`exp`", "22 us", "two\nlines"]], right=[1]
     )
@@ -55,23 +55,23 @@ def test_markdown_keeps_a_cell_in_its_place():
     assert left.startswith(":-") and right.endswith("-:")
 
 
-def test_a_markdown_table_without_rows_has_its_heads():
+def test_markdown_without_rows_has_heads():
     assert [line.count("|") for line in markdown(["kernel", "time"], []).splitlines()] == [3, 3]
 
 
-def test_prose_is_broken_between_words():
+def test_folded_text_breaks_between_words():
     assert folded("passed of run; exact", 13).plain.splitlines() == ["passed of", "run; exact"]
     assert folded("passed of run; exact", None).plain == "passed of run; exact"
 
 
-def test_the_width_is_that_of_a_terminal_and_there_is_none_in_a_pipe(monkeypatch, capfd):
+def test_terminal_width_is_none_in_pipe(monkeypatch, capfd):
     monkeypatch.delenv("COLUMNS", raising=False)
     assert terminal_width() is None
     monkeypatch.setenv("COLUMNS", "90")
     assert terminal_width() == 90
 
 
-def test_a_command_begins_without_the_libraries_of_tables():
+def test_command_starts_without_table_libraries():
     code = "import sys, parity.cli as c; c.main(['list', 'fill.fill']); print({'pandas', 'tabulate'} & {*sys.modules})"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "set()"

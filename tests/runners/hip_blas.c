@@ -1,10 +1,10 @@
-// A libhipblas and libhipblaslt without a GPU, with the functions that parity calls: products of column-major matrices
-// by their definition, of operands that it copies from the memory of the (emulated) HIP. It is strict where BLAS is: an
-// operand is columns * leading elements, none shorter than a column, and every object is destroyed before the next
-// handle is made.
+// A libhipblas and libhipblaslt without a GPU, with the functions that parity calls. They compute products of column-major
+// matrices by definition and copy the operands from the memory of the (emulated) HIP. They are as strict as BLAS: an
+// operand has columns * leading elements, leading is at least a column, and every object must be destroyed before the
+// next handle is created.
 //
-// In the file that PARITY_BLAS_FAULT names "FUNCTION=STATUS" lets a function return that status, "FUNCTION=-1" lets it
-// find nothing, and "FUNCTION=abort" ends the process, as rocBLAS does where it has no kernels for a GPU.
+// PARITY_BLAS_FAULT names a file. "FUNCTION=STATUS" in it makes a function return that status, "FUNCTION=-1" makes it
+// find nothing, and "FUNCTION=abort" ends the process, as rocBLAS does if it does not have kernels for a GPU.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void destroy(struct Object *object) {
 struct Operand {
     const void *memory;
     int type, operation;
-    int64_t rows, columns, leading;  // as they lie in memory
+    int64_t rows, columns, leading;  // as stored in memory
 };
 
 static size_t size_of(int type) { return type == F64 ? 8 : type == F32 ? 4 : 2; }

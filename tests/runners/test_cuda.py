@@ -1,4 +1,4 @@
-"""The runner for NVIDIA GPUs: without one, against a stand-in of CuPy on host memory; with one, for real."""
+"""The runner ``cuda`` with a replacement of CuPy on host memory and, if there is one, on a real GPU."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ PTX = """
 
 
 class CudaError(RuntimeError):
-    """What the stand-in raises."""
+    """The error of the replacement."""
 
 
 class Memory:
-    """Device memory in host memory, aligned as that of a GPU."""
+    """Device memory, emulated in aligned host memory."""
 
     def __init__(self, size) -> None:
         memory = np.zeros(size + 256, np.uint8)
@@ -57,7 +57,7 @@ class Memory:
 
 
 class Device:
-    """A stand-in of CuPy: ``kernel`` is what a launch does, given its arguments."""
+    """A replacement of CuPy. A launch calls ``kernel`` with its arguments."""
 
     def __init__(self, kernel, lost: bool = False) -> None:
         self.kernel, self.lost, self.loads = kernel, lost, []
@@ -204,7 +204,7 @@ class Device:
             print(self.number, file=file)
 
 def RawModule(path):
-    while len(LOG.read_text().split()) < WORKERS:  # no process gets a second task before each has its first
+    while len(LOG.read_text().split()) < WORKERS:  # each process gets its first task before any gets a second
         time.sleep(0.01)
     raise RuntimeError("cudaErrorInvalidImage: this is a stand-in")
 

@@ -1,4 +1,4 @@
-"""Timing on NVIDIA GPUs, against a stand-in of CuPy on host memory whose stream has a clock of its own."""
+"""Timing on NVIDIA GPUs with a replacement of CuPy on host memory, whose stream has a simulated clock."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ L2 = 3 << 20
 
 
 class CudaError(RuntimeError):
-    """What the stand-in raises."""
+    """The error of the replacement."""
 
 
 class OutOfMemoryError(MemoryError):
-    """What the stand-in raises as well."""
+    """Another error of the replacement."""
 
 
 class Memory:
@@ -66,7 +66,7 @@ class Event:
 
 
 class Gpu:
-    """Work is done when the stream is awaited; a launch takes 100 us cold and 20 us hot."""
+    """Runs enqueued work when the stream is synchronized. A launch takes 100 us cold and 20 us hot."""
 
     def __init__(self, kernel, memory=1 << 32):
         self.kernel, self.memory = kernel, memory

@@ -1,4 +1,4 @@
-"""The emulated runner: outcomes of real kernels, and faults as data."""
+"""The runner ``emulated``: outcomes of real kernels, and faults in outcomes."""
 
 from __future__ import annotations
 

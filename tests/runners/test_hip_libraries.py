@@ -1,4 +1,4 @@
-"""hipBLAS and hipBLASLt: hip-python itself, on libraries and a libamdhip64 that stand in for those of ROCm."""
+"""The runners ``hipblas`` and ``hipblaslt``: the real hip-python with replacements of ROCm's libraries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ needs_bindings = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with libraries that stand in for hipBLAS and hipBLASLt."""
+    """A folder with replacements of hipBLAS and hipBLASLt."""
     place = tmp_path_factory.mktemp("rocm")
     hip = Path(environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0])
     flags = ("-shared", "-fPIC", "-O1", "-std=gnu11", "-fvisibility=hidden", "-Wall")
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 
 def set_machine(monkeypatch, folder, **more):
-    """Set the environment of a machine with a GPU and that folder; HIP is only ever loaded in other processes."""
+    """Set the environment of a machine with a GPU and that folder. Only child processes load HIP."""
     for name, value in environment(("gfx1100",), **more).items():
         paths = [str(folder), value] if name == "LD_LIBRARY_PATH" else [value]
         monkeypatch.setenv(name, os.pathsep.join(paths))
@@ -62,7 +62,7 @@ def machine(monkeypatch, folder):
 
 @pytest.fixture(scope="module", params=NAMES)
 def library(request, folder):
-    """A runner with a process of its own, for many products."""
+    """A runner whose process serves many products."""
     with pytest.MonkeyPatch.context() as patch:
         set_machine(patch, folder)
         yield runner(request.param)
@@ -70,7 +70,7 @@ def library(request, folder):
 
 @pytest.fixture
 def plant(folder):
-    """Plant a fault in the libraries, also in a process that has them open."""
+    """Plant a fault in the libraries, even if a process has already loaded them."""
     file = folder / "fault"
     yield file.write_text
     file.unlink()
@@ -83,7 +83,7 @@ def numbers(name, rows, columns):
 
 
 def laid(array, transposed=False, gap=0):
-    """The same array as rows, or columns if transposed, with NaN between one and the next."""
+    """Store an array by rows, or by columns if transposed, with NaN in the gaps."""
     if transposed:
         return laid(array.T, gap=gap).T
     memory = np.full((array.shape[0], array.shape[1] + gap), np.nan, array.dtype)
@@ -92,7 +92,7 @@ def laid(array, transposed=False, gap=0):
 
 
 def restrided(array, stride):
-    """The same array, where dims of size 1 have another stride (in bytes)."""
+    """Change the stride (in bytes) of dimensions of size 1."""
     strides = [stride if size == 1 else each for size, each in zip(array.shape, array.strides, strict=True)]
     return as_strided(array, array.shape, strides)
 
@@ -218,7 +218,7 @@ LACKING = {
 def test_not_supported_status_is_unsupported(library, plant):
     for fault, says in LACKING[library.name].items():
         plant(fault)
-        for _ in range(2):  # the process goes on, and nothing is left behind in the library
+        for _ in range(2):  # the process continues, and the library keeps no objects
             with pytest.raises(Unsupported, match=says):
                 library.compute("gfx1100", asked(A, B))
 

@@ -1,4 +1,4 @@
-"""A device in a process of its own: what becomes of launches that end it."""
+"""A device in a separate process, and launches that end the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules are loaded once: a run of many ops of one module loads it with the first launch and never again."""
+"""A run loads a module with its first launch, and only once for all ops of the module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPS = ("unary.neg", "unary.abs", "unary.recip")
 
 
 def worker_for(suite, name, target, session):
-    """A worker whose session is ``session``, with the tasks of some ops of one module."""
+    """A worker with the session ``session`` and the tasks of some ops of one module."""
     (column,) = runner_columns(runner(name), [target])
     (built,) = build(suite.kernels, ["unary"], [target])
     tasks = make_tasks(suite.select(OPS, ["f32", "f64"]), [column])
@@ -27,7 +27,7 @@ def worker_for(suite, name, target, session):
 
 
 def run(worker):
-    """Number of launches, which all pass."""
+    """Run all tasks, which must pass, and return the number of launches."""
     records = [record for task in worker.plan.tasks for record in worker.perform(task)]
     assert {record.module for record in records if record.verdict.passed} == {"unary"}
     assert all(record.verdict.passed for record in records)

@@ -1,4 +1,4 @@
-"""The runner that executes PTX: CUDA's side of a kernel on the CPU, beside AMD's."""
+"""The runner ``ptx``, which executes the CUDA side of kernels on the CPU."""
 
 import shutil
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_session_explains_but_does_not_count_or_draw(session):
 
 
 def test_kernels_match_gpu_recording(suite, session, code):
-    """ptxas fuses the product with the sum: 37 of these 200 elements have other bits with two roundings."""
+    """ptxas fuses product and sum. With two roundings, 37 of these 200 elements would differ."""
     call, after = outcome(suite, session, code, "affine.affine[f16](x=200~normal@0 mul=1.099609375 add=-0.5)")
     assert after.fault is None
     x = call.inputs["x"].astype(np.float64)

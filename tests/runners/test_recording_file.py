@@ -1,4 +1,4 @@
-"""The file of a recording: whatever becomes of it, reading it gives the recording or says what is wrong."""
+"""Recording files: reading a damaged file returns the recording or reports the damage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CASES = (case(1), case(2), case(3, Fault("timeout", "no end", True)))
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A sound recording."""
+    """A valid recording."""
     path = tmp_path_factory.mktemp("recordings") / "whole.zip"
     write_recording(path, HEAD, [CODE], CASES, {"timings.json": b"{}"})
     return path
@@ -53,12 +53,12 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Where the spoilt recordings of this file go, one after the other."""
+    """The path of the damaged recordings of these tests."""
     return tmp_path_factory.mktemp("recordings") / "spoilt.zip"
 
 
 def sealed(whole, place, change_head=None, change_cases=None):
-    """A recording with another head and other lines, whose checksums and seal fit."""
+    """Write a recording with a changed head and changed lines, and with valid checksums and seal."""
     with zipfile.ZipFile(whole) as old:
         members = {name: old.read(name) for name in old.namelist()}
     head = json.loads(members.pop(module.HEAD))
@@ -75,14 +75,14 @@ def sealed(whole, place, change_head=None, change_cases=None):
 
 
 def used(recording: Recording) -> None:
-    """What replaying does with a recording."""
+    """Use a recording as the replay runner does."""
     recording.code()
     for each in recording.cases:
         each.outcome(BEFORE)
 
 
 def refused(path) -> bool:
-    """Whether a file is refused; that names the file."""
+    """True if a file is refused. The message must name the file."""
     try:
         used(read_recording(path))
     except UsageError as error:
@@ -125,7 +125,7 @@ def test_truncated_or_joined_file_is_refused(whole, place, data):
 
 
 def places_of(value, path=()):
-    """The path of every value inside of a JSON value."""
+    """Yield the path of every value inside a JSON value."""
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield (*path, key)
@@ -136,7 +136,7 @@ ODD = st.sampled_from([None, True, -1, 10**9, 0.5, "", "x", [], [[]], {}, {"x": 
 
 
 def mutated(data, value):
-    """A JSON value with one value inside of it replaced or left out."""
+    """Draw a JSON value in which one inner value is replaced or removed."""
     value = copy.deepcopy(value)
     *path, last = data.draw(st.sampled_from(list(places_of(value))))
     inside = value

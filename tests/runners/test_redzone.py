@@ -1,4 +1,4 @@
-"""The layout of buffers between red zones, with NumPy in the place of a device."""
+"""The layout of buffers between red zones, with NumPy arrays as device memory."""
 
 from __future__ import annotations
 

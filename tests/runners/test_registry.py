@@ -1,4 +1,4 @@
-"""The registry: what is installed, and what is said about a plug-in that cannot be used. The rest still works."""
+"""The registry of runners, and its messages about defective plug-ins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Other:
 
 @pytest.fixture
 def install(installed, tmp_path, monkeypatch):
-    """Installs a plug-in ``other`` with that source text. ``findings`` need not look through a cache of any size."""
+    """Install a plug-in ``other`` with a source text. The cache is empty, so that ``facts`` is fast."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     return lambda source, name="other_runner", point="other": installed(name, source, **{point: "Other"})
 

@@ -1,4 +1,4 @@
-"""The runner for AMD GPUs: hip-python itself, on a libamdhip64 that runs kernels in the emulator."""
+"""The runner ``rocm``: the real hip-python with a libamdhip64 that runs kernels in the emulator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ extern "C" __global__ void wild(unsigned n, float* out) { *(float*)(n * 16ull) =
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """Set the environment of a machine with such GPUs; HIP is only ever loaded in other processes."""
+    """Set the environment of a machine with emulated GPUs. Only child processes load HIP."""
 
     def do(*targets, **more):
         for name, value in environment(targets or ("gfx1100",), **more).items():
@@ -52,7 +52,7 @@ def emulated(monkeypatch):
 
 @pytest.fixture
 def opened(emulated):
-    """A session on such a machine, with faults planted or with little memory."""
+    """Open a session on such a machine, optionally with planted faults or little memory."""
     sessions = []
 
     def do(target="gfx1100", **more):

@@ -1,4 +1,4 @@
-"""When a measurement ends, and what it says, with samplers whose truth is known."""
+"""The end and the result of measurements, with samplers of known distribution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from parity.runners.timing import ERROR, LEAST, MOST, measure, summarize
 
 
 class Device:
-    """A sampler with a clock: ``draw(i)`` are the seconds of repetition i, ``around`` those that come with each."""
+    """A sampler with a clock: ``draw(i)`` is the duration of repetition i, ``around`` its overhead."""
 
     def __init__(self, draw, around=0.0):
         self.draw, self.around, self.now, self.count = draw, around, 0.0, 0
@@ -51,7 +51,7 @@ def test_more_noise_needs_more_repetitions():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_error_matches_scatter_of_medians(seed):
-    """Against many samples of known noise: the error that is stated is the scatter of the medians."""
+    """The stated error must match the scatter of the medians of many samples."""
     random = np.random.default_rng(seed)
     timings = [summarize(1 + 0.1 * random.standard_normal(200)) for _ in range(200)]
     scatter = np.std([timing.median for timing in timings])

@@ -55,7 +55,7 @@ def collected(project, pytester, monkeypatch):
     return run
 
 
-def test_without_parity_nothing_is_imported_or_collected(project):
+def test_plugin_without_option_imports_and_collects_nothing(project):
     (project.folder / "conftest.py").write_text(
         "import sys\n"
         "def pytest_unconfigure():\n"
@@ -67,7 +67,7 @@ def test_without_parity_nothing_is_imported_or_collected(project):
     assert "heavy: []" in out
 
 
-def test_kernels_are_items_beside_other_tests_and_the_matrix_comes_last(project, suite):
+def test_plugin_collects_kernels_and_prints_matrix(project, suite):
     code, out = project("--parity", "-v", "-k", "f16 or own", "--hypothesis-profile", "few", examples=())
     assert code == 0
     assert "tests/test_own.py::test_own PASSED" in out
@@ -80,14 +80,14 @@ def test_kernels_are_items_beside_other_tests_and_the_matrix_comes_last(project,
     assert "again" not in out
 
 
-def test_one_kernel_is_named_and_a_name_that_is_none_is_an_error(collected):
+def test_plugin_selects_kernel_by_id_and_refuses_unknown(collected):
     code, out = collected("--collect-only", "cases/affine.py::affine.affine[f32-gfx1100]")
     assert (code, "1 test collected" in out) == (0, True), out
     code, out = collected("cases/affine.py::affine.affine[f32-gfx90a]")
     assert (code, "not found" in out) == (4, True)
 
 
-def test_a_fault_is_shown_as_on_the_command_line_also_by_xdist_and_is_run_again_by_lf(project):
+def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
     source = project.folder / "kernels" / "affine.cu"
     text = source.read_text()
     source.write_text(text.replace("x * mul + add", "x * add + mul"))
@@ -112,7 +112,8 @@ def test_a_fault_is_shown_as_on_the_command_line_also_by_xdist_and_is_run_again_
     assert (code, "1 passed" in out, "no longer fails" in out) == (1, True, True)
 
 
-def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
+@pytest.mark.thorough
+def test_plugin_compile_error_fails_with_message(project):
     source = project.folder / "kernels" / "affine.cu"
     source.write_text(source.read_text() + "\n__device__ int broken = nothing_of_that_name;\n")
     code, out = project("--parity", "-k", "f16", "-x")
@@ -129,7 +130,8 @@ def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
     assert "not ported; until 9999-12-31" in out
 
 
-def test_the_toolchain_is_chosen_as_on_the_command_line(project, monkeypatch):
+@pytest.mark.thorough
+def test_plugin_toolchain_option_is_used(project, monkeypatch):
     rocm = project.folder / "rocm"
     for name, text in (("bin/hipcc", "#!/bin/sh\nexit 1\n"), ("include/hip/hip_version.h", "")):
         (rocm / name).parent.mkdir(parents=True)
@@ -147,17 +149,17 @@ def test_the_toolchain_is_chosen_as_on_the_command_line(project, monkeypatch):
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
         (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is no translator: .* did you mean literal"),
-        (["--parity-toolchain", "rokm"], "'rokm' is no toolchain: auto wheels rocm; did you mean rocm"),
+        (["--parity-toolchain", "rokm"], "'rokm' is not a toolchain; known: auto wheels rocm; did you mean rocm"),
     ],
 )
-def test_wrong_usage_is_one_line(collected, options, says):
+def test_plugin_wrong_usage_is_one_line(collected, options, says):
     code, out = collected(*options)
     assert code == 4
     assert re.search(f"^ERROR: --parity: .*{says}", out, re.MULTILINE)
     assert "Traceback" not in out
 
 
-def test_sigterm_ends_pytest_as_ctrl_c_does_with_an_exit_code_of_its_own(project):
+def test_plugin_sigterm_interrupts_with_exit_code(project):
     (project.folder / "tests" / "test_own.py").write_text(
         "import os, signal\n"
         "def test_before(): pass\n"
@@ -170,7 +172,7 @@ def test_sigterm_ends_pytest_as_ctrl_c_does_with_an_exit_code_of_its_own(project
     assert "1 passed" in out
 
 
-def test_ctrl_c_at_the_very_end_loses_nothing(project):
+def test_plugin_ctrl_c_at_end_loses_nothing(project):
     (project.folder / "tests" / "test_own.py").write_text("def test_own(): pass\n")
     (project.folder / "conftest.py").write_text(
         "import os, signal\ndef pytest_sessionfinish(): os.kill(os.getpid(), signal.SIGINT)\n"
@@ -180,7 +182,8 @@ def test_ctrl_c_at_the_very_end_loses_nothing(project):
     assert "1 passed" in out
 
 
-def test_what_workers_of_xdist_share_has_no_name_that_could_outlive_them(project, monkeypatch):
+@pytest.mark.thorough
+def test_plugin_xdist_lock_file_has_no_name(project, monkeypatch):
     scratch = project.folder / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))

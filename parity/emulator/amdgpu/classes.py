@@ -1,4 +1,4 @@
-"""Classes of instructions by mnemonic: those of AMD's performance counters (``SQ_INSTS_VALU``, ...)."""
+"""Classes of instructions by mnemonic, like AMD's performance counters (``SQ_INSTS_VALU``, ...)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from parity.emulator.amdgpu.isa import IGNORED
 
-__all__ = ["CLASSES", "WAIT", "class_of", "classifier", "totals"]
+__all__ = ["CLASSES", "WAIT", "class_totals", "classifier", "instruction_class"]
 
 WAIT = "wait"
-"""The class of waits, hints and cache control, which compute nothing and are not counted as executed."""
+"""The class of waits, hints and cache control, which do not count as executed."""
 
-#: How the mnemonics of a class begin. The families are the chapters of the RDNA3 and CDNA3 Instruction Set
-#: Architecture, the classes those of the hardware counters that rocprofiler lists.
-#: A lane exchange through the hardware of LDS (ds_bpermute, ds_swizzle) is in its class. Buffers are what the compiler
-#: addresses scratch memory through where a target has no instructions for it, and nothing else.
+#: The prefixes of the mnemonics of each class. The families are chapters of the RDNA3 and CDNA3 Instruction Set
+#: Architecture; the classes are the hardware counters that rocprofiler lists. Lane exchanges through the hardware of
+#: LDS (ds_bpermute, ds_swizzle) are in class lds. Compilers use buffers only for scratch memory, on targets without
+#: scratch instructions.
 _BEGINS = {
     "valu": "v_",
     "salu": "s_",
@@ -31,12 +31,13 @@ _BEGINS = {
 }
 
 CLASSES = (*_BEGINS, WAIT)
-"""All classes, in the order in which they are shown."""
+"""All classes, in the order of reports."""
 
 
 def classifier(begins: Mapping[str, str]) -> Callable[[str], str]:
-    """A function from mnemonics to classes. ``begins`` has, for each class, how the mnemonics of it begin; of several
-    begins that fit the longest decides, and ``other`` is what none fits.
+    """Return a function from mnemonics to classes.
+
+    ``begins`` has the prefixes of each class. The longest prefix decides; without a match, the class is ``other``.
     """
     known = {begin: name for name, several in begins.items() for begin in several.split()}
 
@@ -51,16 +52,16 @@ def classifier(begins: Mapping[str, str]) -> Callable[[str], str]:
 _class_of = classifier(_BEGINS)
 
 
-def class_of(mnemonic: str) -> str:
-    """The class of an AMD instruction.
+def instruction_class(mnemonic: str) -> str:
+    """Return the class of an AMD instruction.
 
-    Matrix instructions are vector instructions, and both halves of a dual-issue pair are one instruction.
+    Matrix instructions are vector instructions. A dual-issue pair is one instruction.
     """
     return WAIT if mnemonic in IGNORED else _class_of(mnemonic)
 
 
-def totals(counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-    """The sum of each class that occurs, in the order of ``CLASSES``."""
+def class_totals(counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
+    """Add up the counts of each class, in the order of ``CLASSES``; omits classes with count 0."""
     found: dict[str, int] = {}
     for name, count in counts:
         found[name] = found.get(name, 0) + count

@@ -1,4 +1,7 @@
-"""Instructions that move values between lanes, as C++. Semantics: RDNA3 ISA, chapters 7 and 16."""
+"""Instructions that move values between lanes, as C++ (``v_readlane_b32`` ...).
+
+Semantics: RDNA3 ISA, chapters 7 and 16.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import re
 from collections.abc import Callable
 
 from parity.emulator.amdgpu.operands import (
-    chosen,
-    modifiers,
-    refuse_modifiers,
+    list_element,
+    parse_modifiers,
+    read_scalar,
+    read_vector,
     registers,
-    scalar,
-    vector,
-    write,
+    reject_modifiers,
     write_scalar,
+    write_vector,
 )
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
@@ -22,48 +25,48 @@ __all__ = ["CROSS_LANE"]
 
 
 def _readlane(w: Writer, item: Instruction) -> None:
-    refuse_modifiers(item)
-    value, lane = vector(w, item.operands[1], "u32"), scalar(w, item.operands[2], "u32")
+    reject_modifiers(item)
+    value, lane = read_vector(w, item.operands[1], "u32"), read_scalar(w, item.operands[2], "u32")
     w.put(*write_scalar(w, item.operands[0], "u32", f"({value})[{lane} & (LANES - 1)]"))
 
 
 def _writelane(w: Writer, item: Instruction) -> None:
-    refuse_modifiers(item)
+    reject_modifiers(item)
     (target,) = registers(w, item.operands[0])
-    lane, value = scalar(w, item.operands[2], "u32"), scalar(w, item.operands[1], "u32")
+    lane, value = read_scalar(w, item.operands[2], "u32"), read_scalar(w, item.operands[1], "u32")
     w.put(f"{target}[{lane} & (LANES - 1)] = {value};")
 
 
 def _swap(w: Writer, item: Instruction) -> None:
-    refuse_modifiers(item)
+    reject_modifiers(item)
     a, b = (registers(w, operand)[0] for operand in item.operands)
-    w.put(f"{{ const V<u32> x = {a}, y = {b};", *write(w, item.operands[0], "u32", "y"))
-    w.put(*write(w, item.operands[1], "u32", "x"), "}")
+    w.put(f"{{ const V<u32> x = {a}, y = {b};", *write_vector(w, item.operands[0], "u32", "y"))
+    w.put(*write_vector(w, item.operands[1], "u32", "x"), "}")
 
 
 def _permlane(w: Writer, item: Instruction) -> None:
-    """Any lane of a row of 16 to any other, by one nibble for each; op_sel is (fetch inactive, bound control)."""
-    lists, clamp, omod = modifiers(item, ("op_sel",))
+    """Read any lane of a row of 16, selected by a nibble for each lane; op_sel is (fetch inactive, bound control)."""
+    lists, clamp, omod = parse_modifiers(item, ("op_sel",))
     if clamp or omod:
         raise Unknown(f"modifier {clamp or omod} of {item.mnemonic}")
     target, source, low, high = item.operands
     (old,) = registers(w, target)
     other_row = int("permlanex16" in item.mnemonic)
-    select = f"pair({scalar(w, low, 'u32')}, {scalar(w, high, 'u32')})"
-    flags = f"{other_row}, {chosen(lists, 'op_sel', 0, 0)}, {chosen(lists, 'op_sel', 1, 0)}"
-    value = f"permlane16({vector(w, source, 'u32')}, exec, {select}, {flags}, {old})"
-    w.put("{", *write(w, target, "u32", value), "}")
+    select = f"pair({read_scalar(w, low, 'u32')}, {read_scalar(w, high, 'u32')})"
+    flags = f"{other_row}, {list_element(lists, 'op_sel', 0, 0)}, {list_element(lists, 'op_sel', 1, 0)}"
+    value = f"permlane16({read_vector(w, source, 'u32')}, exec, {select}, {flags}, {old})"
+    w.put("{", *write_vector(w, target, "u32", value), "}")
 
 
 def _permlane64(w: Writer, item: Instruction) -> None:
-    refuse_modifiers(item)
-    if w.target.wavefront == 64:  # with 32 lanes it does nothing
-        value = f"swapped_halves({vector(w, item.operands[1], 'u32')})"
-        w.put("{", *write(w, item.operands[0], "u32", value), "}")
+    reject_modifiers(item)
+    if w.target.wavefront == 64:  # no effect with 32 lanes
+        value = f"swapped_halves({read_vector(w, item.operands[1], 'u32')})"
+        w.put("{", *write_vector(w, item.operands[0], "u32", value), "}")
 
 
-def _through_lds(w: Writer, item: Instruction) -> None:
-    """ds_bpermute and ds_permute: the lane is a byte offset, as if 4 bytes of each lane lay in LDS."""
+def _permute_through_lds(w: Writer, item: Instruction) -> None:
+    """ds_bpermute and ds_permute: a lane is a byte offset, as if LDS held 4 bytes of each lane."""
     target, lanes, data = item.operands
     offset = 0
     for modifier in item.modifiers:
@@ -71,22 +74,22 @@ def _through_lds(w: Writer, item: Instruction) -> None:
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
         offset = int(modifier.removeprefix("offset:"), 0)
     function = item.mnemonic.removeprefix("ds_").removesuffix("_b32")
-    at = f"{vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"
-    if w.target.wavefront == 64 and w.target.generation >= 10:  # each half by itself
+    at = f"{read_vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"
+    if w.target.wavefront == 64 and w.target.generation >= 10:  # each half separately
         at = f"((({at}) & 127) | (IOTA & 32) << 2)"
-    value = f"{function}(c, exec, {w.here}, {at}, {vector(w, data, 'u32')})"
-    w.put("{", *write(w, target, "u32", value), "}")
+    value = f"{function}(c, exec, {w.here}, {at}, {read_vector(w, data, 'u32')})"
+    w.put("{", *write_vector(w, target, "u32", value), "}")
 
 
 def _swizzle(w: Writer, item: Instruction) -> None:
     target, data = item.operands
     pattern = item.modifiers[0].removeprefix("offset:") if item.modifiers else "0"
-    value = f"swizzle({vector(w, data, 'u32')}, exec, {_swizzle_bits(pattern)}u)"
-    w.put("{", *write(w, target, "u32", value), "}")
+    value = f"swizzle({read_vector(w, data, 'u32')}, exec, {_swizzle_bits(pattern)}u)"
+    w.put("{", *write_vector(w, target, "u32", value), "}")
 
 
 def _swizzle_bits(pattern: str) -> int:
-    """The 16 bits of a swizzle from the way the assembler prints them (RDNA3 ISA, DS_SWIZZLE_B32)."""
+    """The 16 bits of a swizzle, from its assembler syntax (RDNA3 ISA, DS_SWIZZLE_B32)."""
     match = re.fullmatch(r"swizzle\((\w+),\s*(.*)\)", pattern)
     if not match:
         return int(pattern, 0)
@@ -116,7 +119,7 @@ CROSS_LANE: dict[str, Callable[[Writer, Instruction], None]] = {
     "v_permlane16_b32": _permlane,
     "v_permlanex16_b32": _permlane,
     "v_permlane64_b32": _permlane64,
-    "ds_bpermute_b32": _through_lds,
-    "ds_permute_b32": _through_lds,
+    "ds_bpermute_b32": _permute_through_lds,
+    "ds_permute_b32": _permute_through_lds,
     "ds_swizzle_b32": _swizzle,
 }

@@ -8,7 +8,7 @@ from parity.emulator.amdgpu.codegen import register_uses
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.language import Amdgpu
 from parity.emulator.amdgpu.listing import function_bodies, kernel_code
-from parity.emulator.amdgpu.matrix import flushes
+from parity.emulator.amdgpu.matrix import flushes_subnormals
 from parity.emulator.amdgpu.shadow import classify_arithmetic
 from parity.emulator.device import Device, wavefront_target
 from parity.emulator.instruction import Instruction
@@ -36,6 +36,6 @@ class AmdgpuDevice(Device):
         return max(classify_arithmetic(body.text) for body in function_bodies(code.listing, kernel))
 
     @staticmethod
-    def flushes(code: CodeObject, kernel: str) -> bool:
+    def flushes_subnormals(code: CodeObject, kernel: str) -> bool:
         """True if a kernel, or a function it calls, has matrix instructions that treat subnormal numbers as zero."""
-        return any(flushes(body.text, code.target) for body in function_bodies(code.listing, kernel))
+        return any(flushes_subnormals(body.text, code.target) for body in function_bodies(code.listing, kernel))

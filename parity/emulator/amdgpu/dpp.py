@@ -1,4 +1,4 @@
-"""Data-parallel primitives: an operation whose first source comes from other lanes (RDNA3 ISA, "DPP")."""
+"""Data-parallel primitives: operations that read their first source from other lanes (RDNA3 ISA, "DPP")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["MODIFIERS", "Routing", "routing"]
+__all__ = ["MODIFIERS", "DppRouting", "dpp_routing"]
 
 ROW, BANK = 16, 4
 _CONTROLS = (
@@ -19,8 +19,8 @@ MODIFIERS = frozenset((*_CONTROLS, "row_mask", "bank_mask", "bound_ctrl", "fi"))
 
 
 @dataclass(frozen=True)
-class Routing:
-    """From which lane each lane takes its source (None: there is none), and which lanes may be written."""
+class DppRouting:
+    """The lane that each lane reads (``None``: no lane), and a mask of the lanes that may be written."""
 
     lanes: tuple[int | None, ...]
     writable: int
@@ -28,18 +28,18 @@ class Routing:
     fetch_inactive: bool
 
     def source(self, value: str) -> str:
-        """The first source, as C++: from a lane that is not there or that is off comes 0."""
+        """Return C++ of the first source; missing and inactive lanes give 0."""
         return f"routed(valid, {self._shuffle(value)})"
 
     def valid(self, w: Writer) -> str:
-        """The lanes whose source lane is there and on."""
+        """Return C++ of the lanes whose source lane exists and is active."""
         there = sum(1 << i for i, lane in enumerate(self.lanes) if lane is not None)
         if self.fetch_inactive:
             return f"unmask({w.constant(there, '#x')})"
         return f"unmask({w.constant(there, '#x')} & mask(bools({self._shuffle('bit(unmask(exec))')} != 0)))"
 
     def live(self, w: Writer) -> str:
-        """The lanes that are written, as a mask."""
+        """Return C++ of the mask of lanes that are written."""
         masked = f"exec & {w.constant(self.writable, '#x')}"
         return masked if self.bound_ctrl else f"{masked} & mask(valid)"
 
@@ -48,11 +48,11 @@ class Routing:
         return f"__builtin_shufflevector({value}, {value}, {lanes})"
 
 
-def routing(item: Instruction, lanes: int) -> Routing | None:
-    """The routing that an instruction's modifiers ask for; None if it is not a DPP instruction.
+def dpp_routing(item: Instruction, lanes: int) -> DppRouting | None:
+    """Return the routing from an instruction's modifiers; ``None`` if it is not a DPP instruction.
 
     Raises:
-        Unknown: a control that does not exist.
+        Unknown: the control does not exist.
     """
     given = dict(_split(m) for m in item.modifiers)
     control = next((name for name in _CONTROLS if name in given), None)
@@ -64,7 +64,7 @@ def routing(item: Instruction, lanes: int) -> Routing | None:
     rows, banks = (int(given.get(name, "0xf"), 0) for name in ("row_mask", "bank_mask"))
     writable = sum(1 << i for i in range(lanes) if rows >> i // ROW & 1 and banks >> i % ROW // BANK & 1)
     sources = tuple(_source(control, numbers, i, lanes) for i in range(lanes))
-    return Routing(
+    return DppRouting(
         sources, writable, given.get("bound_ctrl") in ("0", "1") or control == "dpp8", given.get("fi") == "1"
     )
 

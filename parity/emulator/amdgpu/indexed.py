@@ -1,8 +1,8 @@
-"""Moves of vector registers whose numbers are computed, as C++: private arrays that the compiler keeps in registers.
+"""Moves of vector registers with computed numbers, as C++. Compilers use them for private arrays in registers.
 
-From generation 10 on two moves add M0 to the number of one of their registers. Generation 9 has a mode for it, which an
-instruction begins and another one ends. A register beyond those of the wavefront is read as v0, and not written.
-Semantics: RDNA3 ISA, V_MOVRELS_B32 and "VGPR out of range"; CDNA2 ISA, S_SET_GPR_IDX_ON.
+From generation 10 on, two moves add M0 to the number of a register. Generation 9 has a mode for that, with instructions
+that begin and end it. If the number is too large, a read uses v0 and a write has no effect. Semantics: RDNA3 ISA,
+V_MOVRELS_B32 and "VGPR out of range"; CDNA2 ISA, S_SET_GPR_IDX_ON.
 """
 
 from __future__ import annotations
@@ -10,31 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from parity.emulator.amdgpu.isa import BRANCHES
-from parity.emulator.amdgpu.operands import named, refuse_modifiers, registers, scalar, vector, write
+from parity.emulator.amdgpu.operands import (
+    read_scalar,
+    read_vector,
+    register_names,
+    registers,
+    reject_modifiers,
+    write_vector,
+)
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["INDEXED", "in_mode"]
+__all__ = ["INDEXED", "emit_in_index_mode"]
 
 _SOURCE, _TARGET = "SRC0", "DST"
 _MODES = {f"gpr_idx({mode})": mode for mode in (_SOURCE, _TARGET)}
 
 
 def _move(w: Writer, item: Instruction, which: str) -> None:
-    """Move a register; M0 is added to the number of the source or of the target."""
-    refuse_modifiers(item)
+    """Write a move that adds M0 to the number of the source or of the target."""
+    reject_modifiers(item)
     target, source = item.operands
-    (register,) = named(w, source if which == _SOURCE else target)
+    (register,) = register_names(w, source if which == _SOURCE else target)
     first = w.constant(int(register.removeprefix("v")))
-    number = f"(u32)({scalar(w, 'm0', 'u32')}{' & 0xff' if w.indexed else ''}) + (u32){first}"
+    number = f"(u32)({read_scalar(w, 'm0', 'u32')}{' & 0xff' if w.indexed else ''}) + (u32){first}"
     (beyond,) = registers(w, "v0")
-    value = beyond if which == _SOURCE else vector(w, source, "u32")
+    value = beyond if which == _SOURCE else read_vector(w, source, "u32")
     w.put(f"{{ V<u32> x = {value}; switch ({number}) {{")
     for i in range(w.vgprs):
         (each,) = registers(w, f"v{i}")
-        statements: Iterator[str] = iter([f"x = {each};"]) if which == _SOURCE else write(w, f"v{i}", "u32", "x")
+        statements: Iterator[str] = iter([f"x = {each};"]) if which == _SOURCE else write_vector(w, f"v{i}", "u32", "x")
         w.put(f"case {i}: {' '.join(statements)} break;")
-    w.put("}", *(write(w, target, "u32", "x") if which == _SOURCE else ()), "}")
+    w.put("}", *(write_vector(w, target, "u32", "x") if which == _SOURCE else ()), "}")
 
 
 def _begin(w: Writer, item: Instruction) -> None:
@@ -42,7 +49,7 @@ def _begin(w: Writer, item: Instruction) -> None:
     if mode not in _MODES:
         raise Unknown(f"mode {mode} of {item.mnemonic}")
     (m0,) = registers(w, "m0")
-    w.put(f"{m0} = {scalar(w, index, 'u32')} & 0xff;")
+    w.put(f"{m0} = {read_scalar(w, index, 'u32')} & 0xff;")
     w.indexed = _MODES[mode]
 
 
@@ -50,11 +57,11 @@ def _end(w: Writer, item: Instruction) -> None:
     w.indexed = ""
 
 
-def in_mode(w: Writer, item: Instruction, name: str) -> bool:
-    """Translate an instruction that the mode of generation 9 means; False for one that it does not.
+def emit_in_index_mode(w: Writer, item: Instruction, name: str) -> bool:
+    """Write an instruction that the mode of generation 9 affects; return False for other instructions.
 
     Raises:
-        Unknown: it is none that compilers put there.
+        Unknown: compilers do not use the instruction in this mode.
     """
     if name == "v_mov_b32":
         _move(w, item, w.indexed)

@@ -1,4 +1,4 @@
-"""The instructions the emulator knows: tables as data, patterns for the families, and what is ignored on purpose."""
+"""The semantics of arithmetic instructions, from tables and patterns, and the instructions that have no effect."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ __all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics", "table
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """Meaning of one operation: C++ ``expressions``, one per result, over ``a b c`` of the types ``sources``.
+    """The semantics of an operation.
 
-    ``scc`` is the C++ value of SCC afterwards, empty for operations that leave it. ``packed`` operations apply to both
-    halves of a register (16-bit types) or of a pair of registers (32-bit types). ``uniform`` operations are vector
-    operations on scalar registers.
+    Attributes:
+        results: the type of each result.
+        sources: the types of the sources ``a b c``.
+        expressions: C++ of each result.
+        scalar: it is a scalar operation.
+        scc: C++ of SCC afterwards; empty if SCC does not change.
+        packed: it applies to both halves of a register (16-bit types) or to both registers of a pair (32-bit types).
+        uniform: it is a vector operation on scalar registers.
     """
 
     results: tuple[str, ...]
@@ -40,35 +45,30 @@ s_wait_alu s_wait_kmcnt s_wait_loadcnt s_wait_storecnt s_wait_dscnt s_wait_sampl
 s_wait_loadcnt_dscnt s_wait_storecnt_dscnt
 global_inv global_wb global_wbinv s_prefetch_inst s_prefetch_inst_pc_rel s_barrier_signal
 """
-#: Waits and hints: nothing to do when instructions execute one after the other.
+#: Waits and hints, which have no effect because instructions execute in order.
 IGNORED = frozenset(_IGNORED.split())
 
-#: Condition of each branch.
+#: The condition of each branch.
 BRANCHES = {
-    "s_branch": "",
-    "s_cbranch_execz": "exec == 0",
-    "s_cbranch_execnz": "exec != 0",
-    "s_cbranch_vccz": "vcc == 0",
-    "s_cbranch_vccnz": "vcc != 0",
-    "s_cbranch_scc0": "!scc",
-    "s_cbranch_scc1": "scc",
-}
+    "s_branch": "", "s_cbranch_execz": "exec == 0", "s_cbranch_execnz": "exec != 0", "s_cbranch_vccz": "vcc == 0",
+    "s_cbranch_vccnz": "vcc != 0", "s_cbranch_scc0": "!scc", "s_cbranch_scc1": "scc",
+}  # fmt: skip
 
-#: 16-bit operations that leave the upper half of their register alone on generation 9, too (LLVM, GCNSubtarget).
+#: 16-bit operations that keep the upper half of their register even on generation 9 (LLVM, GCNSubtarget).
 KEEPS_HIGH = frozenset(
     ("v_mad_f16", "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_fmac_f16", "v_fmamk_f16", "v_fmaak_f16",
      "v_madmk_f16", "v_madak_f16", "v_div_fixup_f16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32")
 )  # fmt: skip
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")
-# Scalar floating point, of generation 12: the vector operation on scalars. v_s_exp_f32 is one of them as well.
+# Scalar floating point of generation 12 (also v_s_exp_f32): the vector operation on scalar registers.
 _UNIFORM = re.compile(r"(?:v_s|s)_(cvt_\w+|\w+_f(?:16|32))$")
 _UNIFORM_COMPARE = re.compile(r"s_cmp_([a-z]+)_(f16|f32)$")
 _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
 
 def _rows(table: str) -> dict[str, list[str]]:
-    """The columns of each row by name; a row with types or widths behind its name is one for each of them."""
+    """The columns of each row by name. Types or widths after a name generate a row for each of them."""
     found = {}
     for line in filter(None, table.splitlines()):
         head, *row = (column.strip() for column in line.split(":"))
@@ -97,13 +97,13 @@ def _table() -> dict[str, Semantics]:
 
 
 def table_entries() -> tuple[str, ...]:
-    """The names of all rows; compares are not among them, which follow a pattern."""
+    """Return the names of all rows. Compares are not rows, because they follow a pattern."""
     return (*_table(), *(f"v_pk_{name}" for name in PACKED))
 
 
 @functools.cache
 def semantics(mnemonic: str) -> Semantics | None:
-    """The semantics of an ALU instruction by its printed name; ``None`` if it is not known."""
+    """Return the semantics of an ALU instruction by its mnemonic; ``None`` if it is not known."""
     name = canonical(mnemonic)
     if known := _table().get(name):
         return known

@@ -1,4 +1,4 @@
-"""Names: every generation prints some instructions under names of its own. The tables have one spelling, RDNA 3's."""
+"""Canonical mnemonics. Generations have different names for some instructions; the tables use the names of RDNA 3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 __all__ = ["canonical"]
 
-#: ``old -> new`` names of whole instructions, encoding suffixes left out.
+#: Pairs of an other name and the canonical name, without encoding suffixes.
 _ALIASES = """
 v_add_u32 v_add_nc_u32              v_sub_u32 v_sub_nc_u32              v_subrev_u32 v_subrev_nc_u32
 v_add_i32 v_add_nc_i32              v_sub_i32 v_sub_nc_i32
@@ -49,7 +49,7 @@ _KINDS = {
     "u8_d16": "d16_u8", "u8_d16_hi": "d16_hi_u8", "i8_d16": "d16_i8", "i8_d16_hi": "d16_hi_i8",
     "u16_d16": "d16_b16", "u16_d16_hi": "d16_hi_b16", "b8_d16_hi": "d16_hi_b8", "b16_d16_hi": "d16_hi_b16",
 }  # fmt: skip
-# Atomics of generations 9 and 10 name the type by a letter in front, and 64 bits by _x2.
+# Atomics of generations 9 and 10 have a letter for the type in front, and _x2 for 64 bits.
 _OLD_ATOMICS = {
     "swap": ("swap", "b"), "cmpswap": ("cmpswap", "b"), "add": ("add", "u"), "sub": ("sub", "u"),
     "smin": ("min", "i"), "umin": ("min", "u"), "smax": ("max", "i"), "umax": ("max", "u"), "and": ("and", "b"),
@@ -60,7 +60,7 @@ _OLD_ATOMICS = {
 
 @functools.cache
 def canonical(mnemonic: str) -> str:
-    """The name under which the tables have an instruction, without the suffix of its encoding."""
+    """Return the name of an instruction in the tables, without its encoding suffix."""
     name = _ENCODING.sub("", mnemonic).replace("v_dual_", "v_")
     if name in _RENAMED:
         return _RENAMED[name]

@@ -1,10 +1,10 @@
-"""Scalar instructions of RDNA: one line each.
+"""Scalar instructions of RDNA, one per line.
 
-``name : result = sources : expression : SCC``. The old destination is ``d``, the carry in is ``scc``; in the SCC column
-``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. ``T`` and ``N`` are those of
-``isa_vector.py``. A ``mask`` is as wide as the wavefront. A result ``exec`` goes to EXEC, whose old value goes to the
-destination (saveexec, printed with the width ``_b32`` or ``_b64``). Semantics: RDNA3 Instruction Set
-Architecture, chapter 16.
+A row is ``name : result = sources : expression : SCC``. ``d`` is the old destination and ``scc`` the carry in. In the
+SCC column, ``r`` is the result, ``nz`` means ``r != 0`` and ``-`` means unchanged. ``T`` and ``N`` have the meaning
+that ``isa_vector.py`` defines. A ``mask`` has the width of the wavefront. A result ``exec`` goes to EXEC, and the old
+value of EXEC to the destination (saveexec, printed with the width ``_b32`` or ``_b64``). Semantics: RDNA3 Instruction
+Set Architecture, chapter 16.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ s_bitcmp1_b64          : scc = u64 u32 : a >> (b & 63) & 1        : -
 #: ``s_cmp_{name}_{type}`` and ``s_cmpk_{name}_{type}``, which write SCC.
 SCALAR_COMPARES = {"eq": "==", "lg": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
-#: Scalar floating point, of generation 12, that is no vector operation on scalars; rows as those of VECTOR.
+#: Scalar floating-point instructions of generation 12 without a vector form; rows have the format of VECTOR.
 UNIFORM = """
 s_cvt_hi_f32_f16     : f32 = u32 : to<f32>(as<f16>(to<u16>(a >> 16)))
 """

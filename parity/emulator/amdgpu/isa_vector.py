@@ -1,10 +1,10 @@
-"""Vector instructions of RDNA: one line each.
+"""Vector instructions of RDNA, one per line.
 
-``name : results = sources : expression``. Sources are ``a b c``, the old destination is ``d``; a second result follows
-a semicolon. Types: ``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR), ``lane0`` (an
-SGPR), ``mix`` (f32, or f16 where op_sel_hi says so). Types behind a name are what ``T`` stands for in the row, widths
-in bits what ``N`` does: there is an instruction for each. FNUZ is ``Target.fnuz``. Semantics: RDNA3 Instruction Set
-Architecture, chapter 16.
+A row is ``name : results = sources : expression``. Sources are ``a b c``, and ``d`` is the old destination; a semicolon
+precedes a second result. Types: ``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR),
+``lane0`` (an SGPR), ``mix`` (f32, or f16 if op_sel_hi is set). A row with types after its name defines an instruction
+for each type, which replaces ``T``; widths in bits replace ``N``. FNUZ is ``Target.fnuz``. Semantics: RDNA3 Instruction
+Set Architecture, chapter 16.
 """
 
 from __future__ import annotations
@@ -194,32 +194,19 @@ v_trunc_T f16 f32 f64          : T = T                   : trunc(a)
 v_fract_T f16 f32 f64          : T = T                   : fract(a)
 """
 
-#: ``v_cmp_{name}_{type}`` and ``v_cmpx_{name}_{type}``; float compares are ordered unless their name begins with n.
+#: ``v_cmp_{name}_{type}`` and ``v_cmpx_{name}_{type}``. Float compares are ordered unless the name begins with n.
 COMPARES = {
-    "lt": "a < b",
-    "le": "a <= b",
-    "gt": "a > b",
-    "ge": "a >= b",
-    "eq": "a == b",
-    "ne": "a != b",
-    "lg": "(a < b) | (a > b)",
-    "neq": "~(a == b)",
-    "nlt": "~(a < b)",
-    "nle": "~(a <= b)",
-    "ngt": "~(a > b)",
-    "nge": "~(a >= b)",
-    "nlg": "~((a < b) | (a > b))",
-    "o": "(a == a) & (b == b)",
-    "u": "(a != a) | (b != b)",
+    "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b", "eq": "a == b", "ne": "a != b",
+    "lg": "(a < b) | (a > b)", "neq": "~(a == b)", "nlt": "~(a < b)", "nle": "~(a <= b)", "ngt": "~(a > b)",
+    "nge": "~(a >= b)", "nlg": "~((a < b) | (a > b))", "o": "(a == a) & (b == b)", "u": "(a != a) | (b != b)",
     "class": "is_class(a, b)",
-}
+}  # fmt: skip
 
 _PACKED = """
 mov_b32 add_f32 mul_f32 fma_f32 add_f16 mul_f16 fma_f16 fmac_f16 max_f16 min_f16 max_num_f16 min_num_f16 maximum_f16
 minimum_f16 mul_lo_u16 mad_u16 mad_i16 max_u16 min_u16 max_i16 min_i16 lshlrev_b16 lshrrev_b16 ashrrev_i16
 """
-#: Packed instructions apply this instruction to both halves of a register (16 bits) or of a pair (32 bits):
-#: ``v_pk_{name}``.
+#: ``v_pk_{name}`` applies this instruction to both halves of a register (16 bits) or of a pair (32 bits).
 PACKED = {
     **{name: f"v_{name}" for name in _PACKED.split()},
     **{f"{name}_{kind}": f"v_{name}_nc_{kind}" for name in ("add", "sub") for kind in ("u16", "i16")},

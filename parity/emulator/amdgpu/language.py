@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parity.compilers.targets import Target
 from parity.emulator.amdgpu.approximate import APPROXIMATE, documented_errors
-from parity.emulator.amdgpu.classes import class_of, totals
+from parity.emulator.amdgpu.classes import class_totals, instruction_class
 from parity.emulator.amdgpu.codegen import counted_blocks, translate
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.kernarg import argument_segment, dispatch_packet, unsupported_feature
@@ -102,10 +102,10 @@ class Amdgpu(Language):
 
     def counted_blocks(self, listing: str, name: str) -> Mapping[int, Sequence[str]]:
         blocks = counted_blocks(kernel_code(listing, name))
-        return {start: [class_of(each.mnemonic) for each in block] for start, block in blocks.items()}
+        return {start: [instruction_class(each.mnemonic) for each in block] for start, block in blocks.items()}
 
     def class_totals(self, counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-        return totals(counts)
+        return class_totals(counts)
 
     def unsupported_feature(self, address: int) -> str | None:
         return unsupported_feature(address)

@@ -1,11 +1,11 @@
-"""Instructions of matrix cores, as C++: the wavefront holds the matrices of D = A * B + C together in its registers.
+"""Matrix instructions as C++: D = A * B + C on matrices that the wavefront holds in its registers.
 
-``matrix.csv`` has a row for every instruction of a target: A is m x k, B is k x n, and there are so many ``blocks`` of
-them, which are multiplied apart; the wavefront has ``copies`` of A and of B. ``group`` and ``sums`` say in which
-portions of k, and how, products are added up (``SUMS``), ``broadcast`` which of A's blocks (cbsz, abid) and of B's
-lanes (blgp) may be chosen, ``flush`` that subnormal numbers are taken for 0 (D25). Which lane has which element is
-written in runtime/matrix.cpp, once for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set
-Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md says what is from where.
+``matrix.csv`` has a row for each instruction of a target. A is m x k, B is k x n; ``blocks`` independent products are
+computed at once, and the wavefront holds ``copies`` of A and of B. Products are added in groups of ``group`` along k,
+in the way that ``sums`` names (``SUMS``). ``broadcast`` lists the operands that can select blocks of A (cbsz, abid) or
+lanes of B (blgp). ``flush``: subnormal numbers are treated as 0 (divergence D25). ``runtime/matrix_elements.h`` assigns
+elements to lanes for each generation. Sources: AMD's CDNA2, CDNA3, RDNA3 and RDNA4 Instruction Set Architecture, AMD's
+Matrix Instruction Calculator; docs/matrix-cores.md lists the source of each fact.
 """
 
 from __future__ import annotations
@@ -17,42 +17,36 @@ from functools import cache
 from pathlib import Path
 
 from parity.compilers.targets import target
-from parity.emulator.amdgpu.operands import is_vector, registers, vector
+from parity.emulator.amdgpu.operands import is_vector, read_vector, registers
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_table
 
-__all__ = ["BITS", "SUMS", "MatrixInstruction", "emit_matrix", "flushes", "matrices", "spellings"]
+__all__ = [
+    "SUMS", "TYPE_BITS", "MatrixInstruction", "emit_matrix", "flushes_subnormals", "matrix_instructions",
+    "matrix_mnemonics",
+]  # fmt: skip
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
     "chain": "a fused multiply-add for each k, in order",
     "pairs": "products round; they are added in pairs, the pairs in pairs, and a group to the sum so far",
-    "aligned": "the bits of products far below the largest of a group are cut off",
-    "split": "aligned, the products at even and at odd k apart",
+    "aligned": "the bits of products far below the largest product of a group are truncated",
+    "split": "aligned, with the products at even and at odd k separate",
     "once": "a group and the sum so far are exact, and round once",
 }
-"""The way in which sums of an instruction are made, where that is known; ``once`` is our assumption where it is not."""
+"""How an instruction adds products; ``once`` is our assumption if that is not known."""
 
-BITS = {
-    "f64": 64,
-    "f32": 32,
-    "xf32": 32,
-    "f16": 16,
-    "bf16": 16,
-    "fp8": 8,
-    "bf8": 8,
-    "i8": 8,
-    "iu8": 8,
-    "iu4": 4,
+TYPE_BITS = {
+    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "iu8": 8, "iu4": 4,
     "i32": 32,
-}
-"""The width of an element; ``iu`` are integers that an operand of the instruction says to be signed or not."""
+}  # fmt: skip
+"""The width of an element in bits; a modifier of the instruction states whether ``iu`` integers are signed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixInstruction:
-    """A row of ``matrix.csv``, with types by the names of ``BITS``."""
+    """A row of ``matrix.csv``, with types by the names of ``TYPE_BITS``."""
 
     target: str
     instruction: str
@@ -71,30 +65,30 @@ class MatrixInstruction:
 
     @property
     def sparse(self) -> bool:
-        """Of every four elements of a row of A two are stored, and a register of indices says which."""
+        """True if A stores two of every four elements of a row, and a register of indices names them."""
         return "smfmac" in self.instruction or "swmmac" in self.instruction
 
     @property
     def replicated(self) -> bool:
-        """Both halves of the wavefront have A and B; a D of 16 bits is in one half of each register."""
+        """True if both halves of the wavefront hold A and B; a 16-bit D is then in one half of each register."""
         return self.copies == 2
 
     def count(self, operand: str) -> int:
-        """The number of registers of an operand: ``a``, ``b``, ``d``, of which C has as many, or ``index``."""
+        """Return the number of registers of an operand: ``a``, ``b``, ``d`` (also for C) or ``index``."""
         lanes = target(self.target).wavefront
         if operand == "index":
             return 1
         if operand == "d":
-            bits = max(BITS[self.d], 32) if self.replicated else BITS[self.d]
+            bits = max(TYPE_BITS[self.d], 32) if self.replicated else TYPE_BITS[self.d]
             return self.m * self.n * self.blocks * bits // (32 * lanes)
         depth = self.k // 2 if self.sparse and operand == "a" else self.k
         rows = self.m if operand == "a" else self.n
-        return max(1, rows * depth * self.blocks * BITS[getattr(self, operand)] * self.copies // (32 * lanes))
+        return max(1, rows * depth * self.blocks * TYPE_BITS[getattr(self, operand)] * self.copies // (32 * lanes))
 
 
 @cache
-def matrices(name: str) -> Mapping[str, MatrixInstruction]:
-    """The instructions of a target by name."""
+def matrix_instructions(name: str) -> Mapping[str, MatrixInstruction]:
+    """Return the matrix instructions of a target by mnemonic."""
     numbers = ("m", "n", "k", "blocks", "copies", "group")
     return {
         row["instruction"]: MatrixInstruction(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
@@ -107,10 +101,10 @@ _WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
 
 
 @cache
-def spellings(name: str) -> Mapping[str, MatrixInstruction]:
-    """The instructions of a target by all names that assemblers take: gfx942's also by names like those of gfx90a."""
-    found = dict(matrices(name))
-    for row in matrices(name).values():
+def matrix_mnemonics(name: str) -> Mapping[str, MatrixInstruction]:
+    """Return the matrix instructions of a target by all mnemonics that assemblers accept, including gfx90a's style."""
+    found = dict(matrix_instructions(name))
+    for row in matrix_instructions(name).values():
         if match := _WITH_BLOCKS.fullmatch(row.instruction):
             older = match[1] + match[2]
             found |= dict.fromkeys([older, f"{older}_1k"] if row.a == "bf16" else [older], row)
@@ -120,15 +114,15 @@ def spellings(name: str) -> Mapping[str, MatrixInstruction]:
 _MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
 
 
-def flushes(code: str, name: str) -> bool:
-    """True if a listing for a target has instructions that take subnormal numbers for 0."""
-    known = spellings(name)
+def flushes_subnormals(code: str, name: str) -> bool:
+    """True if code for a target has matrix instructions that treat subnormal numbers as 0."""
+    known = matrix_mnemonics(name)
     return any(row.flush for found in set(_MATRIX.findall(code)) if (row := known.get(found)))
 
 
 def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
-    """Write an instruction of the matrix cores; false if it is none. EXEC does not matter: all lanes take part."""
-    known = spellings(w.target.name).get(name)
+    """Write a matrix instruction; return False for other instructions. All lanes take part, regardless of EXEC."""
+    known = matrix_mnemonics(w.target.name).get(name)
     if known is None:
         return False
     destination, *sources = item.operands
@@ -147,8 +141,8 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     w.put(f"const V<u32> c[] = {{{', '.join(_of(w, known, c, 'd'))}}};")
     if known.sparse:
         w.put(f"const V<u32> index[] = {{{', '.join(_of(w, known, last, 'index'))}}};")
-    # Of a register with one result of 16 bits the other half stays.
-    kept = ", ".join(result) if known.replicated and BITS[known.d] == 16 else ""
+    # A 16-bit result leaves the other half of its register unchanged.
+    kept = ", ".join(result) if known.replicated and TYPE_BITS[known.d] == 16 else ""
     w.put(f"V<u32> d[{len(result)}] = {{{kept}}};")
     w.put(f"static constexpr Product p = {{{', '.join(_fields(w, known, fields))}}};")
     w.put(f"{function}(p, a, b, c, {'index' if known.sparse else 'nullptr'}, d);")
@@ -157,7 +151,7 @@ def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
 
 
 def _of(w: Writer, known: MatrixInstruction, operand: str, which: str) -> list[str]:
-    """C++ of the registers of an operand; a constant is the same in all elements of C."""
+    """C++ of the registers of an operand; a constant applies to all elements of C."""
     count = known.count(which)
     if is_vector(operand):
         found = list(registers(w, operand))
@@ -165,16 +159,16 @@ def _of(w: Writer, known: MatrixInstruction, operand: str, which: str) -> list[s
             raise Unknown(f"operand {operand!r} of {len(found)} registers instead of {count}")
         return found
     if which != "d":
-        raise Unknown(f"operand {operand!r}, which is no vector register")
+        raise Unknown(f"operand {operand!r}, which is not a vector register")
     if known.d == "f64":
-        wide = vector(w, operand, "u64" if operand == "0" else "f64")
+        wide = read_vector(w, operand, "u64" if operand == "0" else "f64")
         return [f"lo32(as<u64>({wide}))", f"hi32(as<u64>({wide}))"] * (count // 2)
     kind = known.d if known.d in ("f32", "i32") else "f16" if known.d == "f16" else ""
     if not kind and operand != "0":
         raise Unknown(f"operand {operand!r} of type {known.d}")
     if kind in ("f32", "i32", ""):
-        return [f"as<u32>({vector(w, operand, kind or 'i32')})"] * count
-    half = f"to<u32>(as<u16>({vector(w, operand, 'f16')}))"
+        return [f"as<u32>({read_vector(w, operand, kind or 'i32')})"] * count
+    half = f"to<u32>(as<u16>({read_vector(w, operand, 'f16')}))"
     return [f"({half} * 0x10001u)"] * count
 
 
@@ -182,7 +176,7 @@ _LISTS = ("neg", "neg_lo", "neg_hi", "op_sel")
 
 
 def _modified(known: MatrixInstruction, item: Instruction) -> dict[str, int]:
-    """The fields of ``struct Product`` that modifiers set; each list becomes a number, its first bit the lowest."""
+    """The fields of ``struct Product`` that modifiers set. A list becomes a number; its first element is bit 0."""
     found = dict.fromkeys(("cbsz", "abid", "blgp", "neg_lo", "neg_hi", "op_sel", "clamp"), 0)
     for modifier in item.modifiers:
         name, _, value = modifier.partition(":")
@@ -191,7 +185,7 @@ def _modified(known: MatrixInstruction, item: Instruction) -> dict[str, int]:
             if name == "neg" and known.d == "f64":
                 found["neg_lo"] = bits
                 continue
-            if name == "op_sel" and known.replicated and BITS[known.d] == 16 and bits in (0, 4):
+            if name == "op_sel" and known.replicated and TYPE_BITS[known.d] == 16 and bits in (0, 4):
                 found["op_sel"] = bits >> 2
                 continue
             if name in ("neg_lo", "neg_hi") and "wmma" in item.mnemonic:
@@ -217,7 +211,7 @@ def _modified(known: MatrixInstruction, item: Instruction) -> dict[str, int]:
 
 
 def _fields(w: Writer, known: MatrixInstruction, modifiers: Mapping[str, int]) -> Iterator[str]:
-    """Initialisers of ``struct Product`` of runtime/matrix.h."""
+    """Initializers of ``struct Product`` (runtime/matrix.h)."""
     layout = {9: "CDNA", 11: "RDNA3", 12: "RDNA4"}[w.target.generation]
     yield from (f".layout = {layout}", f".sums = SUM_{known.sums.upper()}")
     for name in ("m", "n", "k", "blocks", "group"):

@@ -1,11 +1,11 @@
-"""Memory instructions as C++: addresses of every kind lead into one range of device memory, see ``memory``."""
+"""Memory instructions as C++. All address spaces are in one range of device memory (``emulator/memory.py``)."""
 
 from __future__ import annotations
 
 import re
 
 from parity.emulator.amdgpu.isa_memory import ATOMICS, CACHE_POLICY, LOADS, STORES
-from parity.emulator.amdgpu.operands import registers, scalar, vector, write, write_scalar
+from parity.emulator.amdgpu.operands import read_scalar, read_vector, registers, write_scalar, write_vector
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
@@ -17,10 +17,10 @@ _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
 def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
-    """Write the C++ of a memory instruction by its canonical name; False if it is none."""
+    """Write the C++ of a memory instruction, by its canonical name; return False for other instructions."""
     match = _ACCESS.match(name)
     if not match and name.startswith("ds_"):
-        match = re.match(r"(ds)_(())?(\w+)$", name)  # an LDS atomic does not say so
+        match = re.match(r"(ds)_(())?(\w+)$", name)  # LDS atomics have no "atomic" in their names
     if not match:
         return False
     space, verb, kind = match[1], match[2] or "atomic", match[match.re.groups]
@@ -39,7 +39,7 @@ def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
     return True
 
 
-# --- addresses: what all lanes add, and the halves of what each lane has ---------------------------------------------
+# --- addresses: a scalar base, and the lower and upper halves of each lane's offset ----------------------------------
 
 
 def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
@@ -56,7 +56,7 @@ def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[
 
 
 def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> str:
-    """Takes the address operands off the front of ``operands``."""
+    """C++ of an address; removes the address operands from the front of ``operands``."""
     lanes = operands.pop(0)
     if space == "ds":
         offset = _modifiers(item).get("offset", 0)
@@ -67,33 +67,34 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     base = operands.pop(0) if operands else None
     if space == "scratch":
         terms = [f"c->scratch + (u64){w.signed(offset)}"]
-        terms += [scalar(w, base, "i32")] if base not in (None, "off") else []
+        terms += [read_scalar(w, base, "i32")] if base not in (None, "off") else []
         return f"{' + '.join(terms)}, {_in_scratch(w, '' if lanes == 'off' else lanes)}, all(0u)"
     if space == "flat":
         lo, hi = registers(w, lanes)
         return f"(u64){w.signed(offset)}, flat_lo(c, wave, {lo}, {hi}), flat_hi(c, wave, {lo}, {hi})"
     if base is None or base == "off":
         lo, hi = registers(w, lanes)
-        return f"(u64){w.signed(offset)}, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
-    return f"{scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+        return f"(u64){w.signed(offset)}, V<u32>({lo}), V<u32>({hi})"  # copies, because the runtime takes references
+    return f"{read_scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(read_vector(w, lanes, 'u32'))}, all(0u)"
 
 
 def _buffer(w: Writer, item: Instruction, lanes: str, operands: list[str]) -> str:
-    """The compiler uses buffers for scratch memory only; the scalar offset counts bytes of a whole wavefront."""
+    """C++ of a buffer address. Compilers use buffers only for scratch memory; the scalar offset is per wavefront."""
     _, offset = operands.pop(0), operands.pop(0)
     given = _modifiers(item, ("offset", "offen"))
     terms = ["c->scratch", w.constant(given.get("offset", 0))]
-    terms += [f"{scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
+    terms += [f"{read_scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
     return f"{' + '.join(terms)}, {_in_scratch(w, lanes if 'offen' in given else '')}, all(0u)"
 
 
 def _in_scratch(w: Writer, lanes: str) -> str:
     own = "(wave * LANES + IOTA) * c->scratch_stride"
-    return _copy(f"{own} + {vector(w, lanes, 'u32')}" if lanes else own)
+    return _copy(f"{own} + {read_vector(w, lanes, 'u32')}" if lanes else own)
 
 
 def _in_lds(w: Writer, lanes: str, offset: int) -> str:
-    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + (u32){w.constant(offset)}')}, all(0u)"  # the sum has 32 bits
+    address = f"{read_vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"  # wraps at 32 bits
+    return f"c->lds, {_copy(address)}, all(0u)"
 
 
 def _copy(value: str) -> str:
@@ -108,11 +109,11 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     words = {"b32": 1, "b64": 2, "b96": 3, "b128": 4, "b256": 8, "b512": 16}.get(kind)
     if words is None and kind not in ("u8", "i8", "u16", "i16"):
         raise Unknown(f"instruction {item.mnemonic}")
-    terms = [scalar(w, base, "u64")]
+    terms = [read_scalar(w, base, "u64")]
     for offset in offsets:
         if offset != "null":
             literal = offset.lstrip("-")[:1].isdigit()
-            terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
+            terms.append(f"(i64){read_scalar(w, offset, 'i32' if literal else 'u32')}")
     terms.append(w.signed(_modifiers(item).get("offset", 0)))
     if words is None:
         bits = int(kind[1:])
@@ -163,17 +164,17 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
     else:
-        w.put(*write(w, target, into, value), "}")
+        w.put(*write_vector(w, target, into, value), "}")
 
 
 def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
-    """The check of the alignment of the source's type; after the access, because an access out of bounds goes first."""
+    """The check of the alignment that the source's type requires. It follows the access, which checks the bounds."""
     check = f"if (misaligned(c, exec, {address}, {item.align - 1}u, {w.here})) return 1;"
     return [check] if item.align > 1 else []
 
 
 def _is_coherent(item: Instruction) -> bool:
-    """True for a load that sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one.
+    """True for a load that sees writes of other wavefronts: a relaxed atomic or volatile load.
 
     Source: LLVM, "User Guide for AMDGPU Backend", "Memory Model". A non-temporal load may have the same bits.
     """
@@ -194,13 +195,13 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
         w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
         w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}", *aligned)
         return
-    value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
+    value = read_vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
     value = f"{value} >> {16 if data.endswith('.h') else shift}"
     w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;", *aligned)
 
 
 def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
-    """Two elements of LDS at once; their offsets count elements, or 64 of them."""
+    """Access two elements of LDS; the unit of their offsets is an element, or 64 elements."""
     given = _modifiers(item, ("offset0", "offset1"))
     kind, size = f"u{bits}", bits // 8 * step
     operands = list(item.operands)
@@ -212,7 +213,7 @@ def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None
         if verb == "load":
             w.put(f"V<{kind}> x{i}; if (load_{kind}(c, exec, {at}, {w.here}, &x{i})) return 1;")
         else:
-            value = vector(w, operands[i], kind)
+            value = read_vector(w, operands[i], kind)
             w.put(f"if (store_{kind}(c, exec, {at}, {w.here}, V<{kind}>({value}))) return 1;")
     if verb == "load":
         names = registers(w, operands[0])
@@ -244,15 +245,15 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
         data = operands[:1]
     address = _address(w, item, space, lanes)
     unit = f"u{bits}"
-    if compares and space != "ds":  # the new value, then the one to compare with
+    if compares and space != "ds":  # the new value, then the value to compare with
         names = registers(w, data[0])
         half = len(names) // 2
         values = (
             [names[0], names[1]] if half == 1 else [f"join({names[0]}, {names[1]})", f"join({names[2]}, {names[3]})"]
         )
     else:
-        values = [vector(w, each, unit) for each in data]
-        if operation == "cmpst":  # generations 9 and 10 have the comparison first
+        values = [read_vector(w, each, unit) for each in data]
+        if operation == "cmpst":  # generations 9 and 10: the value to compare with comes first
             values.reverse()
     expression = ATOMICS[operation]
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
@@ -261,5 +262,5 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     call = f"atomic<{kind}, {'true' if compares else 'false'}>"
     w.put(f"if ({call}(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
     if target:
-        w.put(*write(w, target, unit, "old"))
+        w.put(*write_vector(w, target, unit, "old"))
     w.put("}")

@@ -1,4 +1,4 @@
-"""Operands and modifiers: how they are read, and how a result is written under the EXEC mask, as C++."""
+"""C++ that reads operands with their modifiers, and that writes results under the EXEC mask."""
 
 from __future__ import annotations
 
@@ -12,44 +12,45 @@ from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
 __all__ = [
-    "LABEL_ADDRESS", "SPECIAL", "check_count", "chosen", "is_vector", "modified", "modifiers", "named",
-    "refuse_modifiers", "registers", "scalar", "scalar_type", "vector", "write", "write_scalar",
+    "LABEL_ADDRESS", "SPECIAL", "check_operand_count", "is_vector", "list_element", "parse_modifiers",
+    "read_scalar", "read_vector", "register_names", "registers", "reject_modifiers", "scalar_type",
+    "with_output_modifiers", "write_scalar", "write_vector",
 ]  # fmt: skip
 
 SPECIAL = (
     "m0", "vcc_hi", "exec_hi", "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo", "xnack_mask_hi",
 )  # fmt: skip
-"""The registers that have a name instead of a number, without the lower halves of the masks."""
+"""Registers with a name instead of a number, except the lower halves of masks."""
 
 _REGISTER = re.compile(r"([sva]|ttmp)(\d+)(?:\.([lh]))?$|([sva]|ttmp)\[(\d+):(\d+)\]$")
 _PAIRS = frozenset(("vcc", "exec", "flat_scratch", "xnack_mask"))
 _MASKS = ("exec", "vcc")
-# Generic pointers into LDS and scratch memory carry these in their upper halves, see flat_address in memory.h.
+# The upper halves of generic pointers into LDS and scratch memory (runtime/memory.h, flat_address).
 _APERTURES = {"src_shared_base": "SHARED", "src_private_base": "PRIVATE"}
 _FLOAT_FORMAT = {16: "<e", 32: "<f", 64: "<d"}
 _ONE_OVER_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 _OMOD = {"mul:2": "2", "mul:4": "4", "div:2": "0.5"}
 _WIDTH = re.compile(r"(\d+)")
 _INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
-# With the clamp bit integer results saturate.
+# With the clamp bit, integer results saturate.
 _SATURATED = {
     "a + b": "__builtin_elementwise_add_sat(a, b)",
     "a - b": "__builtin_elementwise_sub_sat(a, b)",
     "b - a": "__builtin_elementwise_sub_sat(b, a)",
 }
-# s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself. In the offsets the distance
-# of the instruction is not contained any more, see parse. A label's address is its position.
+# s_getpc_b64 returns 0 here, so a distance to a symbol is its address. ``listing`` has already removed the distance of
+# the instruction from the offsets. The address of a label is its index.
 _SYMBOL = re.compile(r"([\w.$]+)@(gotpc)?rel32@(lo|hi)([+-]\d+)?$")
 LABEL_ADDRESS = re.compile(r"\(([\w.$]+)-\.Lpost_getpc\d+\)(&4294967295|>>32)$")
 
 
 def registers(w: Writer, operand: str) -> tuple[str, ...]:
-    """C++ of the registers that an operand names, lowest first."""
-    return tuple(map(w.register, named(w, operand)))
+    """Return C++ of the registers that an operand names, lowest first."""
+    return tuple(map(w.register, register_names(w, operand)))
 
 
-def named(w: Writer, operand: str) -> tuple[str, ...]:
-    """The names of the registers that an operand names, lowest first. The wavefront has them from now on."""
+def register_names(w: Writer, operand: str) -> tuple[str, ...]:
+    """Return the names of an operand's registers, lowest first, and declare these registers."""
     if match := _REGISTER.match(operand):
         file, first, last = match[1] or match[4], int(match[2] or match[5]), int(match[2] or match[6])
         names = tuple(f"{file}{i}" for i in range(first, last + 1))
@@ -71,15 +72,15 @@ def is_vector(operand: str) -> bool:
 
 
 def _mask_of(w: Writer, name: str) -> str:
-    """``exec`` or ``vcc`` if a 32-bit register is part of it: on a wavefront of 32 lanes only the lower half is."""
+    """``exec`` or ``vcc`` if the register is a half of it; with 32 lanes, only the lower half is."""
     base, _, half = name.rpartition("_")
     return base if base in _MASKS and (half == "lo" or w.target.wavefront == 64) else ""
 
 
 def _word(w: Writer, name: str) -> str:
-    """A C++ expression that reads a 32-bit scalar register."""
+    """C++ that reads a 32-bit scalar register."""
     if name == "exec_hi" and w.target.wavefront == 32:
-        return "0u"  # compilers rely on it: clang's __ballot(1) of 64 bits reads all of EXEC
+        return "0u"  # clang's 64-bit __ballot(1) relies on it
     base = _mask_of(w, name)
     return f"(u32)({base}{' >> 32' if name.endswith('_hi') else ''})" if base else w.register(name)
 
@@ -94,7 +95,7 @@ def _put_word(w: Writer, name: str, value: str) -> str:
 
 
 def _constant(operand: str, kind: str) -> int | None:
-    """The bits of an inline constant or literal as an operand of this type; ``None`` if it is not a number."""
+    """The bits of an inline constant or literal as an operand of this type; ``None`` for other operands."""
     width = int(_WIDTH.search(kind)[1])  # type: ignore[index]
     ones = (1 << width) - 1
     try:
@@ -115,8 +116,8 @@ def _constant(operand: str, kind: str) -> int | None:
         return None
 
 
-def scalar(w: Writer, operand: str, kind: str) -> str:
-    """A C++ expression of the scalar type ``kind``; ``mask`` is an integer with one bit per lane."""
+def read_scalar(w: Writer, operand: str, kind: str) -> str:
+    """Return C++ of the scalar type ``kind``; ``mask`` is an integer with one bit per lane."""
     if kind == "mask":
         kind = f"u{w.target.wavefront}"
     if kind in ("k16", "uk16"):
@@ -137,11 +138,11 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
         return f"({kind}){w.constant(0 if match[2] == '>>32' else w.position[match[1]])}"
     if is_vector(operand):
         raise Unknown(f"vector register {operand} as a scalar operand")
-    names = named(w, operand)
+    names = register_names(w, operand)
     if not kind.endswith("64"):
         return f"({kind}){_word(w, names[0])}"
-    if len(names) == 1 and names[0][0] == "s":  # a pair may be named by its first register
-        names = named(w, f"s[{names[0][1:]}:{int(names[0][1:]) + 1}]")
+    if len(names) == 1 and names[0][0] == "s":  # a pair that is named by its first register
+        names = register_names(w, f"s[{names[0][1:]}:{int(names[0][1:]) + 1}]")
     if len(names) != 2:
         raise Unknown(f"operand {operand!r} of 64 bits")
     if operand in _MASKS and w.target.wavefront == 64:
@@ -149,14 +150,16 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
     return f"({kind})pair({_word(w, names[0])}, {_word(w, names[1])})"
 
 
-def vector(w: Writer, operand: str, kind: str, half: int = 0, part: Callable[[str, bool], str] | None = None) -> str:
-    """A C++ expression of type ``V<kind>`` (``B`` for a mask), source modifiers applied.
+def read_vector(
+    w: Writer, operand: str, kind: str, half: int = 0, part: Callable[[str, bool], str] | None = None
+) -> str:
+    """Return C++ of type ``V<kind>`` (``B`` for a mask), with source modifiers.
 
-    ``half`` selects the upper 16 bits for a 16-bit type; for ``mix`` it is -1 for a plain f32. ``part`` selects a part
-    of a register's 32 bits, to be sign-extended or not (SDWA).
+    ``half`` selects the upper 16 bits for a 16-bit type; for ``mix``, -1 selects an f32. ``part`` extracts a part of a
+    register's 32 bits, with or without sign extension (SDWA).
     """
     if kind == "mask":
-        return f"unmask({scalar(w, operand, 'mask')})"
+        return f"unmask({read_scalar(w, operand, 'mask')})"
     negate = operand.startswith("-") and not operand[1:2].isdigit()
     inner = operand[1:] if negate else operand
     extend = inner.startswith("sext(")
@@ -181,17 +184,17 @@ def vector(w: Writer, operand: str, kind: str, half: int = 0, part: Callable[[st
 
 
 def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
-    """A C++ expression of the unsigned type as wide as ``kind``: the raw bits of an operand."""
+    """C++ of the raw bits of an operand, of the unsigned type with the width of ``kind``."""
     bits, kind = _constant(operand, kind), "u" + kind[1:]
     if bits is not None:
-        if kind == "u16" and half:  # of 32 bits: integers are sign-extended, a float is in the lower half alone
+        if kind == "u16" and half:  # integers are sign-extended to 32 bits; floats are only in the lower half
             bits = int(operand, 0) >> 16 & 0xFFFF if _INTEGER.match(operand) else 0
         return f"all<{kind}>({w.constant(bits, '#x')})"
     name, _, part = operand.partition(".")
     if not is_vector(operand):
         if kind == "u16" and half:
-            return f"all<u16>((u16)({scalar(w, operand, 'u32')} >> 16))"
-        return f"all<{kind}>({scalar(w, operand, kind)})"
+            return f"all<u16>((u16)({read_scalar(w, operand, 'u32')} >> 16))"
+        return f"all<{kind}>({read_scalar(w, operand, kind)})"
     names = registers(w, name)
     if kind == "u64":
         if len(names) != 2:
@@ -205,8 +208,8 @@ def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
     return f"to<u32>({narrow})" if part else names[0]
 
 
-def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> Iterator[str]:
-    """Statements that write a lane vector under the EXEC mask."""
+def write_vector(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> Iterator[str]:
+    """Yield statements that write a lane vector under the EXEC mask."""
     if target == "null":
         return
     if kind in ("mask", "exec"):
@@ -232,7 +235,7 @@ def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> 
         put = "put_hi" if part == "h" or kind == "f16hi" or high else "put_lo"
         base = kind.removesuffix("hi")
         value = f"as<u16>((V<{base}>)({expression}))"
-        # Generation 9 clears the upper half of a register that takes 16 bits (Vega ISA, "16-bit instructions").
+        # Generation 9 clears the upper half of a 16-bit result's register (Vega ISA, "16-bit instructions").
         clears = w.target.generation == 9 and put == "put_lo" and not part and base == kind and not w.keeps_high
         value = f"to<u32>({value})" if clears else f"{put}({register}, {value})"
         yield f"{register} = sel({live}, {value}, {register});"
@@ -241,7 +244,7 @@ def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> 
 
 
 def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator[str]:
-    """Statements that write a scalar register, or two for a type of 64 bits."""
+    """Yield statements that write a scalar register, or two registers for a 64-bit type."""
     if target == "null":
         return
     if kind == "mask":
@@ -249,7 +252,7 @@ def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator
     if kind.endswith("64") and target in _MASKS and w.target.wavefront == 64:
         yield f"{target} = {expression};"
         return
-    names = named(w, target)
+    names = register_names(w, target)
     if len(names) != (2 if kind.endswith("64") else 1):
         raise Unknown(f"result {target!r} of {kind[1:]} bits")
     if len(names) == 2:
@@ -260,8 +263,12 @@ def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator
         yield _put_word(w, names[0], expression)
 
 
-def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[int]], str, str]:
-    """The bit lists that are allowed, clamp, and the output multiplier; those of DPP and SDWA are read elsewhere."""
+def parse_modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[int]], str, str]:
+    """Return the bit lists of the allowed modifiers, clamp, and the output multiplier; skips DPP and SDWA modifiers.
+
+    Raises:
+        Unknown: a modifier is not allowed.
+    """
     found: dict[str, list[int]] = {}
     clamp = omod = ""
     for modifier in item.modifiers:
@@ -279,11 +286,11 @@ def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[i
     return found, clamp, omod
 
 
-def modified(expression: str, kind: str, clamp: str, omod: str) -> str:
-    """The C++ of a result of type ``kind`` with its output modifiers.
+def with_output_modifiers(expression: str, kind: str, clamp: str, omod: str) -> str:
+    """Return the C++ of a result of type ``kind`` with output modifiers.
 
     Raises:
-        Unknown: an integer operation whose saturated form is not known, or an output multiplier of an integer.
+        Unknown: the saturated form of an integer operation is not known, or an integer has an output multiplier.
     """
     if not clamp and not omod:
         return expression
@@ -296,20 +303,24 @@ def modified(expression: str, kind: str, clamp: str, omod: str) -> str:
     return f"clamp01<{base}>({scaled})" if clamp else scaled
 
 
-def chosen(lists: dict[str, list[int]], name: str, i: int, default: int) -> int:
+def list_element(lists: dict[str, list[int]], name: str, i: int, default: int) -> int:
+    """Return element ``i`` of a bit list, or the default if the modifier is missing."""
     values = lists.get(name)
     return values[i] if values and i < len(values) else default
 
 
-def refuse_modifiers(item: Instruction) -> None:
+def reject_modifiers(item: Instruction) -> None:
+    """Raise ``Unknown`` if an instruction has modifiers."""
     if item.modifiers:
         raise Unknown(f"modifier {item.modifiers[0]} of {item.mnemonic}")
 
 
-def check_count(operands: Sequence[str], known: Semantics) -> None:
+def check_operand_count(operands: Sequence[str], known: Semantics) -> None:
+    """Raise ``Unknown`` if the number of operands differs from the table."""
     if len(operands) != len(known.sources):
         raise Unknown(f"number of source operands, {len(operands)} instead of {len(known.sources)}")
 
 
 def scalar_type(kind: str) -> str:
+    """Return the C++ type of a scalar operand."""
     return {"k16": "i32", "uk16": "u32", "mask": "Mask"}.get(kind, kind)

@@ -1,4 +1,4 @@
-"""Sub-dword addressing of generations 9 and 10: sources and the result are bytes or words of their registers."""
+"""Sub-dword addressing of generations 9 and 10: sources and results are bytes or words of registers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
 
-__all__ = ["MODIFIERS", "Selection", "selection"]
+__all__ = ["MODIFIERS", "SdwaSelection", "sdwa_selection"]
 
 MODIFIERS = frozenset(("src0_sel", "src1_sel", "dst_sel", "dst_unused", "byte_sel"))
 _PART = re.compile(r"(BYTE|WORD)_(\d)")
 
 
 @dataclass(frozen=True)
-class Selection:
-    """A selection of SDWA: a part (``BYTE_0`` ... ``WORD_1``, ``DWORD``) of each source and of the result."""
+class SdwaSelection:
+    """The part (``BYTE_0`` ... ``WORD_1``, ``DWORD``) of each source and of the result."""
 
     sources: tuple[str, str]
     result: str
     unused: str
 
     def source(self, number: int, bits: str, signed: bool) -> str:
-        """The selected part of ``bits``, extended to 32 bits, as C++."""
+        """Return C++ of the selected part of ``bits``, extended to 32 bits."""
         shift, size = _place(self.sources[number])
         if size == 32:
             return bits
@@ -33,7 +33,7 @@ class Selection:
         return f"({bits} << {up} >> {32 - size})"
 
     def write(self, register: str, bits: str) -> Iterator[str]:
-        """Statements that put 32 ``bits`` into the selected part of a register, under EXEC."""
+        """Yield statements that write ``bits`` to the selected part of a register, under EXEC."""
         shift, size = _place(self.result)
         yield f"const V<u32> whole = {bits};"
         part = (1 << size) - 1 << shift
@@ -46,22 +46,22 @@ class Selection:
         yield f"{register} = sel(unmask(exec), {placed}, {register});"
 
 
-def selection(item: Instruction) -> Selection | None:
-    """The selection that an instruction's modifiers make; None if they make none.
+def sdwa_selection(item: Instruction) -> SdwaSelection | None:
+    """Return the selection from an instruction's modifiers; ``None`` if they select nothing.
 
-    ``byte_sel`` of generation 12, of conversions of 8-bit floats, says the same of the first source.
+    ``byte_sel`` of generation 12, for conversions of 8-bit floats, selects a byte of the first source.
     """
     given = dict(modifier.split(":") for modifier in item.modifiers if modifier.partition(":")[0] in MODIFIERS)
     if "byte_sel" in given:
-        return Selection((f"BYTE_{given['byte_sel']}", "DWORD"), "DWORD", "UNUSED_PAD")
+        return SdwaSelection((f"BYTE_{given['byte_sel']}", "DWORD"), "DWORD", "UNUSED_PAD")
     if not item.mnemonic.endswith("_sdwa"):
         return None
     sources = given.get("src0_sel", "DWORD"), given.get("src1_sel", "DWORD")
-    return Selection(sources, given.get("dst_sel", "DWORD"), given.get("dst_unused", "UNUSED_PAD"))
+    return SdwaSelection(sources, given.get("dst_sel", "DWORD"), given.get("dst_unused", "UNUSED_PAD"))
 
 
 def _place(part: str) -> tuple[int, int]:
-    """Shift and size in bits."""
+    """The shift and the size of a part, in bits."""
     match = _PART.match(part)
     if not match:
         return 0, 32

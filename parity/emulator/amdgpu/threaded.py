@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from parity.compilers.targets import Target
 from parity.emulator.amdgpu.codegen import coverage_blocks, entry_code, located_errors, new_writer
-from parity.emulator.amdgpu.instructions import END, emit
+from parity.emulator.amdgpu.control_flow import END
+from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import SPECIAL
 from parity.emulator.amdgpu.shadow import NEAREST, integer_divisions
@@ -73,7 +74,7 @@ def _texts(w: Writer, shadow: bool) -> tuple[list[str], dict[str, int]]:
         if begin:
             texts.append(" ".join(begin))
         if isinstance(item, Instruction):
-            emit(w, item)
+            emit_instruction(w, item)
             if w.lines:
                 texts.append(NEAREST * (i in nearest) + "\n".join(w.lines))
         if i in w.returns:

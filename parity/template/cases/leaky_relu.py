@@ -1,4 +1,4 @@
-"""leaky_relu.cu: what its kernels compute, and how they are called."""
+"""Declares the kernels of leaky_relu.cu: how to call them, and what they compute."""
 
 import numpy as np
 
@@ -7,18 +7,18 @@ from parity.op import Op
 
 
 def leaky_relu(x, alpha, to):
-    """The value in float64; one multiplication in float32 is at most half a unit in the last place away from it."""
+    """Return the value in float64; a float32 multiplication differs by at most half a unit in the last place."""
     wide = x.astype(np.float64)
     return reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)
 
 
 leaky_relu_op = Op(
-    "leaky_relu.leaky_relu",  # the file, and a name
+    "leaky_relu.leaky_relu",  # module (file name) and name
     kernel="leaky_relu_{T}",
     types=("f32",),
     args="x out alpha numel:i32",  # the arguments of the kernel, in order
     inputs={"x": "T"},
     params={"alpha": "T"},
-    grid_stride=False,  # one thread per element: the kernel needs the launch that the host gives it
+    grid_stride=False,  # one thread per element: the kernel needs exactly the launch of the host
     reference=leaky_relu,
 )

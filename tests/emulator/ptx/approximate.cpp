@@ -1,4 +1,4 @@
-// The approximate instructions of PTX as functions over arrays: NAME(count, x, y, results), of which y may not be used.
+// The approximate instructions of PTX as functions over arrays: NAME(count, x, y, results). Some do not use y.
 #define LANES 32
 #include "ptx_approximate.h"
 

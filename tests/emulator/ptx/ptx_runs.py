@@ -1,4 +1,4 @@
-"""PTX texts of single kernels, and their launches on the emulator."""
+"""Builds and launches PTX modules with single kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ HEAD = """
 
 
 def module(*parts: str) -> str:
-    """A module: what stands outside of functions, and kernels."""
+    """Return the text of a module with text outside of functions, and kernels."""
     return HEAD + "\n".join(parts)
 
 
 def kernel(body: str, params: int = 2, name: str = "k") -> str:
-    """A kernel of ``params`` pointers; ``%x`` is that of the thread's 4 bytes in the first, ``%y`` in the second."""
+    """Return a kernel with ``params`` pointers. ``%x`` and ``%y`` point to the thread's 4 bytes in the first two."""
     declared = ",\n".join(f".param .u64 {name}_{i}" for i in range(params))
     pointers = "\n".join(
         f"ld.param.u64 %b{i}, [{name}_{i}]; mad.wide.u32 %{letter}, %i, 4, %b{i};"
@@ -42,7 +42,7 @@ def kernel(body: str, params: int = 2, name: str = "k") -> str:
 
 
 def run(text, cache, *arrays, grid=1, block=32, seed=0, name="k", budget=200_000, shared=0):
-    """The arrays after a launch, and what was printed."""
+    """Launch a kernel. Returns the arrays afterwards, and the printed text."""
     code = parse_ptx(text, "module", target("sm_90"))
     device = PtxDevice(traced=True, cache=cache, instruction_budget=budget)
     buffers = [device.allocate(array.nbytes, f"buffer {i}") for i, array in enumerate(arrays)]

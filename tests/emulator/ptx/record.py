@@ -1,6 +1,6 @@
-"""Records what a GPU gives for every form of ``forms.csv``: ``python record.py FILE [FOLDER]``. Needs CuPy and NumPy.
+"""Records a GPU's results for every form of ``forms.csv``: ``python record.py FILE [FOLDER]``. Needs CuPy and NumPy.
 
-FILE is what test_sweep.py compares with. FOLDER gets all results, as NumPy arrays by kernel, to look at.
+test_sweep.py compares with FILE. FOLDER receives all results as NumPy arrays by kernel, for inspection.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Records checksums of what a GPU gives for all operands: ``python record_approximate.py FILE``. Needs CuPy, NumPy.
+"""Records checksums of a GPU's results for all operands: ``python record_approximate.py FILE``. Needs CuPy and NumPy.
 
-Of the instructions with one operand of 16 or 32 bits, and of those of f64 that look at the upper 32 bits alone: with
-every value of these: the lower word is the upper one times 2654435761, and both words of a result are joined by OR. By
-instruction, FILE has the CRC-32 of the results to each 2^20 operands. It takes a minute.
+Covers the instructions with one operand of 16 or 32 bits, and the f64 instructions that only read the upper 32 bits.
+For the latter, the lower word is the upper word times 2654435761, and both words of a result are combined by OR. For
+each instruction, FILE has the CRC-32 of the results for every 2^20 operands. Takes a minute.
 """
 
 from __future__ import annotations

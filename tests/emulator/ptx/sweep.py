@@ -1,13 +1,13 @@
-r"""Every instruction of PTX on deterministic operands: the forms, their operands, a kernel for each.
+r"""Runs every PTX instruction on deterministic operands: the forms, their operands, and a kernel for each form.
 
-``forms.csv`` has the forms, several a row: ``<a|b>`` stands for one line with ``a`` and one with ``b``, and ``\1`` in
-the other columns for what was chosen in the first such place. A form is an instruction, the types of its results
+A row of ``forms.csv`` has several forms: ``<a|b>`` stands for one row with ``a`` and one with ``b``, and ``\1`` in the
+other columns for the choice made in the first such place. A form is an instruction, the types of its results
 (registers ``%d %e %f``) and of its sources (``%a %b %c %g``), and its operands as written (default: the results, then
-the sources). ``[%m]`` is a cell of memory that has ``%a`` before and is the last result. ``lanes`` is the mask of the
-lanes that execute it; the others keep 0.
+the sources). ``[%m]`` is a memory cell that initially holds ``%a`` and is the last result. ``lanes`` is the mask of the
+executing lanes; all other lanes keep 0.
 
-A kernel runs a form on ``TUPLES`` tuples of operands, one per thread. This file needs NumPy alone, because it runs on
-the machine that has the GPU.
+A kernel runs a form on ``TUPLES`` tuples of operands, one per thread. This file only needs NumPy, because it also runs
+on the machine with the GPU.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 TUPLES, BLOCK = 2048, 128
-# What is kept of a result: the first values, and a checksum of each further chunk.
+# A recorded result: its first values, and a checksum of each further chunk.
 SAMPLE, CHUNK = 128, 96
 
 Words = np.ndarray[Any, Any]
@@ -47,7 +47,7 @@ Words = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction with its modifiers and the types of its operands; ``kernel`` is the name of its kernel."""
+    """An instruction with its modifiers and the types of its operands. ``kernel`` is the name of its kernel."""
 
     kernel: str
     instruction: str
@@ -83,7 +83,7 @@ def _expanded(row: dict[str, str]) -> Iterator[tuple[str, ...]]:
 
 
 def forms() -> list[Form]:
-    """All forms, in the order of the table."""
+    """Return all forms in the order of the table."""
     found: list[Form] = []
     with (Path(__file__).parent / "forms.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -106,7 +106,7 @@ _FLOATS = {"f16": (10, 5), "bf16": (7, 8), "f32": (23, 8), "f64": (52, 11)}
 
 
 def _bits(kind: str) -> int:
-    """The bits of a type's register: an 8-bit type is in one of 16; a predicate is stored as 32."""
+    """Return the register size of a type in bits. An 8-bit type uses 16 bits; a predicate is stored in 32."""
     if kind.endswith("x2"):
         return 32
     digits = re.search(r"\d+$", kind)
@@ -114,17 +114,17 @@ def _bits(kind: str) -> int:
 
 
 def _register(kind: str) -> str:
-    """The class of the register that has a value of this type."""
+    """Return the register class for a type."""
     return "pred" if kind in _TRUTHS else kind if kind in ("f32", "f64") else f"b{_bits(kind)}"
 
 
 def dtype_of(kind: str) -> np.dtype[Any]:
-    """The unsigned words in which values of a type are stored."""
+    """Return the unsigned type in which values of a type are stored."""
     return np.dtype(f"u{_bits(kind) // 8}")
 
 
 def _hash(*numbers: Any) -> Words:
-    """A hash of 64 bits of arrays of numbers (splitmix64, Steele, Lea and Flood 2014)."""
+    """Hash arrays of numbers to 64 bits (splitmix64; Steele, Lea and Flood, 2014)."""
     x = np.uint64(0)
     with np.errstate(over="ignore"):
         for number in numbers:
@@ -151,7 +151,7 @@ def _special_floats(kind: str) -> list[int]:
 
 
 def _floats(kind: str, i: Words, position: int) -> Words:
-    """Numbers of several kinds: any bits, exponents near that of 1, and multiples of 1/4, which tie when rounded."""
+    """Return floats of several kinds: random bits, magnitudes near 1, and multiples of 1/4, which tie when rounded."""
     fraction, exponent = _FLOATS[kind]
     h, g = _hash(i, position, 11), _hash(i, position, 12)
     bias, bits = (1 << (exponent - 1)) - 1, 1 + fraction + exponent
@@ -187,7 +187,7 @@ def _special_integers(bits: int) -> list[int]:
 
 
 def _one(kind: str, i: Words, position: int) -> Words:
-    """Values of one type, 64 bits each."""
+    """Return values of one type, in 64 bits each."""
     h = _hash(i, position, 21)
     if kind in _TRUTHS:
         true = h % np.uint64(64 if kind != "pred" else 2) == 0
@@ -218,10 +218,10 @@ def _one(kind: str, i: Words, position: int) -> Words:
 
 
 def operands(kind: str, position: int) -> Words:
-    """The ``TUPLES`` values of the source number ``position``, as unsigned words of its register's size."""
+    """Return the ``TUPLES`` values of source number ``position``, as unsigned words of the register's size."""
     i = np.arange(TUPLES, dtype=np.uint64)
     if not kind.startswith("same"):
-        i = i * np.uint64(487) % np.uint64(TUPLES)  # in no order, so that the first ones are a sample
+        i = i * np.uint64(487) % np.uint64(TUPLES)  # permuted, so that the first values are a sample
     if kind.endswith("x2"):
         half = kind.removesuffix("x2")
         words = _one(half, i, position) & np.uint64(0xFFFF) | _one(half, i[::-1], position + 4) << np.uint64(16)
@@ -234,7 +234,7 @@ def operands(kind: str, position: int) -> Words:
 
 
 def module(wanted: Sequence[Form]) -> str:
-    """A module of PTX with a kernel for each form: pointers to the sources, then to the results."""
+    """Return a PTX module with a kernel per form. Parameters point to the sources, then to the results."""
     return "\n".join([".version 8.6", ".target sm_90", ".address_size 64", "", *map(_kernel, wanted)])
 
 
@@ -307,14 +307,14 @@ def _kernel(form: Form) -> str:
 
 
 class Recording:
-    """What is kept of the results of forms: by form, for each result its sample and the checksums of its chunks."""
+    """Recorded results: for each result of a form, a sample and the checksums of its chunks."""
 
     def __init__(self, texts: Sequence[str], samples: Words, checksums: Words, recorded_on: str) -> None:
         self._texts, self._samples, self._checksums, self.recorded_on = list(texts), samples, checksums, recorded_on
 
     @staticmethod
     def of(wanted: Sequence[Form], results: Sequence[Sequence[Words]], recorded_on: str) -> Recording:
-        """The recording of these forms, whose results are arrays of ``TUPLES`` words."""
+        """Record the results of forms, which are arrays of ``TUPLES`` words."""
         flat = [array for arrays in results for array in arrays]
         samples = np.frombuffer(b"".join(array[:SAMPLE].tobytes() for array in flat), np.uint8)
         checksums = np.array([_checksums(array) for array in flat])
@@ -331,10 +331,10 @@ class Recording:
         np.savez_compressed(path, texts=texts, samples=self._samples, checksums=self._checksums)
 
     def of_forms(self, wanted: Sequence[Form]) -> dict[str, list[tuple[Words, Words]]]:
-        """By the kernel of a form: for each result its sample and its checksums.
+        """Return sample and checksums of each result, by the kernel of a form.
 
         Raises:
-            ValueError: the table has other forms than the recording.
+            ValueError: The recording has other forms than the table.
         """
         if [str(form) for form in wanted] != self._texts:
             raise ValueError("forms.csv has other forms than the recording; record it again on a GPU: record.py")
@@ -349,7 +349,7 @@ class Recording:
 
 
 def differences(got: Words, sample: Words, checksums: Words) -> list[int]:
-    """The indices of the sample that differ, and the first indices of the chunks that do."""
+    """Return the differing indices of the sample, and the first indices of differing chunks."""
     wrong = np.flatnonzero(got[:SAMPLE] != sample).tolist()
     return wrong + [SAMPLE + CHUNK * int(k) for k in np.flatnonzero(_checksums(got) != checksums)]
 

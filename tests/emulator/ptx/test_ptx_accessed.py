@@ -1,4 +1,4 @@
-"""The bytes that a launch accessed, whatever of its memory launches before it did."""
+"""The bytes that a launch accessed, regardless of earlier launches."""
 
 from __future__ import annotations
 

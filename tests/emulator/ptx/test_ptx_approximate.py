@@ -1,4 +1,4 @@
-"""Approximate instructions of PTX give what an H200 gave: bit for bit, and what their table says of errors is so."""
+"""Approximate PTX instructions match an H200 bit for bit, and the errors in their table are correct."""
 
 import csv
 import ctypes
@@ -59,7 +59,7 @@ def library(cache):
 
 
 def run(library, instruction, x, y=None):
-    """The bits that an instruction gives for operands given as bits, a multiple of 32 of them."""
+    """Run an instruction on operands given as bits. Their number must be a multiple of 32."""
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(x if y is None else y)
     results = np.empty_like(x)
     function = getattr(library, instruction.replace(".", "_"))
@@ -70,7 +70,7 @@ def run(library, instruction, x, y=None):
 @pytest.mark.parametrize("instruction", CHECKSUMS.files)
 def test_sampled_results_match_h200(library, instruction):
     recorded = CHECKSUMS[instruction]
-    # A power of two has 8 chunks: those at the ends and at 1, and some of the others.
+    # A power of two has 8 chunks. Includes the chunks at the ends and at 1, and some further chunks.
     chosen = {0, 0x3F8, 0x3FF, 0x400, 0x7F8, 0xBF8, *range(5, len(recorded), 579)}
     wrong = [k for k in sorted(chosen) if k < len(recorded) and checksum(library, instruction, k) != recorded[k]]
     assert not wrong, f"{instruction} differs for operands from {[hex(k * CHUNK) for k in wrong]} on"
@@ -115,7 +115,7 @@ def test_errors_do_not_exceed_table(library, row):
 
 
 def numbers(row, position):
-    """Operands in the range of a row of the table; positive where the results of others are not numbers."""
+    """Return operands in the range of a table row; only positive operands if others have NaN results."""
     rng = np.random.default_rng(position)
     ranges = {"0.5 to 2": (0.5, 2), "-2 pi to 2 pi": (-2 * math.pi, 2 * math.pi)}
     ranges |= {"-100 pi to 100 pi": (-100 * math.pi, 100 * math.pi)}
@@ -138,7 +138,7 @@ def value_of(words, kind):
 
 
 def test_table_names_errors_larger_than_documented():
-    """Of cosine alone, if the manual's bound is meant for both ends of the interval."""
+    """Only cosine exceeds its bound, if the manual's bound includes both ends of the interval."""
     power = [row["documented"].removeprefix("2^") for row in ROWS]
     bounds = [
         2 ** float(p) if "^" in row["documented"] else float(p or "inf") for p, row in zip(power, ROWS, strict=True)

@@ -1,4 +1,4 @@
-"""What is the same in all threads of a block is computed once; loads of all threads from one place are one access."""
+"""Block-uniform values are computed once; loads of all threads from one address are one access."""
 
 import numpy as np
 import pytest
@@ -25,9 +25,9 @@ LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0
         ),
         ("mov.u64 %d1, table; mov.u64 %d2, tile; mov.u64 %d3, own;", {"%d1": False, "%d2": False}),
         ("mov.u32 %r1, 1; mov.u32 %r1, 2;", {}),  # written twice
-        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # each thread has its own
-        ("@%p1 mov.u32 %r1, 1;", {}),  # by some threads alone
-        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # a carry is a thread's
+        ("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1;", {}),  # differs between threads
+        ("@%p1 mov.u32 %r1, 1;", {}),  # written by some threads only
+        ("add.cc.u32 %r1, 1, 2; addc.u32 %r2, 0, 0;", {}),  # each thread has a carry
         ("ld.global.u32 %r1, [%d1]; mov.u32 %r2, %clock;", {}),
     ],
     ids=["parameter", "index of the block", "addresses", "twice", "thread", "guard", "carry", "time"],
@@ -40,7 +40,7 @@ def test_block_uniform_registers(body, expected):
 
 
 def test_uniform_registers_differ_between_blocks_and_launches(cache):
-    """Blocks of several warps, in several launches with other arguments on one device."""
+    """Uses blocks of several warps, and launches with different arguments on one device."""
     text = module(kernel("ld.global.u32 %r1, [%b1]; add.u32 %r2, %r1, %g; st.global.u32 [%x], %r2;"))
     code, device = parse_ptx(text, "module", target("sm_90")), PtxDevice(traced=True, cache=cache)
     out, *added = (device.allocate(size, "buffer") for size in (4 * 96 * 3, 4, 4))

@@ -1,4 +1,4 @@
-"""What an H200 gave where the operands of the sweep do not go, and what is not in it."""
+"""Results of an H200 for operands and instructions that the sweep does not cover."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from ptx_runs import kernel, module, run, u32
 
 from parity.emulator.faults import UnsupportedFeature
 
-# Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
-# would have been rounded so with any exponent as well. By instruction, operands and result.
+# Products below the smallest normal number 2^-126 (f16: 2^-14) that round to it. With .ftz they are flushed, unless an
+# unbounded exponent would give the same rounding. Instruction, operands, result.
 BITS32 = [
     ("mul.rn.ftz.f32", (0x3F000800, 0x00FFF000), 0x00000000),  # (1 + 2^-12) / 2 by (1 - 2^-12) 2^-125
     ("mul.rn.ftz.f32", (0x3F000400, 0x00FFF800), 0x00800000),
@@ -19,7 +19,7 @@ BITS32 = [
     ("fma.rn.ftz.f32", (0x3F000800, 0x00FFF000, 0x00000000), 0x00000000),
     ("fma.rn.ftz.f32", (0x3F000400, 0x00FFF800, 0x00000000), 0x00800000),
 ]
-# A factor that is NaN with the bits of what tensor maps give for reads out of bounds.
+# Factors with the NaN that tensor maps return for out-of-bounds reads.
 BITS16 = [
     ("fma.rn.oob.f16", (0x7FF7, 0x3C00, 0x3C00), 0x0000),
     ("fma.rn.oob.f16", (0x3C00, 0xFFF7, 0x3C00), 0x0000),
@@ -29,7 +29,7 @@ BITS16 = [
     ("fma.rn.oob.bf16", (0x3F80, 0x3F80, 0x7FF7), 0x7FFF),
     ("fma.rn.f16", (0x7FF7, 0x3C00, 0x3C00), 0x7FFF),
 ]
-# PTX ISA, "Scalar Video Instructions": of operands and of the result, a part.
+# PTX ISA, "Scalar Video Instructions": parts of operands and results.
 VIDEO = [
     ("vadd.s32.s32.s32 %r5.b1, %r1.b0, %r2.h1, %r3", (0x000000FF, 0x00030000, 0x44332211), 0x44330211),
     ("vsub.s32.u32.u32.sat %r5.h1, %r1, %r2, %r3", (0x00000000, 0x00010000, 0x44332211), 0x80002211),
@@ -37,7 +37,7 @@ VIDEO = [
 ]
 
 
-# NaNs of f64 whose payloads are 1, 2 and 3, made in this order: the payload of the result. ptxas orders the operands.
+# f64 NaNs with the payloads 1, 2 and 3, computed in this order, and the payload of the result. ptxas orders operands.
 PAYLOADS = [
     ("add.f64 %e4, %e1, %e2", 2),
     ("add.f64 %e4, %e2, %e1", 2),
@@ -49,7 +49,7 @@ PAYLOADS = [
     ("fma.rn.f64 %e4, %e2, %e1, %e3", 2),
     ("fma.rn.f64 %e4, %e1, %e3, %e2", 3),
     ("fma.rn.f64 %e4, %e3, %e2, %e1", 3),
-    ("fma.rn.f64 %e4, %e1, 0d4000000000000000, %e3", 3),  # a literal is the second source, seen on an H200
+    ("fma.rn.f64 %e4, %e1, 0d4000000000000000, %e3", 3),  # a literal is the second source, as measured on an H200
     ("fma.rn.f64 %e4, 0d4000000000000000, %e1, %e3", 3),
     ("div.rn.f64 %e4, %e2, %e1", 2),
     ("neg.f64 %e4, %e1", 1),

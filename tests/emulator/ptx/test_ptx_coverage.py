@@ -1,4 +1,4 @@
-"""What of a PTX kernel's code launches reach: exact figures of code that is written by hand."""
+"""Coverage of PTX kernels: exact figures for handwritten code."""
 
 import numpy as np
 import pytest

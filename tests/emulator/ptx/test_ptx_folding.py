@@ -1,4 +1,4 @@
-"""Instructions that are computed where their result is used: which these are, and that results are what they were."""
+"""Folded instructions: which instructions are folded, and that results stay the same."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_folding_keeps_results(cache, body, expected, gone):
 
 
 def inside(body, constants=()):
-    """The number of instructions that are computed where their result is used."""
+    """Return the number of folded instructions."""
     (function,) = optimized_functions(module(kernel(f"{LOAD} {body} st.global.u32 [%x], %r1;")), "k")
     return len(function.items) - len(fold_instructions(function, constants))
 

@@ -1,4 +1,4 @@
-"""Short branches as guards: which become some, and that results and coverage are those of the branches."""
+"""If-conversion: which branches become guards, and that results and coverage stay the same."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ ROUNDS = """mov.u32 %r2, 0; AGAIN: setp.lt.u32 %p1, %r1, 8; @%p1 bra L; {step} L
 
 
 def rounds(values):
-    """How often each number is 8 or more before it is 40, in steps of 3."""
+    """Return how often each number is 8 or more before it reaches 40 in steps of 3."""
     return [sum(at >= 8 for at in range(x, 40, 3)) for x in values.tolist()]
 
 
@@ -28,21 +28,21 @@ def rounds(values):
     [
         (f"{LESS} @%p1 bra L; {SHORT} L:", np.where(X < 8, X, 2 * X + 10), 1, "111 11"),
         (f"{LESS} @!%p1 bra L; {SHORT} L:", np.where(X < 8, 2 * X + 10, X), 1, "111 11"),
-        # A diamond, and one of which no thread goes one way.
+        # A diamond, and a diamond with a way that no thread takes.
         (f"{LESS} @%p1 bra L; {SHORT} bra M; L: mov.u32 %r1, 7; M:", np.where(X < 8, 7, 2 * X + 10), 1, "1111 11"),
         ("setp.lt.u32 %p1, %r1, 90; @%p1 bra L; mov.u32 %r1, 8; bra M; L: mov.u32 %r1, 7; M:", X * 0 + 7, 1, "1011 01"),
-        # a || b, of which b is not looked at if a holds.
+        # a || b, where b is not evaluated if a holds.
         (f"setp.lt.u32 %p1, %r1, 8; @%p1 bra L; setp.ne.u32 %p2, %r1, 9; @%p2 bra M; L: {SHORT} M:",
          np.where((X < 8) | (X == 9), 2 * X + 10, X), 2, "1111 1111"),
         ("setp.lt.u32 %p1, %r1, 90; @%p1 bra L; setp.ne.u32 %p2, %r1, 9; @%p2 bra M; L: mov.u32 %r1, 7; M:",
          X * 0 + 7, 2, "1011 0100"),
-        # What the first way needs, the second would lose; a register of the round before; the condition changes.
+        # The second way overwrites an input of the first; a register of the previous iteration; the condition changes.
         (f"{LESS} @%p1 bra L; mov.u32 %r2, %r1; bra M; L: mov.u32 %r2, 1; M: add.u32 %r1, %r2, 1;",
          np.where(X < 8, 2, X + 1), 1, "1111 11"),
         (ROUNDS.format(step="add.u32 %r2, %r2, 1;"), rounds(X), 1, "11111 1111"),
         (f"{LESS} @%p1 bra L; setp.ge.u32 %p1, %r1, 99; mov.u32 %r1, 1; L: selp.u32 %r1, %r1, 50, %p1;",
          np.where(X < 8, X, 50), 1, "111 11"),
-        # Memory in a way, and what is no way: a longer one, one that others enter, a barrier.
+        # A way with memory accesses; not converted: a longer way, a way with another entry, a barrier.
         (f"{LESS} @%p1 bra L; ld.global.u32 %r1, [%y]; st.global.u32 [%y], 5; L:", np.where(X < 8, X, X + 100), 1,
          "111 11"),
         (f"{LESS} @%p1 bra L; {3 * SHORT} L:", np.where(X < 8, X, 8 * X + 70), 0, "111 11"),

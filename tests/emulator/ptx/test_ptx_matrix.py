@@ -1,4 +1,4 @@
-"""Matrices of a warp (``wmma``, ``mma``, ``ldmatrix``) against definitions, with the sums measured on Hopper."""
+"""Matrix instructions (``wmma``, ``mma``, ``ldmatrix``) against definitions, with sums as measured on Hopper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMS = [
 
 
 def text_of(shape, factors, sums, rows, columns, a, b, c, more="", guard=""):
-    """A kernel: the third array is c, by columns, and becomes d, by rows."""
+    """Return a kernel whose third array is c, by columns, and becomes d, by rows."""
     m, n, k = map(int, shape.replace("m", "").replace("n", " ").replace("k", " ").split())
     kind = {"f64": "f64"}.get(factors, "b32")
     whole = {"f64": "f64", "f16": "b32", "s32": "b32"}.get(sums, "f32")
@@ -57,9 +57,9 @@ def exponent(x, least):
 
 
 def on_hopper(a, b, c, factors, sums):
-    """Products and c are aligned to the largest of them and cut 25 bits below its exponent; the sum is cut to f32.
+    """Align products and c to the largest of them, truncate 25 bits below its exponent, and truncate the sum to f32.
 
-    Of f8 nvcc makes products of f16, one of the first two of every four k, then one of the others.
+    For f8, nvcc generates f16 products: first of the first two of every four k, then of the remaining two.
     """
     if factors in ("e4m3", "e5m2"):
         first = np.arange(a.shape[1]) % 4 < 2
@@ -110,7 +110,7 @@ def test_wmma_products(form, whole, cache):
 
 
 def test_wmma_accumulator_is_uniform_constant(cache):
-    """It is computed once for all threads, and has no register of its own."""
+    """The constant is computed once for all threads and does not occupy a register."""
     text, _ = text_of(*FORMS[0])
     before, _, after = text.partition("wmma.mma.sync")
     product, _, store = after.partition(";")
@@ -198,7 +198,7 @@ def test_mma(form, cache):
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_ldmatrix(count, trans, cache):
-    """Thread l gets of matrix q the elements 2 (l % 4) and the next of row l / 4, or of that column."""
+    """Thread l receives two elements of matrix q, from 2 (l % 4) on, of row (or column) l / 4."""
     names = ", ".join(f"%r{10 + q}" for q in range(count))
     body = f"""
     .shared .align 16 .b8 tile[512];

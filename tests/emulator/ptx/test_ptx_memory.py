@@ -1,4 +1,4 @@
-"""Memory of every kind, calls, what kernels print and assert, and accesses that are wrong."""
+"""Memory of all kinds, calls, printing, assertions, and invalid accesses."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_vector_access_and_register_parts(cache):
 
 
 def test_registers_of_inner_scopes(cache):
-    """As in inline assembly: their names hide those outside, and need no percent sign or space."""
+    """As in inline assembly, inner names hide outer names and need neither a percent sign nor a space."""
     text = module(
         kernel(
             """
@@ -123,7 +123,7 @@ def test_local_memory(cache):
 
 
 def test_local_memory_is_fresh_in_every_block(cache):
-    """Of three blocks the first and the second write theirs, the third does not."""
+    """The first two of three blocks write their local memory, the third does not."""
     text = module(
         LOCAL.replace("st.local.u32 [%d4{offset}], %t;", "setp.lt.u32 %p1, %g, 2; @%p1 st.local.u32 [%d4], %t;")
     )
@@ -211,7 +211,7 @@ def test_assertions_and_traps(cache):
     with pytest.raises(FailedAssertion) as info:
         run(module(extern, *variables, kernel(body, 1), '.file 1 "sub/a.cu"'), cache, u32(0))
     assert "n > 0" in str(info.value)
-    assert "at sub/a.cu:17, in void k()" in str(info.value)  # as the project calls it, wherever it was compiled
+    assert "at sub/a.cu:17, in void k()" in str(info.value)  # relative to the project, not to the build folder
     assert "thread (5, 0, 0)" in str(info.value)
     with pytest.raises(Trapped, match=r"thread \(9, 0, 0\)"):
         run(module(kernel("setp.eq.u32 %p1, %t, 9; @%p1 trap;", 1)), cache, u32(0))

@@ -1,4 +1,4 @@
-"""Copies and neighbouring loads of PTX: how many remain, and that results and faults are what they were."""
+"""Copies and adjacent accesses: how many instructions remain, and that results and faults stay the same."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def result(cache, body, threads=16, grid=1):
 
 @pytest.mark.parametrize("cut", [4, 2, 1], ids=["four", "two", "one"])
 def test_adjacent_loads_are_joined(cache, cut):
-    """Of ``cut`` neighbours without a store between them."""
+    """Loads ``cut`` neighbours without a store between them."""
     parts = FOUR.replace("; ", ";|").split("|")
     body = ROW + " st.global.u32 [%x], 1; ".join("".join(parts[i : i + cut]) for i in range(0, 4, cut))
     found, _ = result(cache, f"{body} {SUM} st.global.u32 [%x], %r1;")
@@ -133,7 +133,7 @@ def test_loads_with_changed_address_are_not_joined(cache):
 
 @pytest.mark.parametrize("size", [15, 13])
 def test_joined_loads_fault_names_the_invalid_load(cache, size):
-    """The last thread's row of four numbers ends early: the first load that is outside is named, with its bytes."""
+    """The last thread's row of four numbers is too short. The fault names the first invalid load with its bytes."""
     text = module(kernel(f"{ROW} {FOUR} {SUM} st.global.u32 [%x], %r1;"))
     with pytest.raises(KernelFault, match=r"read of 4 bytes(?s:.*)lane 3.* 0 bytes past the end"):
         run(text, cache, np.zeros(4, np.uint32), X[:size].copy(), block=4)

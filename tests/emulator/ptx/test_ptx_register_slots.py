@@ -1,4 +1,4 @@
-"""Slots of virtual registers: which registers share one."""
+"""Slots of virtual registers, and which registers share a slot."""
 
 import pytest
 from ptx_runs import kernel, module

@@ -1,4 +1,4 @@
-"""Threads of a warp that diverge, that exchange values, and that wait for each other."""
+"""Threads of a warp that diverge, exchange values and wait for each other."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ DONE:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_registers_of_diverged_threads_are_kept(cache, seed):
-    """16-bit, 32-bit and 64-bit registers that share slots, on both sides of branches that part threads."""
+    """Uses registers of 16, 32 and 64 bits that share slots, on both sides of divergent branches."""
     text = module(
         kernel(
             """
@@ -105,7 +105,7 @@ SUM = """
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_diverged_threads_meet_at_shuffle(cache, seed):
-    """They come to it over two ways, one of them longer."""
+    """The threads arrive over two ways of different lengths."""
     apart = """
     and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 1;
     @%p1 bra ODD;
@@ -141,7 +141,7 @@ def test_mask_with_absent_threads_is_fault(cache, seed):
     others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
     with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
-    # Those that have left are not waited for.
+    # Threads that have exited are not waited for.
     left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
     (found,), _ = run(
         module(kernel(SUM.format(before=left, mask=-1, after="END:").replace("16, 31", "0, 31"), 1)),
@@ -159,7 +159,7 @@ def test_thread_not_in_its_mask_is_fault(cache):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_halves_of_warp_exchange_separately(cache, seed):
-    """Both execute the same instruction, each with its own mask."""
+    """Both halves execute the same instruction with different masks."""
     masks = "setp.lt.u32 %p1, %t, 16; selp.b32 %r9, 0xffff, 0xffff0000, %p1;"
     text = module(kernel(SUM.format(before=masks, mask="%r9", after="").replace("16, 31", "0, 31"), 1))
     (found,), _ = run(text, cache, LANES.copy(), seed=seed)
@@ -191,7 +191,7 @@ def test_votes_matches_and_reductions(cache, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lock_is_passed_on_within_warp(cache, seed):
-    """Threads of a warp wait for one of them, which a GPU since Volta lets go on."""
+    """Threads of a warp wait for one of them, which makes progress on GPUs since Volta."""
     text = module(
         kernel(
             """

@@ -1,4 +1,4 @@
-"""Races between threads of one warp: CUDA gives them no order without ``__syncwarp``."""
+"""Races between threads of one warp, which CUDA only orders by ``__syncwarp``."""
 
 import re
 
@@ -15,18 +15,18 @@ PLACES = """
     xor.b32 %r3, %t, 1; mad.lo.u32 %r4, %r3, 4, %r1;
     ld.global.u32 %r5, [%x];
 """
-"""%r2 is the place of the thread, %r4 that of its neighbour, %r5 what it is given."""
+"""%r2 is the address of the thread, %r4 the address of its neighbour, %r5 the thread's input."""
 
 
 def launched(body, cache, *arrays, **options):
-    """The arrays after the launch of a kernel with shared memory, and with a place for each thread."""
+    """Launch a kernel with shared memory and an address per thread. Returns the arrays afterwards."""
     arrays = arrays or (X.copy(), np.zeros(32, np.uint32))
     found, _ = run(module(SHARED, kernel(PLACES + body, len(arrays))), cache, *arrays, **options)
     return found
 
 
 def told(body, cache, *arrays, **options):
-    """The race of such a launch."""
+    """Return the race that such a launch reports."""
     with pytest.raises(WarpRace) as caught:
         launched(body, cache, *arrays, **options)
     return caught.value
@@ -97,7 +97,7 @@ def test_races_in_global_memory(cache):
 
 
 def test_private_accesses_need_no_barrier(cache):
-    """Whatever the sizes of its accesses, and in whatever order."""
+    """Holds for accesses of any sizes in any order."""
     _, found = launched(
         """
     mul.lo.u32 %r6, %t, 16; add.u32 %r6, %r6, %r1;
@@ -122,7 +122,7 @@ def test_overlapping_accesses_of_different_sizes(cache):
 
 
 def test_reads_of_different_sizes_before_write(cache):
-    """Bytes that one thread alone read, in words that several read."""
+    """Bytes that only one thread read lie in words that several threads read."""
     body = """
     st.shared.u32 [%r2], %r5; bar.warp.sync -1;
     ld.shared.u32 %r6, [%r2]; mul.lo.u32 %r7, %t, 2; mad.lo.u32 %r7, %r7, 1, %r1; ld.shared.u16 %h1, [%r7];
@@ -134,7 +134,7 @@ def test_reads_of_different_sizes_before_write(cache):
 
 
 def test_several_threads_write_one_address(cache):
-    """By one instruction, of which CUDA promises that one of the values remains; or the same value."""
+    """One instruction writes, so that CUDA guarantees one of the values; or all threads write the same value."""
     launched("st.shared.u32 [tile], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
     launched("st.shared.u32 [tile], 7; st.shared.u32 [tile], 7; ld.shared.u32 %r6, [tile];", cache)
     told("st.shared.u32 [tile], %r5; ld.shared.u32 %r6, [tile];", cache)
@@ -144,7 +144,7 @@ def test_several_threads_write_one_address(cache):
 
 
 def test_instruction_executed_by_diverged_threads(cache):
-    """As they do when they come to it over ways of different lengths."""
+    """The threads arrive over ways of different lengths."""
     body = """
     and.b32 %r7, %t, 3; mov.u32 %r8, 0;
 LOOP:
@@ -157,7 +157,7 @@ LOOP:
 
 
 def test_volatile_accesses_are_atomic(cache):
-    """Code from before ``__syncwarp``: what one of them reads is left open, but it is no race (PTX ISA)."""
+    """Code older than ``__syncwarp``: the value read is unspecified, but there is no race (PTX ISA)."""
     launched(EXCHANGE.format(between="").replace(".shared", ".volatile.shared"), cache)
     told("st.shared.u32 [%r2], %r5; ld.volatile.shared.u32 %r6, [%r4];", cache)
 
@@ -192,7 +192,7 @@ SPIN:
 
 
 def test_compare_and_swap_loop_is_not_race(cache):
-    """Its first load is verified by the compare-and-swap."""
+    """The compare-and-swap verifies the value of the first load."""
     text = module(
         kernel(
             """
@@ -244,7 +244,7 @@ def test_reduction_without_one_barrier_is_race(cache):
 
 
 def test_barrier_phases_wrap_around(cache):
-    """What was accessed before the numbers began anew is forgotten; of so many phases one of 64 is looked at."""
+    """Accesses from before the wrap-around are forgotten. Only every 64th of the many phases is checked."""
 
     def looked_at(phase):
         return phase * 0x9E3779B9 % (1 << 32) >> 26 == 0

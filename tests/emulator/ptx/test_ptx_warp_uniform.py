@@ -1,4 +1,4 @@
-"""Registers that are one number for all threads of a warp, as long as no thread went another way than the others."""
+"""Warp-uniform registers, which have one value for all threads of a warp until the threads diverge."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_warp_uniform_registers(body, expected):
 
 
 def test_warps_alternating_at_barriers_keep_separate_values(cache):
-    """A warp is one turn of the loop ahead of those that did not come to the barrier yet."""
+    """A warp is one iteration ahead of warps that have not yet reached the barrier."""
     body = """
     mov.u32 %r1, 0; mov.u32 %r2, 0;
 $L: add.u32 %r1, %r1, 3; bar.sync 0; mad.lo.u32 %r2, %r1, %n, %r2; add.u32 %r2, %r2, %t;

@@ -1,4 +1,4 @@
-"""Every instruction of PTX, with its modifiers, gives what an H200 gave: bit for bit, on special and random values."""
+"""Every PTX instruction, with all modifiers, matches an H200 bit for bit on special and random values."""
 
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from parity.compilers.targets import target
 
 FORMS = sorted(forms(), key=lambda form: form.base)
 BASES = {base: list(group) for base, group in groupby(FORMS, key=lambda form: form.base)}
-# Each form is compiled; the sample alone is part of the ordinary run, tests/thorough.txt.
+# By default only the sample runs, because every form is compiled.
 PARTS = {"sample": FORMS[::128], **BASES}
 SHOWN = 5
 
@@ -59,7 +59,7 @@ def test_every_form_matches_gpu(device, recorded, part):
 
 
 def test_any_changed_bit_is_detected(recorded):
-    """Of the sample, and of the chunks that only have checksums."""
+    """Covers bits of the sample, and of chunks that only have checksums."""
     (form,) = (form for form in FORMS if form.text == "and.b32 %d, %a, %b")
     ((sample, checksums),) = recorded[form.kernel]
     words = operands("b32", 0) & operands("b32", 1)

@@ -67,7 +67,7 @@ def untimed(folder: Path) -> dict:
     return {key: value for key, value in json.loads((folder / "matrix.json").read_text()).items() if key != "seconds"}
 
 
-def test_a_run_that_was_killed_ends_as_one_that_was_not(killed, slow, tmp_path, capsys):
+def test_resume_killed_run_has_same_results(killed, slow, tmp_path, capsys):
     executed = tmp_path / "executed"
     before = {record.kernel for record in load(killed).records}
     assert before == {"uneg_f16", "uneg_bf16"} and not load(killed).complete
@@ -92,7 +92,7 @@ def test_a_run_that_was_killed_ends_as_one_that_was_not(killed, slow, tmp_path, 
     assert not executed.exists() and records(Path("elsewhere")) == records(Path("whole"))
 
 
-def test_another_run_is_not_gone_on_with_nor_an_accident_kept(slow, capsys):
+def test_resume_other_run_is_refused_and_accidents_run_again(slow, capsys):
     folder = Path("out")
     assert main([*slow, "--output", "out"]) == 1
 
@@ -132,7 +132,7 @@ def test_another_run_is_not_gone_on_with_nor_an_accident_kept(slow, capsys):
     ]
 
 
-def test_another_case_of_the_same_kernel_is_another_run(slow, capsys):
+def test_resume_other_case_is_refused(slow, capsys):
     cases = [[*slow[:1], f"unary.neg[f32](x={n}~normal@0)", *slow[2:], "--output", "out"] for n in (3, 4)]
     assert main(cases[0]) == 0
     assert main([*cases[1], "--resume"]) == 2

@@ -79,7 +79,7 @@ def states(project):
     return {each["kernel"]: each["cells"][0]["state"] for each in kernels}
 
 
-def test_only_kernels_that_changed_are_run_again(project, watching):
+def test_watch_runs_only_changed_kernels(project, watching):
     process, until = watching
     until("waiting for a change")
     assert states(project) == {"twice": "pass", "thrice": "pass"}
@@ -100,6 +100,6 @@ def test_only_kernels_that_changed_are_run_again(project, watching):
     assert process.wait() == 130
 
 
-def test_what_watching_cannot_be_combined_with_is_said(project, capsys):
+def test_watch_refuses_incompatible_options(project, capsys):
     assert main([*RUN, "--watch", "--failed"]) == 2
     assert "cannot be combined with --failed" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def close(value):
 
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("stream", ["bits", "special"])  # with NaN, which is equal to itself here
-def test_the_same_bytes_pass_and_one_other_byte_fails(name, stream):
+def test_compare_blocks_differing_byte_fails(name, stream):
     value = elements(stream, dtype(name), 0, 40, "x").reshape(4, 10)
     assert compare(Expected(value), value.copy(), vendor="amd").passed
     for place in range(dtype(name).itemsize):
@@ -40,7 +40,7 @@ def test_the_same_bytes_pass_and_one_other_byte_fails(name, stream):
         assert verdict.first.unit == "byte" and math.isinf(verdict.first.budgets)
 
 
-def test_the_most_bytes_that_differ_are_the_distance_of_an_output():
+def test_compare_blocks_distance_is_differing_bytes():
     value = some().reshape(2, 3)
     got = value.copy()
     got["qs"][0, 1, :2] += 1
@@ -51,7 +51,7 @@ def test_the_most_bytes_that_differ_are_the_distance_of_an_output():
     assert ulp_distance(value[1, 2], got[1, 2]) == 7.0
 
 
-def test_a_reference_may_say_itself_which_blocks_are_right():
+def test_compare_blocks_uses_accepts():
     value = some()
     near, far = value.copy(), value.copy()
     value["qs"], near["qs"], far["qs"] = 5, 6, 5
@@ -63,7 +63,7 @@ def test_a_reference_may_say_itself_which_blocks_are_right():
     assert (verdict.first.expected, verdict.first.got) == ("qs[31:]=5", "qs[31:]=7")
 
 
-def test_blocks_that_may_be_anything_and_alternatives():
+def test_compare_blocks_accepts_unspecified_and_alternatives():
     value, other = some(), some(start=100)
     unspecified = np.array([True] * 5 + [False])
     assert not compare(Expected(value), other, vendor="amd").passed
@@ -71,7 +71,7 @@ def test_blocks_that_may_be_anything_and_alternatives():
     assert compare(Expected(value, unspecified=unspecified), np.append(other[:5], value[5:]), vendor="amd").passed
 
 
-def test_blocks_that_were_never_written_are_called_so():
+def test_compare_blocks_poison_is_unwritten():
     value = some()
     got = np.append(value[:2], poisoned(Q8_1, 4))
     assert compare(Expected(value), got, vendor="amd").kind == "unwritten"
@@ -79,7 +79,7 @@ def test_blocks_that_were_never_written_are_called_so():
     assert compare(Expected(value), got, vendor="amd").kind == "value"
 
 
-def test_an_input_of_blocks_may_not_change():
+def test_check_unmodified_blocks_change_fails():
     before = elements("bits", dtype("q3_K"), 0, 8, "w")
     after = before.copy()
     assert check_unmodified("w", before, after) is None
@@ -89,7 +89,7 @@ def test_an_input_of_blocks_may_not_change():
     assert verdict.first.expected.startswith("scales[11:]=")
 
 
-def test_two_vendors_agree_in_bytes():
+def test_arbitrate_blocks_compares_bytes():
     value = some()
     other = value.copy()
     other["qs"][1, 0] += 1
@@ -107,7 +107,7 @@ def test_two_vendors_agree_in_bytes():
     assert str(arbitrate(both, both, Expected(value)).conclusion) == "reference is suspect"
 
 
-def test_a_block_is_shown_by_its_fields():
+def test_format_value_block_shows_fields():
     block = np.zeros(1, dtype("q5_0").numpy)
     block["d"], block["qh"], block["qs"][0, 1] = 0.25, 0xABCD, 0x4F
     assert format_value(block[0]) == "d=0.25 qh=0000abcd qs=00 4f 00 00 00 00 00 00 ..."
@@ -116,7 +116,7 @@ def test_a_block_is_shown_by_its_fields():
     assert format_value(block[0]).startswith("d=0.0 qs=-7 -7 ") and "bsums=300 300 " in format_value(block[0])
 
 
-def test_two_blocks_are_shown_by_what_differs_from_the_first_difference_on():
+def test_format_pair_blocks_shows_differences():
     one = np.zeros(1, dtype("q4_K").numpy)
     other = one.copy()
     other["d"], other["qs"][0, 100], other["qs"][0, 127] = -0.0, 0x1F, 2
@@ -126,7 +126,7 @@ def test_two_blocks_are_shown_by_what_differs_from_the_first_difference_on():
     )
 
 
-def test_nan_scales_of_other_bits_are_shown_with_them():
+def test_format_pair_nan_scales_shows_bits():
     one, other = np.zeros(1, dtype("q4_1").numpy), np.zeros(1, dtype("q4_1").numpy)
     one["m"].view(np.uint16)[0], other["m"].view(np.uint16)[0] = 0x7E00, 0x7E01
     assert format_pair(one[0], other[0]) == ("m=nan (0x7e00)", "m=nan (0x7e01)")

@@ -66,7 +66,7 @@ def words(text):
 
 
 @pytest.mark.parametrize(("width", "full"), [(40, False), (80, False), (80, True), (120, False), (200, False)])
-def test_no_line_is_longer_than_the_terminal(suite, width, full):
+def test_lines_fit_width(suite, width, full):
     entries = suite.select(["quantized", "conv", "fill"] if full else ["*"]).entries
     matrix = matrix_of(entries, unlike=True, failing={entry.kernel for entry in entries[::50]})
     text = terminal(matrix, width=width, full=full).plain
@@ -75,7 +75,7 @@ def test_no_line_is_longer_than_the_terminal(suite, width, full):
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 @pytest.mark.parametrize("unlike", [False, True])
-def test_states_classes_divergences_and_the_comparison_are_there_at_every_width(unary, width, unlike):
+def test_essential_parts_are_shown_at_each_width(unary, width, unlike):
     (section,) = module_tables(matrix_of(unary, unlike=unlike, failing=["uexp_f16"]), width=width)
     for row in section.rows:
         label, _, *cells, compared = (words(str(cell)) for cell in row)
@@ -89,7 +89,7 @@ def test_states_classes_divergences_and_the_comparison_are_there_at_every_width(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_what_the_cells_say_is_printed_whole(unary, width):
+def test_cell_texts_are_complete(unary, width):
     matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
     (section,) = module_tables(matrix, width=width)
     table, _, _ = terminal(matrix, width=width).plain.partition("\n\n")
@@ -97,7 +97,7 @@ def test_what_the_cells_say_is_printed_whole(unary, width):
     assert sorted("".join(table.split())) == sorted("".join(said.split()))
 
 
-def test_a_list_of_classes_goes_on_between_its_items_and_is_as_wide_as_there_is_room():
+def test_class_list_wraps_between_items_and_uses_room():
     failures = {"out-of-bounds write": 9, "never-written read": 4, "data race": 2}
     row = KernelRow("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(CellState.FAIL, 20, 5, failures=failures),) * 3)
     lines = {
@@ -109,13 +109,13 @@ def test_a_list_of_classes_goes_on_between_its_items_and_is_as_wide_as_there_is_
     assert lines[72][-2:] == [" ".join(classes[:2]), classes[2]]
 
 
-def test_with_room_all_is_there_and_nothing_is_said_of_it(unary):
+def test_wide_terminal_shows_everything_without_note(unary):
     matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
     assert terminal(matrix).plain == terminal(matrix, width=230).plain == plain(matrix)
     assert "left out" not in plain(matrix)
 
 
-def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(unary):
+def test_equal_targets_merge_before_parts_are_omitted(unary):
     (section,) = module_tables(matrix_of(unary), width=120)
     assert [words(head) for head in section.heads[2:]] == [
         "sm_90 recorded",
@@ -125,7 +125,7 @@ def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(u
     assert section.without == ()
 
 
-def test_an_emulated_column_never_stands_together_with_one_of_hardware():
+def test_emulated_and_hardware_columns_do_not_merge():
     columns = (AMD[0], replace(AMD[1], evidence="hardware"), AMD[2])
     row = KernelRow("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(CellState.PASS, 1200, 1200),) * 3)
     matrix = Matrix(columns, (row,))
@@ -133,12 +133,12 @@ def test_an_emulated_column_never_stands_together_with_one_of_hardware():
     assert [words(head) for head in section.heads[2:]] == ["gfx1030 gfx90a emulated", "gfx1100 hardware"]
 
 
-def test_a_target_that_shows_something_else_has_its_column(unary):
+def test_different_target_keeps_its_column(unary):
     (section,) = module_tables(matrix_of(unary, failing=["uexp_f16"]), width=120)
     assert [words(head) for head in section.heads[3:5]] == ["gfx1030 gfx1100 emulated", "gfx90a emulated"]
 
 
-def test_less_room_leaves_out_more_in_a_fixed_order(unary):
+def test_parts_are_omitted_in_fixed_order(unary):
     matrix = matrix_of(unary, unlike=True)
     left_out = [module_tables(matrix, width=width)[0].without for width in range(200, LEAST, -1)]
     assert left_out[0] == () and left_out[-1] == STEPS
@@ -146,7 +146,7 @@ def test_less_room_leaves_out_more_in_a_fixed_order(unary):
     assert [*dict.fromkeys(map(len, left_out))] == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suite):
+def test_note_lists_omitted_parts_modules_and_full_width(suite):
     entries = suite.select(["unary.exp", "fill.fill"]).entries
     matrix = matrix_of(entries, unlike=True)
     widths = [each.width for each in module_tables(matrix)]
@@ -157,13 +157,13 @@ def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suit
     assert sorted(row[1] for each in module_tables(matrix, width=100) for row in each.rows) == ["5 dtypes", "8 dtypes"]
 
 
-def test_what_is_not_there_is_not_said_to_be_left_out(unary):
+def test_note_does_not_list_absent_parts(unary):
     whole = matrix_of(unary, unlike=True)
     rows = [replace(row, cells=(replace(row.cells[0], measured=None), *row.cells[1:])) for row in whole.rows]
     text = words(terminal(replace(whole, rows=tuple(rows)), width=44).plain)
     assert "): coverage, names of dtypes, cases, budgets (unary)" in text
 
 
-def test_a_terminal_of_a_few_characters_is_taken_for_one_of_forty(unary):
+def test_narrow_terminal_counts_as_forty_characters(unary):
     matrix = matrix_of(unary)
     assert terminal(matrix, width=3).plain == terminal(matrix, width=LEAST).plain

@@ -25,14 +25,14 @@ def project(parity, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["raise SystemExit(0)", "exit(0)", "__import__('sys').exit()"])
-def test_a_case_file_that_ends_the_process_is_a_mistake_with_its_place(parity, project, ending):
+def test_case_file_that_exits_is_error_with_location(parity, project, ending):
     project("import numpy as np\n", f"import numpy as np\n{ending}\n")
     result = parity("run", *TARGET)
     assert result.code == 2
     assert f"{Path('cases/leaky_relu.py').absolute()}:4: SystemExit" in result.err
 
 
-def test_an_argument_parser_of_a_case_file_does_not_end_the_run(parity, project):
+def test_case_file_with_argument_parser_does_not_end_run(parity, project):
     project("import numpy as np\n", "import numpy as np\n__import__('argparse').ArgumentParser().parse_args(['-x'])\n")
     result = parity("run", *TARGET)
     assert result.code == 2 and f"{Path('cases/leaky_relu.py').absolute()}:4: SystemExit: 2" in result.err
@@ -41,7 +41,7 @@ def test_an_argument_parser_of_a_case_file_does_not_end_the_run(parity, project)
 @pytest.mark.parametrize(
     ("ending", "named"), [("exit(0)", "SystemExit"), ("raise KeyboardInterrupt", "KeyboardInterrupt")]
 )
-def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, ending, named):
+def test_reference_that_exits_counts_as_raising(parity, project, ending, named):
     project("    wide =", f"    {ending}\n    wide =")
     result = parity("run", CASE, *TARGET)
     assert result.code not in (0, 130) and " 0 passed" in result.out
@@ -49,14 +49,14 @@ def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, e
     assert f"the reference raised {named}: " in told and f"{place}; it cannot end the process here" in told
 
 
-def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
+def test_launch_rule_that_exits_disables_its_op(parity, project):
     project("    grid_stride=False", "    mismatch=lambda given: exit(0),\n    grid_stride=False")
     result = parity("run", *TARGET)
     assert result.code not in (0, 130) and "leaky_relu.py:22); it cannot end the process here" in result.out
     assert "op leaky_relu.leaky_relu: mismatch raised SystemExit: 0 (" in result.out
 
 
-def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):
+def test_dtypes_that_raise_disable_their_op(parity, project):
     named = "named=(NamedCase('ones', 'x=3~ramp@1', only=lambda *types: 1 / 0),)"
     project("from parity.op import Op", "from parity.op import NamedCase, Op")
     project("    grid_stride=False", f"    {named},\n    grid_stride=False")
@@ -66,7 +66,7 @@ def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):
 
 
 @pytest.mark.parametrize("budget", ["-1", "float('inf')", "float('nan')"])
-def test_what_is_no_budget_is_a_mistake_of_the_declaration(parity, project, budget):
+def test_invalid_budget_is_declaration_error(parity, project, budget):
     project("within(0.5,", f"within({budget},")
     result = parity("run", CASE, *TARGET)
     assert result.code != 0 and " 0 passed" in result.out
@@ -75,14 +75,14 @@ def test_what_is_no_budget_is_a_mistake_of_the_declaration(parity, project, budg
     assert f"{place}: {CASE}: within({value}, ...): a budget is 0 or more" in " ".join(result.out.split())
 
 
-def test_bounds_of_ones_own_are_checked_too(parity, project):
+def test_custom_bounds_are_checked(parity, project):
     own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide * 0 + 1, wide * 0 - 0.25))"
     project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", own)
     result = parity("run", CASE, *TARGET)
     assert result.code != 0 and "the budget of out is -0.25 above the value" in " ".join(result.out.split())
 
 
-def test_where_any_value_is_right_a_budget_says_nothing(parity, project):
+def test_unspecified_elements_ignore_budget(parity, project):
     """What the suite's own references say of a row that overflows, or not, depending on the order of its sum."""
     own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, room, room), unspecified=np.isnan(room))"
     project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", f"({own})")
@@ -92,7 +92,7 @@ def test_where_any_value_is_right_a_budget_says_nothing(parity, project):
     assert parity("run", CASE, *TARGET).code != 0
 
 
-def test_a_budget_that_accepts_everything_is_named_vacuous(parity, project, tmp_path):
+def test_budget_that_accepts_zeros_is_vacuous(parity, project, tmp_path):
     project("within(0.5,", "within(1e30,")
     result = parity("run", *TARGET)
     assert " vacuous" in result.out and "1 vacuous" in result.out
@@ -100,11 +100,11 @@ def test_a_budget_that_accepts_everything_is_named_vacuous(parity, project, tmp_
         assert "vacuous" in (tmp_path / "out" / file).read_text(), file
 
 
-def test_a_budget_that_sees_something_is_not(parity, project):
+def test_budget_that_rejects_zeros_is_not_vacuous(parity, project):
     assert "vacuous" not in parity("run", *TARGET).out
 
 
-def test_a_compile_error_is_a_failure_everywhere(parity, project, tmp_path):
+def test_compile_error_fails_each_command(parity, project, tmp_path):
     project("int i =", "int i = nosuch +", "kernels/leaky_relu.cu")
     result = parity("run", *TARGET)
     assert result.code == 1 and " 1 failed (1 compile error)," in result.out

@@ -58,7 +58,7 @@ def spoil(old, new):
     SOURCE.write_text(KERNEL.replace(old, new))
 
 
-def test_a_recorded_run_is_replayed_with_its_verdicts(parity, project):
+def test_block_kernels_recording_has_same_verdicts(parity, project):
     run = parity("run", *EMULATED, "--json")
     assert run.code == 0 and json.loads(run.out)["passed"] > 20
     assert parity("record", "-o", "blocks.zip", *EMULATED).code == 0
@@ -66,7 +66,7 @@ def test_a_recorded_run_is_replayed_with_its_verdicts(parity, project):
     assert replayed.code == 0 and json.loads(replayed.out)["passed"] == json.loads(run.out)["passed"]
 
 
-def test_blocks_are_measured_and_shown(parity, project):
+def test_block_kernels_are_measured_and_shown(parity, project):
     assert "1 case measured" in parity("bench", *EMULATED).out
     shown = parity("show", "flip.flip[q8_1](x=3~patterns@1)").out
     assert "x: q8_1 x 3, read: d=1.0 s=2.0 qs=-107 -70 -33 " in shown
@@ -78,12 +78,17 @@ def test_blocks_are_measured_and_shown(parity, project):
     [
         ("= ~x[i].qs[k]", "= ~x[i].qs[k] + (k == 9)", ["qs[9:]=", "apart     1 byte, no error is allowed"]),
         ("out[i].s = x[i].s", "out[i].s = x[i].d", ["  s="]),
-        ("i < blocks", "i < blocks / 2 * 2", ["unwritten"]),
-        ("out[i].d = x[i].d;", "const_cast<Block *>(x)[i].d = out[i].d = x[i].d + x[i].d;", ["input"]),
-        ("x[i].s;", "x[i + (i + 1 == blocks)].s;", ["out-of-bounds read"]),
+        pytest.param("i < blocks", "i < blocks / 2 * 2", ["unwritten"], marks=pytest.mark.thorough),
+        pytest.param(
+            "out[i].d = x[i].d;",
+            "const_cast<Block *>(x)[i].d = out[i].d = x[i].d + x[i].d;",
+            ["input"],
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param("x[i].s;", "x[i + (i + 1 == blocks)].s;", ["out-of-bounds read"], marks=pytest.mark.thorough),
     ],
 )
-def test_faults_of_blocks_are_seen(parity, project, old, new, says):
+def test_fault_in_block_kernel_is_detected(parity, project, old, new, says):
     spoil(old, new)
     result = parity("run", *EMULATED)
     assert result.code == 1
@@ -91,6 +96,6 @@ def test_faults_of_blocks_are_seen(parity, project, old, new, says):
         assert text in result.out, result.out
 
 
-def test_a_stream_that_blocks_do_not_have_is_a_mistake_of_the_user(parity, project):
+def test_block_kernels_unknown_stream_is_refused(parity, project):
     result = parity("run", "flip.flip[q8_1](x=5~unit@3)", *EMULATED)
     assert result.code == 2 and "unknown data of q8_1 'unit'; known: normal small special" in result.err

@@ -31,23 +31,23 @@ def run(out, *arguments):
     return main(["run", "--target", "gfx1100", "--examples", "1", "--output", str(out), *arguments])
 
 
-def test_only_what_failed_is_run(failed, tmp_path):
+def test_failed_option_runs_only_failed_cases(failed, tmp_path):
     assert run(tmp_path / "out", "fill_f32", "--failed", str(failed)) == 0
     assert [record.case for record in load(tmp_path / "out").records] == [CASES[0]]
 
 
-def test_what_is_no_case_any_more_stands_for_its_kernel(failed):
+def test_failed_option_outdated_case_runs_whole_kernel(failed):
     assert run(failed, "--failed") == 0  # the last run of the output folder
     assert {record.kernel for record in load(failed).records} == {"fill_f32", "fill_f64"}
 
 
-def test_if_nothing_failed_nothing_is_run(failed, tmp_path, capsys):
+def test_failed_option_without_failures_is_refused(failed, tmp_path, capsys):
     assert run(tmp_path / "out", "affine", "--failed", str(failed)) == 3
     assert "no selected case failed in" in capsys.readouterr().err
     assert run(tmp_path / "out", "--failed", str(tmp_path / "none")) == 2
 
 
-def test_the_summary_of_a_job_gets_the_matrix(tmp_path, monkeypatch, capsys):
+def test_github_option_appends_matrix_to_job_summary(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     assert run(tmp_path / "out", "fill_f32", "--github") == 0
     assert "fill" in (tmp_path / "summary.md").read_text() and "::error" not in capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_the_summary_of_a_job_gets_the_matrix(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "summary.md").read_text().count("seed 0") == 1
 
 
-def test_failures_are_annotations_where_they_are_asked_for(suite, tmp_path, monkeypatch, capsys):
+def test_github_option_prints_annotations(suite, tmp_path, monkeypatch, capsys):
     source = Path(shutil.copytree(suite.kernels, tmp_path / "kernels"), "fill.cu")
     source.write_text("// no kernel\n")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))

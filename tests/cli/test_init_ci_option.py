@@ -9,7 +9,7 @@ from parity.cli.init import CI
 
 
 @pytest.mark.parametrize("name", CI)
-def test_a_workflow_runs_parity_and_keeps_its_results(parity, tmp_path, name):
+def test_init_ci_workflow_runs_parity_and_keeps_results(parity, tmp_path, name):
     folder = tmp_path / "mine"
     result = parity("init", folder, "--ci", name)
     assert result.code == 0 and f"wrote {folder / CI[name]}" in result.out
@@ -18,7 +18,7 @@ def test_a_workflow_runs_parity_and_keeps_its_results(parity, tmp_path, name):
     assert (folder / ".gitignore").read_text() == "parity-out/\n__pycache__/\n"
 
 
-def test_a_project_gets_what_it_lacks(parity, tmp_path):
+def test_init_ci_adds_missing_files(parity, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / ".gitignore").write_text("build/\nparity-out/")

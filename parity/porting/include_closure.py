@@ -54,10 +54,10 @@ def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, st
 
     Headers that are not found are left to the compiler. ``texts`` caches the files that were read.
     """
-    return _Search(path, side, folder, texts).run()
+    return _HeaderSearch(path, side, folder, texts).run()
 
 
-class _Search:
+class _HeaderSearch:
     """A search for the headers of one source."""
 
     def __init__(self, source: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:

@@ -9,7 +9,7 @@ from parity.runners.recording_file import MEASUREMENTS, read_recording, write_re
 FEW = ("--target", "gfx1100", "--examples", "2")
 
 
-def test_an_emulated_column_has_instructions_and_no_share(parity):
+def test_time_option_emulated_column_shows_instructions(parity):
     result = parity("run", "uneg_f32", *FEW, "--time")
     assert result.code == 0
     assert " instr.\n" in result.out
@@ -17,11 +17,11 @@ def test_an_emulated_column_has_instructions_and_no_share(parity):
     assert "of copy" not in result.out
 
 
-def test_without_the_option_nothing_is_measured(parity):
+def test_run_without_time_option_measures_nothing(parity):
     assert "instr." not in parity("run", "uneg_f32", *FEW).out
 
 
-def test_what_was_measured_with_a_recording_is_shown_by_its_replay(parity, tmp_path):
+def test_replay_shows_recorded_measurements(parity, tmp_path):
     path = tmp_path / "timed.zip"
     assert parity("record", "-o", path, "uneg_f32", "--runner", "emulated", *FEW, "--time").code == 0
     recording = read_recording(path)
@@ -40,7 +40,7 @@ def test_what_was_measured_with_a_recording_is_shown_by_its_replay(parity, tmp_p
     assert "instr." not in result.out
 
 
-def test_a_recording_without_measurements_has_none(parity, tmp_path):
+def test_replay_without_measurements_shows_none(parity, tmp_path):
     path = tmp_path / "untimed.zip"
     assert parity("record", "-o", path, "uneg_f32", "--runner", "emulated", *FEW).code == 0
     assert read_recording(path).attached == {}

@@ -54,7 +54,7 @@ def cells(result):
     return {cell["target"]: cell for cell in kernel["cells"]}
 
 
-def test_a_recording_beside_three_targets(parity, cuda, tmp_path):
+def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
     result = parity("run", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
     assert result.code == 0
     heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "CUDA/AMD"]
@@ -69,7 +69,7 @@ def test_a_recording_beside_three_targets(parity, cuda, tmp_path):
     assert {case.against.column for case in compared} == {f"sm_90 (recorded on {DEVICE})"}
 
 
-def test_drawn_and_recorded_cases_run_and_what_was_not_recorded_is_no_noise(parity, cuda, suite):
+def test_drawn_and_recorded_cases_run_without_noise(parity, cuda, suite):
     recorded, drawn = (cells(beside(parity, cuda, "--seed", seed, "--json")) for seed in ("0", "11"))
     named = len(suite.op("affine.affine").named_cases(("f32",)))
     assert recorded["sm_90"]["run"] == drawn["sm_90"]["run"] == named + 3
@@ -79,7 +79,7 @@ def test_drawn_and_recorded_cases_run_and_what_was_not_recorded_is_no_noise(pari
     assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
 
 
-def test_a_fault_in_the_amd_kernel(parity, cuda, kernels):
+def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
     path = kernels / "affine.cu"
     path.write_text(path.read_text().replace("AFFINE(T, x * mul + add)", "AFFINE(T, x * mul - add)"))
     result = beside(parity, cuda, "--kernels", kernels)
@@ -97,7 +97,7 @@ def one_more(case):
     return replace(case, buffers=buffers)
 
 
-def test_a_fault_in_the_recorded_values(parity, cuda, emulated, tmp_path):
+def test_fault_in_recorded_values_blames_cuda(parity, cuda, emulated, tmp_path):
     result = beside(parity, rewritten(emulated, tmp_path / "wrong.zip", one_more))
     assert result.code == 1
     assert re.search(r"sm_90 is wrong: gfx1100 \(emulated\) gives \S+, as expected", result.out)
@@ -106,7 +106,7 @@ def test_a_fault_in_the_recorded_values(parity, cuda, emulated, tmp_path):
     assert "FAIL  affine_f32 on gfx1100" not in result.out
 
 
-def test_a_fault_in_the_reference(parity, cuda, affine_cases):
+def test_fault_in_reference_suspects_reference(parity, cuda, affine_cases):
     path = affine_cases / "affine.py"
     text = path.read_text().replace("reference.affine", "lambda x, mul, add: reference.affine(x, mul, 2 * add)")
     path.write_text(text)
@@ -120,7 +120,7 @@ def test_a_fault_in_the_reference(parity, cuda, affine_cases):
     assert "CUDA wrong" not in result.out
 
 
-def test_faults_on_both_sides(parity, emulated, kernels, tmp_path):
+def test_faults_on_both_sides_blame_both(parity, emulated, kernels, tmp_path):
     path = kernels / "affine.cu"
     path.write_text(path.read_text().replace("AFFINE(T, x * mul + add)", "AFFINE(T, x * mul - add)"))
     result = beside(parity, rewritten(emulated, tmp_path / "wrong.zip", one_more), "--kernels", kernels)
@@ -129,7 +129,7 @@ def test_faults_on_both_sides(parity, emulated, kernels, tmp_path):
     assert f"sm_90 (recorded on {DEVICE}) are wrong, and differ" in result.out
 
 
-def test_the_command_that_repeats_a_case_names_the_runners(parity, emulated, tmp_path):
+def test_reproduction_command_names_runners(parity, emulated, tmp_path):
     path = rewritten(emulated, tmp_path / "wrong.zip", one_more)
     again = next(line for line in beside(parity, path).out.splitlines() if "again" in line).split("again")[1]
     command = shlex.split(again)
@@ -137,7 +137,7 @@ def test_the_command_that_repeats_a_case_names_the_runners(parity, emulated, tmp
     assert parity(*command[1:]).code == 1
 
 
-def test_recorded_cases_that_are_none_any_more_are_named_and_left_out(parity, cuda, emulated, tmp_path):
+def test_outdated_recorded_cases_are_named_and_omitted(parity, cuda, emulated, tmp_path):
     (first, *_) = read_recording(emulated).cases
     stale = [replace(first, case=f"affine.affine[f32](x=2~renamed@{n} mul=1.0 add=1.0)") for n in range(5)]
     result = beside(parity, rewritten(emulated, tmp_path / "stale.zip", more=stale))
@@ -148,7 +148,7 @@ def test_recorded_cases_that_are_none_any_more_are_named_and_left_out(parity, cu
     assert "so are 2 other recorded cases" in said
 
 
-def test_recorded_cases_that_mean_another_launch_now_do_not_count(parity, emulated, tmp_path):
+def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path):
     first, *rest = read_recording(emulated).cases
     path = rewritten(
         emulated,
@@ -161,7 +161,7 @@ def test_recorded_cases_that_mean_another_launch_now_do_not_count(parity, emulat
     assert cells(result)["sm_90"]["run"] == len(rest)
 
 
-def test_a_kernel_that_was_not_recorded(parity, cuda):
+def test_unrecorded_kernel_runs_on_other_columns(parity, cuda):
     result = parity("run", KERNEL, "affine_u8", "--examples", "1", *AMD, "--runner", f"recorded={cuda}", "--full")
     assert result.code == 0
     (line,) = [line for line in result.out.splitlines() if "affine_u8" in line]
@@ -169,19 +169,19 @@ def test_a_kernel_that_was_not_recorded(parity, cuda):
     assert "pass" in line
 
 
-def test_a_case_that_was_not_recorded_runs_elsewhere(parity, cuda):
+def test_unrecorded_case_runs_on_other_columns(parity, cuda):
     result = parity("run", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}")
     assert result.code == 0
     assert "not recorded" in result.out
     assert "1 case, 1 passed" in result.out
 
 
-def test_targets_that_a_recording_does_not_have_leave_its_column(parity, cuda):
+def test_targets_missing_in_recording_keep_its_column(parity, cuda):
     result = beside(parity, cuda, targets=("--runner", "emulated", "--target", "gfx90a"))
     assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
 
 
-def test_recordings_are_compared_without_either_device(parity, cuda, emulated, tmp_path):
+def test_two_recordings_are_compared(parity, cuda, emulated, tmp_path):
     def compare(*recordings):
         return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
 
@@ -197,13 +197,13 @@ def test_recordings_are_compared_without_either_device(parity, cuda, emulated, t
 
 
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
-def test_drawing_beside_nothing_but_a_recording_is_refused(parity, cuda, option):
+def test_drawing_with_only_a_recording_is_refused(parity, cuda, option):
     result = parity("run", "--runner", f"recorded={cuda}", option, "7")
     assert (result.code, result.out) == (2, "")
     assert "add --runner emulated" in " ".join(result.err.split())
 
 
-def test_two_runners_for_one_column_are_refused(parity, cuda, emulated, tmp_path):
+def test_two_runners_of_one_column_are_refused(parity, cuda, emulated, tmp_path):
     other = rewritten(emulated, tmp_path / "again.zip")
     result = parity("run", "--runner", f"recorded={cuda}", "--runner", f"recorded={other}")
     assert (result.code, result.out) == (2, "")

@@ -18,7 +18,7 @@ def foreign(library, parity):
     return library("activations")
 
 
-def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, monkeypatch, edit):
+def test_new_project_runs_and_detects_fault(parity, tmp_path, monkeypatch, edit):
     assert parity("init", tmp_path / "mine").code == 0
     monkeypatch.chdir(tmp_path / "mine")
     result = parity("run", *TARGET)
@@ -28,7 +28,7 @@ def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, 
     assert result.code == 1 and "FAIL  leaky_relu_f32 on gfx1100 (emulated): value" in result.out
 
 
-def test_a_file_that_no_project_has_is_built_by_its_path(parity, tmp_path, monkeypatch):
+def test_build_accepts_path_outside_project(parity, tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     for name in ("own", "other"):
         (tmp_path / "src" / f"{name}.cu").write_text("__global__ void k(int* x) { x[0] = 1; }\n")
@@ -57,7 +57,7 @@ def test_init_overwrites_nothing(parity, tmp_path):
     assert not (tmp_path / "pyproject.toml").exists()
 
 
-def test_a_foreign_folder_is_tested_as_it_is(parity, foreign):
+def test_foreign_folder_is_tested_unchanged(parity, foreign):
     result = parity("run", *TARGET)
     assert result.code == 0, result.out + result.err
     assert [line.split()[:3] for line in result.out.splitlines()[1:4]] == [
@@ -67,7 +67,7 @@ def test_a_foreign_folder_is_tested_as_it_is(parity, foreign):
     ]
 
 
-def test_faults_in_a_foreign_folder_are_seen(parity, foreign, edit):
+def test_foreign_folder_faults_are_detected(parity, foreign, edit):
     source = foreign / "src" / "activations" / "swiglu-fused.v2.cu"
     edit(source, "expf(-gate)", "expf(-0.999f * gate)")
     edit(source, "hi[i] = fmaxf(x[i], 0.0f);", "hi[i] = fmaxf(x[i], 1e-30f);")
@@ -79,7 +79,7 @@ def test_faults_in_a_foreign_folder_are_seen(parity, foreign, edit):
     assert "low                  f32  pass" in result.out
 
 
-def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(parity, foreign, edit):
+def test_abi_mismatch_affects_only_its_op_and_names_declaration(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", 'rows:i32 cols:i32"', 'rows:i32"')
     result = parity("run", *TARGET)
     assert result.code == 1
@@ -87,21 +87,21 @@ def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(pa
     assert "declared  parity/activations.py:16" in result.out and "low                  f32  pass" in result.out
 
 
-def test_a_kernel_that_is_not_there_is_named_with_what_is(parity, foreign, edit):
+def test_missing_kernel_is_named_with_existing_kernels(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", '"ops::swiglu<{T}>"', '"swiglu<{T}>"')
     result = parity("run", *TARGET)
     assert result.code == 1 and "did you mean ops::swiglu<float>" in result.out
     assert "missing in src: swiglu<float> swiglu<__half>" in result.out
 
 
-def test_a_case_file_with_an_error_costs_its_ops_only(parity, foreign):
+def test_case_file_error_affects_only_its_ops(parity, foreign):
     (foreign / "parity" / "broken.py").write_text("\nboom()\n")
     result = parity("run", "activations.high", *TARGET)
     assert result.code == 2 and re.search("high +f32 +pass", result.out)
     assert f"{Path('parity/broken.py').absolute()}:2: NameError" in result.err
 
 
-def test_what_compiles_is_shown_before_any_op_is_declared(parity, foreign):
+def test_build_works_without_declared_ops(parity, foreign):
     shutil.rmtree(foreign / "parity")
     result = parity("build", "--signatures", *TARGET)
     assert result.code == 0
@@ -116,7 +116,7 @@ BROKEN = {
 }
 
 
-def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_path):
+def test_build_names_broken_side(parity, with_nvcc, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
     for name, text in BROKEN.items():
@@ -135,7 +135,7 @@ def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_pat
     assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
 
 
-def test_without_nvcc_the_cuda_side_is_not_compiled(parity, monkeypatch, tmp_path):
+def test_build_without_nvcc_skips_cuda_side(parity, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
     monkeypatch.setattr("parity.compilers.cuda_toolkit._places", lambda: iter(()))
@@ -144,7 +144,7 @@ def test_without_nvcc_the_cuda_side_is_not_compiled(parity, monkeypatch, tmp_pat
     assert "sm_90" not in result.out and "CUDA side" not in result.err
 
 
-def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
+def test_build_lists_errors_by_file_and_line(parity, foreign):
     (foreign / "src" / "bad.cu").write_text(
         "#include <cuda_runtime.h>\n"
         'extern "C" __global__ void bad(int* x) {\n'
@@ -160,7 +160,7 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
 
 
-def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, foreign):
+def test_build_lists_macro_from_build_files_with_location(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text('extern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n')
     (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\nsmall: -DTILE=8\n")
     result = parity("build", "tiled", *TARGET)
@@ -172,7 +172,7 @@ def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, f
     assert document["switches"] == [switch]
 
 
-def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_said(parity, foreign):
+def test_build_uninstantiated_templates_uses_float_and_says_so(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text("template <class T> __global__ void tiled(T* x) { x[0] = T(1); }\n")
     result = parity("build", "tiled", *TARGET)
     assert result.code == 0
@@ -181,7 +181,7 @@ def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_
     )
 
 
-def test_kernels_of_which_there_is_no_code_are_named(parity, foreign):
+def test_build_names_kernels_without_code(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text(
         "template <class T> __global__ void twice(T* x) { x[0] *= T(2); }\n"
         "__global__ void tiled(int* x) { x[0] = 1; }\n"
@@ -191,14 +191,14 @@ def test_kernels_of_which_there_is_no_code_are_named(parity, foreign):
     assert said in " ".join(parity("build", "tiled", *TARGET).out.split())
 
 
-def test_kernels_behind_a_switch_that_nothing_defines_need_the_switch(parity, foreign):
+def test_build_names_undefined_macro_of_kernels(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text("#ifdef TILED\n__global__ void tiled(int* x) { x[0] = 1; }\n#endif\n")
     result = parity("build", "tiled", *TARGET)
     said = "tiled: no kernel was built: its kernels need a build that defines TILED; if yours does, say so: flags = "
     assert (result.code, said + '["-DTILED"] in [tool.parity]' in result.out.splitlines()) == (0, True)
 
 
-def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, foreign):
+def test_build_lists_generated_header_with_template(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text(
         '#include "tile.h"\nextern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n'
     )
@@ -208,7 +208,7 @@ def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, forei
     assert result.code == 0
 
 
-def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit, tmp_path):
+def test_fork_runs_same_cases_and_lists_missing_kernels(parity, kernels, edit, tmp_path):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
     few = ("--dtype", "bf16,f32,u8", "--examples", "1")
@@ -224,7 +224,7 @@ def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity,
 
 
 @pytest.mark.parametrize("command", ["list", "static", "bench"])
-def test_every_command_says_what_a_fork_lacks_and_does_the_rest(parity, kernels, command):
+def test_commands_report_missing_kernels_of_fork(parity, kernels, command):
     (kernels / "sort.cu").unlink()
     options = {"list": (), "static": TARGET, "bench": (*TARGET, "--runner", "emulated")}[command]
     result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *options)
@@ -232,12 +232,12 @@ def test_every_command_says_what_a_fork_lacks_and_does_the_rest(parity, kernels,
     assert ("affine.affine" if command == "list" else "affine_f32") in result.out
 
 
-def test_show_has_every_output_with_its_own_rule_and_a_part_of_its_elements(parity, library):
+def test_show_lists_each_output_with_limited_elements(parity, library):
     library("declared")
     (case, *_) = (line for line in parity("list", "--cases", "adam", "--examples", "5").out.splitlines() if "[" in line)
     result = parity("show", case.partition("  #")[0], "--elements", "1")
     assert result.code == 0
     for name in ("p", "m", "v"):
         (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
-        assert "elements of f32" in own and "right if   inside of the accepted interval" in own and "from" in own
+        assert "elements of f32" in own and "right if   inside the accepted interval" in own and "from" in own
         assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1

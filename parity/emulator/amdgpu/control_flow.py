@@ -1,0 +1,139 @@
+"""Branches, calls, barriers, traps, messages and hardware registers, as C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from parity.emulator.amdgpu.operands import read_scalar, write_scalar
+from parity.emulator.amdgpu.writer import Writer
+from parity.emulator.instruction import Instruction, Unknown
+
+__all__ = ["CONTROL_FLOW", "END", "emit_branch"]
+
+END = "c->budget = left; return 0;"
+"""C++ that ends a wavefront."""
+
+
+def emit_branch(w: Writer, target: str, condition: str) -> None:
+    """Write a branch; ``condition`` is C++, or empty for an unconditional branch."""
+    if target not in w.position:
+        raise Unknown(f"label {target}")
+    jump = f"{_budget(w) if w.position[target] <= w.at else ''}{w.jump(w.label(target))};"
+    w.put(f"if ({condition}) {{ {w.reached('taken')}{jump} }}{w.reached('not taken')}" if condition else jump)
+
+
+def _budget(w: Writer) -> str:
+    """C++ that ends the wavefront if the instruction budget is used up: at backward branches."""
+    return f"if (left < 0 && exhausted(self, left, {w.here})) return 1; "
+
+
+def _barrier(w: Writer, item: Instruction) -> None:
+    """Switch to other wavefronts until all have arrived (``runtime/workgroups.cpp``, ``barrier``)."""
+    w.put(f"c->budget = left; if (barrier(c, exec, {w.here})) return 1;", "left = c->budget;")
+
+
+def _getpc(w: Writer, item: Instruction) -> None:
+    """Return 0: distances to symbols are offsets from it (``listing``)."""
+    w.put(*write_scalar(w, item.operands[0], "u64", w.constant(0)))
+
+
+def _call(w: Writer, item: Instruction) -> None:
+    """Compare the target with the addresses of all functions. The return address is the index of the call."""
+    w.put("{", f"const u64 callee = {read_scalar(w, item.operands[1], 'u64')};")
+    w.put(*write_scalar(w, item.operands[0], "u64", w.constant(w.at)))
+    w.put(*(f"if (callee == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
+    w.put(f"return bad_call(c, {w.here}); }}")
+
+
+def _jump(w: Writer, item: Instruction) -> None:
+    """Return from a call, branch to a distant label, or call a function without returning here."""
+    w.put(_budget(w), "{", f"const u64 to = {read_scalar(w, item.operands[0], 'u64')};")
+    w.put(*(f"if (to == {w.constant(at)}) {w.jump(w.return_label(at))};" for at in w.returns))
+    w.put(*(f"if (to == {w.constant(w.position[name])}) {w.jump(w.label(name))};" for name in w.jumps))
+    w.put(*(f"if (to == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
+    w.put(f"return bad_call(c, {w.here}); }}")
+
+
+def _setreg(w: Writer, item: Instruction) -> None:
+    if "FLAT_SCR" not in item.operands[0]:
+        raise Unknown(f"hardware register {item.operands[0]}")
+
+
+def _set_field(w: Writer, item: Instruction) -> None:
+    """Set MODE.FP_DENORM of f32, by its bit position (before generation 10)."""
+    if item.operands[0].replace(" ", "") != "hwreg(HW_REG_MODE,4,2)":
+        raise Unknown(f"hardware register {item.operands[0]}")
+    _subnormals(w, item.operands[1])
+
+
+def _subnormals(w: Writer, mode: str) -> None:
+    """Set the mode of f32, the low two bits: 0 flushes subnormal inputs and results, 3 keeps them."""
+    field = int(mode, 0) & 3
+    if field not in (0, 3):
+        raise Unknown(f"mode {mode} of subnormal numbers")
+    w.put(f"keep_subnormals({'true' if field else 'false'});")
+
+
+def _getreg(w: Writer, item: Instruction) -> None:
+    """Read a clock, or the place where a wavefront runs, which is always 0."""
+    name, *field = re.findall(r"\w+", item.operands[1])[1:]
+    first, size = map(int, field or (0, 32))
+    if name in _CLOCKS:
+        value = f"(u32)(ticks(c, left){_CLOCKS[name]})"
+    elif name in _PLACES:
+        value = "0u"
+    else:
+        raise Unknown(f"hardware register {name}")
+    w.put(
+        *write_scalar(w, item.operands[0], "u32", f"({value} >> {w.constant(first)} & {w.constant((1 << size) - 1)})")
+    )
+
+
+def _ticks(w: Writer, item: Instruction) -> None:
+    w.put(*write_scalar(w, item.operands[0], "u64", "ticks(c, left)"))
+
+
+def _message(w: Writer, item: Instruction) -> None:
+    message = item.operands[0].removeprefix("sendmsg(").removesuffix(")")
+    if message == "MSG_INTERRUPT":
+        w.put(f"if (interrupt(c, {w.here})) return 1;")
+    elif message != "MSG_DEALLOC_VGPRS":  # a hint, just before the end
+        raise Unknown(f"message sendmsg({message})")
+
+
+def _answered(w: Writer, item: Instruction) -> None:
+    message = item.operands[1].removeprefix("sendmsg(").removesuffix(")")
+    if message == "MSG_RTN_GET_REALTIME":
+        _ticks(w, item)
+    elif message == "MSG_RTN_GET_DOORBELL":  # only after a trap, so it is never reached
+        w.put(*write_scalar(w, item.operands[0], "u32", "0u"))
+    else:
+        raise Unknown(f"message sendmsg({message})")
+
+
+def _trap(w: Writer, item: Instruction) -> None:
+    w.put(f"c->budget = left; return trap(c, exec, {w.here});")
+
+
+_CLOCKS = {"HW_REG_SHADER_CYCLES": "", "HW_REG_SHADER_CYCLES_LO": "", "HW_REG_SHADER_CYCLES_HI": " >> 32"}
+_PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
+
+CONTROL_FLOW: dict[str, Callable[[Writer, Instruction], None]] = {
+    "s_endpgm": lambda w, item: w.put(END),
+    "s_barrier": _barrier,
+    "s_getpc_b64": _getpc,
+    "s_swappc_b64": _call,
+    "s_setpc_b64": _jump,
+    "s_setreg_b32": _setreg,
+    "s_setreg_imm32_b32": _set_field,
+    "s_denorm_mode": lambda w, item: _subnormals(w, item.operands[0]),
+    "s_getreg_b32": _getreg,
+    "s_memtime": _ticks,
+    "s_memrealtime": _ticks,
+    "s_sendmsg": _message,
+    "s_sendmsg_rtn_b32": _answered,
+    "s_sendmsg_rtn_b64": _answered,
+    "s_trap": _trap,
+    "s_sethalt": _trap,
+}
