@@ -105,6 +105,11 @@ def test_porting_knows_nothing_of_ops_and_runs():
     assert {package(other) for other in others} <= allowed
 
 
+def test_porting_is_imported_through_its_entry_point():
+    outside = {module: others for module, others in GRAPH.items() if package(module) != "porting"}
+    assert not {module for module, others in outside.items() if any(o.startswith("parity.porting.") for o in others)}
+
+
 def test_few_modules_are_outside_of_packages():
     assert {path.stem for path in PARITY.glob("*.py")} <= LOOSE
 

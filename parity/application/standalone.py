@@ -22,14 +22,12 @@ from parity.compilers.targets import target
 from parity.errors import UsageError
 from parity.hip.hipcc import FLAGS as HIP_FLAGS
 from parity.hip.hipcc import OWN
-from parity.porting.cuda_staging import HIP_ON_CUDA, StagedCuda, compile_as_cuda
-from parity.porting.includes import found_in, included
-from parity.porting.kernel_templates import Instantiation, instantiations
+from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]
 
-NO_SOURCE = "module {!r} is given as a code object, and there is no source"
+NO_SOURCE = "module {!r} is a code object without a source"
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,6 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield the option before each value."""
     return (part for value in values for part in (option, value))
 
 

@@ -12,8 +12,7 @@ from parity.compilers.headers import available_headers
 from parity.compilers.include import HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.serialization import json_text, read_json
-from parity.porting.sources import Source
-from parity.porting.translation import Translation
+from parity.porting import Source, Translation
 
 __all__ = ["EntryRecord", "read_code", "read_record", "write_record"]
 
@@ -43,7 +42,7 @@ def write_record(
     hip: str = "",
     translation: Translation | None = None,
 ) -> None:
-    """Write the record of a code object beside its listing."""
+    """Write the record of a code object next to its listing."""
     kernels = tuple(code.kernels.values())
     record = EntryRecord(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
     (listing.parent / _RECORD).write_bytes(json_text(record))

@@ -14,20 +14,22 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, parse, source_name, unqualified
 from parity.platform.cache import Cache, digest
-from parity.porting.compat import confirmed
-from parity.porting.cuda_staging import StagedCuda, compile_as_cuda
-from parity.porting.cuda_templates import compile_with_templates
-from parity.porting.errors import PortError
-from parity.porting.hipify import LITERAL
-from parity.porting.host_code import HostCode
-from parity.porting.includes import included
-from parity.porting.kernel_templates import parameters
-from parity.porting.sources import Source
-from parity.porting.staging import compile_as_hip
-from parity.porting.stubs import real_libraries
-from parity.porting.translation import Translation
-from parity.porting.translators import TranslationError
-from parity.porting.translators import fingerprint as hipifier_fingerprint
+from parity.porting import (
+    LITERAL,
+    PortError,
+    Source,
+    StagedCuda,
+    Translation,
+    TranslationError,
+    compile_as_cuda,
+    compile_as_hip,
+    compile_with_templates,
+    confirmed,
+    hipifier_fingerprint,
+    included,
+    parameters,
+    real_libraries,
+)
 
 __all__ = ["Attempts", "Job", "compile_source", "disassemble", "fingerprint", "key", "provenance", "tools_digest"]
 
@@ -58,7 +60,7 @@ class Attempts:
 
 @dataclass(frozen=True)
 class Job:
-    """What a module is built for, and where: ``fingerprint`` is the digest of the compilers for the target."""
+    """The target and the cache of a build. ``fingerprint`` is the digest of the compilers for the target."""
 
     target: Target
     fingerprint: str
@@ -105,7 +107,7 @@ def key(source: Source, job: Job) -> str:
 
 
 def provenance(source: Source, target: Target) -> str:
-    """Describe the sources, the compiler and the headers that code is made of."""
+    """Describe the sources, the compiler and the headers that code is built from."""
     if target.vendor == "cuda":
         return f"CUDA sources, {cuda_toolkit.described()}"
     installed = rocm.chosen(target)
@@ -126,7 +128,7 @@ def compile_source(source: Source, job: Job, folder: Path) -> None:
 
 def disassemble(source: Source, path: Path, folder: Path) -> None:
     """Write a given code object, its listing and their record to ``folder``."""
-    # The suffix differs from that of compiled code objects, whose listings need no disassembler.
+    # Compiled code objects, whose listings need no disassembler, have a different suffix.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
     copy.write_bytes(path.read_bytes())
     listing.write_text(disassembler.listing_of(copy, path.name))
@@ -186,14 +188,8 @@ def _compile_cuda(source: Source, job: Job, folder: Path) -> None:
         return bool(made[0].kernels)
 
     staged = compile_as_cuda(compile_it, source, job.target, folder / "cuda")
-    translation = None
-    if (host := staged.host) != HostCode() or staged.needs:
-        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
-        translation = Translation(
-            left_out=host.left_out, empty_headers=empty, stubs=staged.stubs, needs=staged.needs
-        )  # fmt: skip
     names = [source.name(path) for path in source.files]
-    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=translation)
+    write_record(_with_argument_names(made[0], source), ptx, cubin, sources=names, translation=staged.translation)
 
 
 def _with_argument_names(code: CodeObject, source: Source) -> CodeObject:

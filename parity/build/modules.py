@@ -21,9 +21,7 @@ from parity.compilers.targets import TARGETS, Target, target
 from parity.model.code_object import CodeObject
 from parity.platform import subprocesses
 from parity.platform.cache import Cache, default_root
-from parity.porting.hipify import HELPFUL
-from parity.porting.sources import Source, find_modules
-from parity.porting.translators import chosen_hipifier
+from parity.porting import HELPFUL, Source, chosen_hipifier, find_modules
 from parity.suite.loading import Suite
 
 __all__ = ["HelpfulPort", "build", "build_suite", "helpful_port", "source_as_built"]
@@ -49,7 +47,7 @@ def build(
 ) -> list[Built]:
     """Build modules of a folder for targets, by default all modules for all AMD targets.
 
-    A module that does not compile yields a result with an error and does not stop the others.
+    A module that does not compile yields a result with an error and does not stop the build.
 
     Args:
         folder: The folder of the sources.
@@ -64,7 +62,7 @@ def build(
         The results, ordered by module, then by target.
 
     Raises:
-        UsageError: there is no such folder, module or target, or the cache cannot be written.
+        UsageError: a folder, module or target does not exist, or the cache cannot be written.
         MissingTool: a compiler or the device libraries are not installed.
     """
     folder, settings, progress = folder.absolute(), settings or BuildSettings(), progress or BuildCallbacks()

@@ -20,14 +20,19 @@ from parity.model.code_object import idle, source_name, unqualified
 from parity.model.finding import Finding
 from parity.platform.cache import Cache, digest
 from parity.platform.serialization import json_text, read_json
-from parity.porting.errors import PortError
-from parity.porting.hints import switches_of_kernels
-from parity.porting.hipify import HELPFUL
-from parity.porting.host_code import RepairState
-from parity.porting.kernel_templates import kernels_of
-from parity.porting.sources import Source
-from parity.porting.translation import Translation
-from parity.porting.variants import COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
+from parity.porting import (
+    COMBINABLE,
+    HELPFUL,
+    PortError,
+    Source,
+    Translation,
+    Variant,
+    after_errors,
+    kernels_of,
+    switches_of_kernels,
+    with_cuda_version,
+    with_kernels,
+)
 
 __all__ = ["build_source", "chosen_variant", "describe_helpful", "read_code_object"]
 
@@ -39,7 +44,7 @@ _SHOWN_LINES = 3
 
 @dataclass(frozen=True)
 class _Attempt:
-    """The build of a source as it stands, and what to try next.
+    """The build of a source without changes, and the variants to try next.
 
     ``empty_kernels`` are kernels without code although the source has a body for them.
     """
@@ -147,7 +152,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, 
     for variant in attempt.variants:
         if job.attempts.exhausted:
             break
-        # A variant that changed something has tried the others as its own variants. More would try all combinations.
+        # A variant that changed something has tried the remaining ones itself. All combinations would take too long.
         if flags_matter and variant.kind in COMBINABLE:
             continue
         # A crash is a single error at every optimization level.
@@ -203,7 +208,7 @@ def _helpful_advice(source: Source, job: Job, failed: Built) -> str:
         return ""
     if job.attempts.exhausted or (failed.error and any(e.missing_header for e in diagnostics(failed.error.log))):
         return ""  # no translation supplies a header
-    built = _build(replace(source, hipifier=HELPFUL, repairs=RepairState()), job)
+    built = _build(replace(source.unrepaired(), hipifier=HELPFUL), job)
     complete = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not complete else f"it compiles {describe_helpful(translation.spelled_out)}"
 

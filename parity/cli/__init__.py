@@ -88,7 +88,7 @@ def _run_command(argv: Sequence[str]) -> int:
     for option in ("toolchain", "hipify"):
         if value := getattr(arguments, option, None):
             from parity.compilers.rocm import VARIABLE
-            from parity.porting.translators import HIPIFY
+            from parity.porting import HIPIFY
 
             os.environ[VARIABLE if option == "toolchain" else HIPIFY] = value
     code: int = arguments.command(arguments)

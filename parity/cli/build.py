@@ -29,12 +29,7 @@ from parity.model.code_object import Kernel, plain, source_name, spelled, unqual
 from parity.model.finding import Finding
 from parity.platform import serialization
 from parity.platform.files import CUDA_SUFFIXES
-from parity.porting.build_files import Switch
-from parity.porting.hints import setting_for
-from parity.porting.kernel_templates import kernels_of
-from parity.porting.sources import find_modules
-from parity.porting.stubs import stubbed_libraries
-from parity.porting.translation import Translation
+from parity.porting import Switch, Translation, find_modules, kernels_of, setting_for, stubbed_libraries
 from parity.report.tables import coloured
 from parity.suite.loading import load_suite
 from parity.suite.settings import Project, find_project

@@ -263,7 +263,7 @@ class Device:
         """Write the first bytes of a variable, for the following launches until ``restore``.
 
         Raises:
-            UsageError: there is no such variable, or it is smaller.
+            UsageError: the variable does not exist, or it is smaller.
         """
         there = self.symbol(code, name)
         if data.nbytes > there.size:
@@ -274,7 +274,7 @@ class Device:
         """Return a copy of the contents of a variable.
 
         Raises:
-            UsageError: there is no such variable.
+            UsageError: the variable does not exist.
         """
         return self.read(self.symbol(code, name))
 
@@ -312,7 +312,7 @@ class Device:
             DataRace, DivergentBarrier: on a traced device.
             InstructionBudgetExceeded: more instructions than ``instruction_budget``.
             UnknownInstruction: the emulator does not know an instruction of the kernel.
-            UsageError: there is no such kernel, or the grid, the block or the arguments do not fit it.
+            UsageError: the kernel does not exist, or the grid, the block or the arguments do not fit it.
         """
         loaded = self._load(code, kernel)
         shape = LaunchShape(grid, block, shared_bytes)

@@ -10,24 +10,8 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target
-from parity.emulator.faults import (
-    SCRATCH,
-    BadCall,
-    DataRace,
-    DivergentBarrier,
-    FailedAssertion,
-    InstructionBudgetExceeded,
-    KernelFault,
-    MemoryFault,
-    MisalignedAccess,
-    NoProgress,
-    Thread,
-    Trapped,
-    UnsupportedFeature,
-    WarpMask,
-    WarpRace,
-    quoted,
-)
+from parity.emulator import faults
+from parity.emulator.faults import SCRATCH, KernelFault, Thread, quoted
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import Dim3, Language
 from parity.emulator.memory import Allocation, DeviceMemory
@@ -126,36 +110,17 @@ def fault_error(fault: int, site: FaultSite) -> KernelFault:
     return _ERRORS[fault](site)
 
 
-def _timeout(site: FaultSite) -> KernelFault:
-    return InstructionBudgetExceeded(site.kernel, site.instruction, site.budget, site.workgroup)
-
-
 def _divergent_barrier(site: FaultSite) -> KernelFault:
     lane = site.context.lane
     first = lane - _FAULTS["WHOLE_WAVEFRONT"]
     who = f"the wavefront of threads {first} and up" if first >= 0 else f"lane {lane} of a wavefront"
-    return DivergentBarrier(site.kernel, site.instruction, who, site.workgroup)
-
-
-def _bad_call(site: FaultSite) -> KernelFault:
-    return BadCall(site.kernel, site.instruction, site.workgroup)
+    return faults.DivergentBarrier(site.kernel, site.instruction, who, site.workgroup)
 
 
 def _request(site: FaultSite) -> KernelFault:
     service = site.context.other
-    return UnsupportedFeature(site.kernel, _SERVICES.get(service, f"the host's service {service}"), site.instruction)
-
-
-def _stuck(site: FaultSite) -> KernelFault:
-    return NoProgress(site.kernel, site.instruction, site.thread, site.others + 1)
-
-
-def _absent(site: FaultSite) -> KernelFault:
-    return WarpMask(site.kernel, site.instruction, site.thread, missing=True)
-
-
-def _unnamed(site: FaultSite) -> KernelFault:
-    return WarpMask(site.kernel, site.instruction, site.thread, missing=False)
+    feature = _SERVICES.get(service, f"the host's service {service}")
+    return faults.UnsupportedFeature(site.kernel, feature, site.instruction)
 
 
 def _trap(site: FaultSite) -> KernelFault:
@@ -166,11 +131,11 @@ def _trap(site: FaultSite) -> KernelFault:
             own, _, _ = (instruction.source or "").rpartition(":")  # the file's name in the project
             file = own if own and failed["file"].endswith(f"/{own}") else failed["file"]
             where = file, int(failed["line"]), failed["function"]
-            return FailedAssertion(site.kernel, failed["expression"], *where, site.thread, site.others)
-    return Trapped(site.kernel, instruction, site.thread, site.others)
+            return faults.FailedAssertion(site.kernel, failed["expression"], *where, site.thread, site.others)
+    return faults.Trapped(site.kernel, instruction, site.thread, site.others)
 
 
-def _race(error: type[DataRace]) -> Callable[[FaultSite], KernelFault]:
+def _race(error: type[faults.DataRace]) -> Callable[[FaultSite], KernelFault]:
     def race(site: FaultSite) -> KernelFault:
         c, near = site.context, site.nearest()
         memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
@@ -182,11 +147,11 @@ def _race(error: type[DataRace]) -> Callable[[FaultSite], KernelFault]:
     return race
 
 
-def _access(error: type[MemoryFault], kind: str) -> Callable[[FaultSite], KernelFault]:
+def _access(error: type[faults.MemoryFault], kind: str) -> Callable[[FaultSite], KernelFault]:
     def access(site: FaultSite) -> KernelFault:
         c, instruction = site.context, site.instruction
         if feature := site.language.unsupported_feature(c.address):
-            return UnsupportedFeature(site.kernel, feature, instruction)
+            return faults.UnsupportedFeature(site.kernel, feature, instruction)
         near = site.nearest()
         private = near is not None and near.name.startswith(SCRATCH)
         return error(
@@ -201,18 +166,18 @@ def _access(error: type[MemoryFault], kind: str) -> Callable[[FaultSite], Kernel
 
 
 _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
-    _FAULTS["READ_OUTSIDE"]: _access(MemoryFault, "out-of-bounds read"),
-    _FAULTS["WRITE_OUTSIDE"]: _access(MemoryFault, "out-of-bounds write"),
-    _FAULTS["READ_UNWRITTEN"]: _access(MemoryFault, "never-written read"),
-    _FAULTS["MISALIGNED"]: _access(MisalignedAccess, "misaligned access"),
-    _FAULTS["TIMEOUT"]: _timeout,
-    _FAULTS["RACE"]: _race(DataRace),
-    _FAULTS["WARP_RACE"]: _race(WarpRace),
+    _FAULTS["READ_OUTSIDE"]: _access(faults.MemoryFault, "out-of-bounds read"),
+    _FAULTS["WRITE_OUTSIDE"]: _access(faults.MemoryFault, "out-of-bounds write"),
+    _FAULTS["READ_UNWRITTEN"]: _access(faults.MemoryFault, "never-written read"),
+    _FAULTS["MISALIGNED"]: _access(faults.MisalignedAccess, "misaligned access"),
+    _FAULTS["TIMEOUT"]: lambda s: faults.InstructionBudgetExceeded(s.kernel, s.instruction, s.budget, s.workgroup),
+    _FAULTS["RACE"]: _race(faults.DataRace),
+    _FAULTS["WARP_RACE"]: _race(faults.WarpRace),
     _FAULTS["DIVERGENT_BARRIER"]: _divergent_barrier,
-    _FAULTS["BAD_CALL"]: _bad_call,
+    _FAULTS["BAD_CALL"]: lambda s: faults.BadCall(s.kernel, s.instruction, s.workgroup),
     _FAULTS["TRAP"]: _trap,
-    _FAULTS["STUCK"]: _stuck,
+    _FAULTS["STUCK"]: lambda s: faults.NoProgress(s.kernel, s.instruction, s.thread, s.others + 1),
     _FAULTS["REQUEST"]: _request,
-    _FAULTS["ABSENT"]: _absent,
-    _FAULTS["UNNAMED"]: _unnamed,
+    _FAULTS["ABSENT"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=True),
+    _FAULTS["UNNAMED"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=False),
 }

@@ -9,27 +9,11 @@ from parity.errors import ParityError
 from parity.model.code_object import spelled
 
 __all__ = [
-    "SCRATCH",
-    "BadCall",
-    "BoundsExceeded",
-    "DataRace",
-    "DivergentBarrier",
-    "FailedAssertion",
-    "InstructionBudgetExceeded",
-    "KernelFault",
-    "LdsExceeded",
-    "MemoryFault",
-    "MisalignedAccess",
-    "NoProgress",
-    "Thread",
-    "Trapped",
-    "UnknownInstruction",
-    "UnsupportedFeature",
-    "WarpMask",
-    "WarpRace",
-    "quoted",
+    "SCRATCH", "BadCall", "BoundsExceeded", "DataRace", "DivergentBarrier", "FailedAssertion",
+    "InstructionBudgetExceeded", "KernelFault", "LdsExceeded", "MemoryFault", "MisalignedAccess", "NoProgress",
+    "Thread", "Trapped", "UnknownInstruction", "UnsupportedFeature", "WarpMask", "WarpRace", "quoted",
     "source_location",
-]
+]  # fmt: skip
 
 
 SCRATCH = "scratch of "
@@ -122,7 +106,7 @@ class MemoryFault(KernelFault):
         if buffer is None:
             near = "no buffer is allocated"
         elif not -FAR < offset < FAR:
-            near = "far from all memory that the kernel was given"
+            near = "far from the memory of the kernel's arguments"
         elif offset < 0:
             near = f"{-offset} bytes before {quoted(buffer)} ({buffer_size} bytes)"
         elif offset >= buffer_size:
@@ -137,7 +121,7 @@ class MemoryFault(KernelFault):
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
         ]
         if buffer and buffer.startswith(SCRATCH):
-            own = f"where `{name}` is" if array else "the array of its own that this source line uses"
+            own = f"where `{name}` is" if array else "where the private array of this source line is"
             lines.append(f"  scratch is the private memory of a thread: {own}")
         super().__init__("\n".join(lines), kernel, instruction)
 
@@ -148,8 +132,8 @@ class MisalignedAccess(MemoryFault):
     def __str__(self) -> str:
         return (
             f"{super().__str__()}\n"
-            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel for such an address "
-            "(cudaErrorMisalignedAddress), AMD's GPUs take it"
+            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel at such an address "
+            "(cudaErrorMisalignedAddress), AMD's GPUs accept it"
         )
 
 
@@ -197,7 +181,7 @@ class DivergentBarrier(KernelFault):
     def __init__(self, kernel: str, instruction: Instruction, who: str, workgroup: tuple[int, int, int]) -> None:
         message = (
             f"divergent barrier in {_at(kernel, instruction)}: {who} of workgroup {workgroup} "
-            "did not reach it and went on; every thread of a block must reach the same barriers"
+            "did not reach it and continued; every thread of a block must reach the same barriers"
         )
         super().__init__(message, kernel, instruction)
 
@@ -243,11 +227,11 @@ class NoProgress(KernelFault):
         self.lanes = lanes
         message = (
             f"no progress in {_at(kernel, instruction)}: threads of a wavefront repeat the same "
-            "instructions with the same values for ever\n"
+            "instructions with the same values forever\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}{_and_others(lanes - 1)}\n"
-            "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
-            "leave the loop, and a block that has not run yet may never do so"
+            "  if they wait for something: a thread of the same wavefront that has it (a lock) continues only when all "
+            "threads leave the loop, and a block that has not run yet may never run"
         )
         super().__init__(message, kernel, instruction)
 
@@ -263,7 +247,7 @@ class WarpMask(KernelFault):
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, missing: bool) -> None:
         what = (
-            "threads wait for others of their warp that the mask names and that do not come"
+            "threads wait for others of their warp that the mask names and that do not arrive"
             if missing
             else "a thread executes it that the mask does not name"
         )
@@ -271,7 +255,7 @@ class WarpMask(KernelFault):
             f"warp mask in {_at(kernel, instruction)}: {what}\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}\n"
-            "  all threads that the mask names have to execute the instruction with that mask (PTX ISA, membermask): "
+            "  all threads that the mask names must execute the instruction with that mask (PTX ISA, membermask): "
             "compute the mask with __ballot_sync before the branch, or leave the branch first"
         )
         super().__init__(message, kernel, instruction)
@@ -296,7 +280,7 @@ class BoundsExceeded(KernelFault):
     def __init__(self, kernel: str, threads: int, limit: int) -> None:
         message = (
             f"kernel {_named(kernel)} is launched with {threads} threads per block, and was compiled for at "
-            f"most {limit}: its __launch_bounds__ have to be at least what the host launches"
+            f"most {limit}: its __launch_bounds__ must be at least the block size of the launch"
         )
         super().__init__(message, kernel)
 
@@ -321,7 +305,7 @@ class InstructionBudgetExceeded(KernelFault):
         message = (
             f"timeout: kernel {_named(kernel)} executed more than {budget} instructions, in workgroup {workgroup} at "
             f"{source_location(instruction)}\n  instruction: {instruction.text}\n"
-            "  an endless loop, or raise instruction_budget"
+            "  the kernel has an endless loop, or instruction_budget is too small"
         )
         super().__init__(message, kernel, instruction)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Instruction", "Unknown", "Unsupported"]
+__all__ = ["Instruction", "MissingFeature", "Unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,5 @@ class Unknown(Exception):
     """A part of an instruction is not in the emulator's tables; the message names the part."""
 
 
-class Unsupported(Unknown):
+class MissingFeature(Unknown):
     """The kernel uses a feature that the emulator lacks; the message is the name that the source has for it."""

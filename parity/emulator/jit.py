@@ -204,20 +204,8 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
         code.write_text('#include "threaded.h"\n' + "\n".join(sources) + "\n")
-        _run(
-            [
-                "clang",
-                *_FLAGS,
-                *_machine_flags(),
-                level,
-                f"-DLANES={lanes}",
-                f"-I{_HERE / 'runtime'}",
-                "-c",
-                code,
-                "-o",
-                folder / "kernels.o",
-            ]
-        )
+        options = [*_FLAGS, *_machine_flags(), level, f"-DLANES={lanes}", f"-I{_HERE / 'runtime'}"]
+        _run(["clang", *options, "-c", code, "-o", folder / "kernels.o"])
         _run(["ld.lld", "-shared", folder / "kernels.o", *sorted(runtime.glob("*.o")), "-o", folder / "kernels.so"])
         (folder / "kernels.o").unlink()
         code.unlink()

@@ -18,8 +18,7 @@ import tree_sitter
 
 from parity.inference.host_formulas import OPERATORS, Formulas, HostValues
 from parity.platform.files import find_below, read_text
-from parity.porting.includes import included
-from parity.porting.source_tree import parse
+from parity.porting import included, parse
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import tree_sitter
 
-from parity.porting.source_tree import parse
+from parity.porting import parse
 
 __all__ = ["Field", "Structures"]
 

@@ -14,7 +14,7 @@ import tree_sitter
 import tree_sitter_cuda
 
 from parity.mutation.operators import SOURCE, Operator, fill_replacement
-from parity.porting.source_tree import parse
+from parity.porting import parse
 
 __all__ = ["Edit", "apply_edit", "source_edits"]
 

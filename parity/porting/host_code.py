@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from parity.compilers.diagnostics import Place
 from parity.model.finding import Finding
 from parity.porting.kernel_templates import Instantiation
-from parity.porting.source_tree import Edit
+from parity.porting.source_tree import SourceEdit
 
 __all__ = ["HostCode", "LeftOut", "RepairState"]
 
@@ -43,7 +43,7 @@ class LeftOut:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
 
     @classmethod
-    def of(cls, file: str, edit: Edit, because: str) -> LeftOut:
+    def of(cls, file: str, edit: SourceEdit, because: str) -> LeftOut:
         """Return the piece that an edit removes."""
         return cls(file, edit.line, edit.head, because, edit.start, edit.end, edit.replacement)
 
@@ -64,7 +64,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class HostCode:
-    """What is left out of a module, and what replaces headers that are absent.
+    """The code that is left out of a module, and the replacements of absent headers.
 
     Attributes:
         left_out: Pieces that are not compiled.
@@ -123,7 +123,7 @@ class HostCode:
         first = (self.left_out[i] for i in sorted(found))
         return tuple(f"{each.file}:{each.line}:1: error: {each.because}" for each in first)
 
-    def covers(self, file: str, edit: Edit) -> bool:
+    def covers(self, file: str, edit: SourceEdit) -> bool:
         """True if the code of an edit is left out already."""
         return any(each.file == file and each.start <= edit.start and edit.end <= each.end for each in self.left_out)
 

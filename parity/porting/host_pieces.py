@@ -14,7 +14,7 @@ from parity.porting.kernel_templates import launches, passed_templates
 from parity.porting.source_tree import (
     BLOCKS,
     CLASSES,
-    Edit,
+    SourceEdit,
     SourceTree,
     container,
     decode,
@@ -75,7 +75,7 @@ class TypeName:
     is_template: bool
 
 
-def host_edits(text: str, line: int, column: int, macros: frozenset[str]) -> tuple[Edit, ...]:
+def host_edits(text: str, line: int, column: int, macros: frozenset[str]) -> tuple[SourceEdit, ...]:
     """Return the edits that remove host code around a place, the smallest first; none in device code.
 
     The last edit removes a whole function, class or declaration. Within a function, an edit replaces a value by
@@ -102,7 +102,7 @@ def host_edits(text: str, line: int, column: int, macros: frozenset[str]) -> tup
     return found
 
 
-def definition_edits(tree: SourceTree, line: int, column: int) -> tuple[tuple[str, Edit], ...]:
+def definition_edits(tree: SourceTree, line: int, column: int) -> tuple[tuple[str, SourceEdit], ...]:
     """Return the edits that remove the definition at a place, the smallest first, each with the defined name.
 
     The first edit of a device function deletes its body, so that no call selects another overload. Kernels, classes
@@ -177,7 +177,7 @@ def _is_line_kept(plain: str, text: str, line: int) -> bool:
     return plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]
 
 
-def _macro_call(tree: SourceTree, line: int, macros: frozenset[str]) -> tuple[Edit, ...]:
+def _macro_call(tree: SourceTree, line: int, macros: frozenset[str]) -> tuple[SourceEdit, ...]:
     """Return the edit that removes a macro call that fills a line, unless it may expand to device code."""
     content = tree.text.split("\n")[line - 1]
     if not _INDENTED_MACRO_LINE.fullmatch(content) or is_device(content, macros):
@@ -185,9 +185,9 @@ def _macro_call(tree: SourceTree, line: int, macros: frozenset[str]) -> tuple[Ed
     return (tree.line_edit(line),)
 
 
-def _edits(tree: SourceTree, line: int, column: int, macros: frozenset[str]) -> tuple[Edit, ...]:
+def _edits(tree: SourceTree, line: int, column: int, macros: frozenset[str]) -> tuple[SourceEdit, ...]:
     node = tree.node_at(line, column)
-    inner: list[Edit] = []
+    inner: list[SourceEdit] = []
     unit: tree_sitter.Node | None = None
     while node is not None and node.parent is not None:
         # tree-sitter parses device lambdas in several ways, but the text before their body is reliable.
@@ -215,7 +215,7 @@ def _edits(tree: SourceTree, line: int, column: int, macros: frozenset[str]) -> 
     return (*inner, _removal(tree, unit))
 
 
-def _removal(tree: SourceTree, unit: tree_sitter.Node) -> Edit:
+def _removal(tree: SourceTree, unit: tree_sitter.Node) -> SourceEdit:
     """Return the edit that removes a unit; the name of a class stays, because device code may mention it."""
     whole = tree.edit(unit)
     of = next((each for each in unit.children if each.type in CLASSES), unit)

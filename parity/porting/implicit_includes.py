@@ -1,12 +1,11 @@
-"""What headers that are not here would have brought with them.
+"""Supplies names that absent headers would have provided.
 
-A library of which parity has a small one, in a source that includes it by way of another's headers; a macro whose name
-says what it is. The table ``brought.csv`` has them: a pattern of names, and a line of the preprocessor's for what is
-missing, with ``{}`` for the name. A type that nothing defines, in the head of a host function, is anything, so that
-the function is there, and with it the kernels that it launches.
+Each row of ``implicit_includes.csv`` maps a pattern of names to a line that replaces them, with ``{}`` for the name: an
+``#include`` of a stub that another library's header would have included, or a macro whose name suggests its meaning.
+An unknown type in the head of a host function becomes an empty class, so that the function and the kernels that it
+launches are kept.
 
-Names of CUDA's that no source has, because a macro puts them together (``cu ## name``), are those of HIP's that they
-stand for.
+CUDA's names that only a macro pastes together (``cu ## name``) are defined as HIP's.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from parity.porting.device_words import device_macros
 from parity.porting.hipify import counterpart, defined_macros
 from parity.porting.host_pieces import TypeName, type_in_host_head
 
-__all__ = ["brought", "pasted"]
+__all__ = ["implied_lines", "pasted_names"]
 
 TABLE = Path(__file__).with_name("implicit_includes.csv")
 
@@ -35,19 +34,18 @@ _LACKING = re.compile(
 )
 _UNKNOWN = re.compile(r"^(?:unknown type name|use of undeclared identifier|no (?:type|template|member) named) '\w+'")
 _NOT_A_TYPE = re.compile(r"[A-Z0-9_]+|(?:cuda|hip|cu(?=[A-Z]))\w*")
-"""Matches names that are macros, or those of CUDA's and HIP's own types."""
+"""Matches names of macros, and of CUDA's and HIP's own types."""
 _DEFINES = (
     r"\b(?:namespace|class|struct|union|enum|using|typename|define)\s+(?:\w+\s*::\s*)*{0}\b|\btypedef\b[^;]*\b{0}\s*;"
 )
-_SIZE = re.compile(r"'sizeof' to an incomplete type '((?:\w+::)*)(\w+)'")
-"""clang's error for a type that is declared for a pointer to it, such as std::unique_ptr, and defined nowhere."""
+_SIZE_NEEDED = re.compile(r"'sizeof' to an incomplete type '((?:\w+::)*)(\w+)'")
+"""Matches clang's error for a type that is only declared, and that std::unique_ptr deletes, for example."""
 
 
-def brought(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> tuple[str, ...]:
-    """The lines for names that these errors say are missing, without those that are ``known``.
+def implied_lines(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> tuple[str, ...]:
+    """Return the lines that supply what these errors report as missing, except ``known`` lines.
 
-    ``texts`` are the sources by the names that errors call them. A name that one of them defines as a macro, in
-    whatever branch, is none that a header would bring.
+    ``texts`` are the sources by the names that errors use. A macro that a source defines in any branch is not supplied.
     """
     lines = (line for error in errors for line in _lines(error.text, texts.values()))
     found = dict.fromkeys(line for line in (*lines, *_types(errors, texts, known)) if line not in known)
@@ -55,8 +53,35 @@ def brought(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Colle
     return tuple(line for line in found if not own & set(line.split()[1:2]))
 
 
+def pasted_names(
+    errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[Finding]
+) -> tuple[Finding, ...]:
+    """Return CUDA's names that errors report as missing and no text contains, except ``known`` names."""
+    had = {finding.name for finding in known}
+    found: dict[str, Finding] = {}
+    for error in errors:
+        missing = _LACKING.search(error.text)
+        if missing is None or missing[1] in had or not (hip := counterpart(missing[1])):
+            continue
+        if not any(missing[1] in identifiers(text) for text in texts):
+            advice = f"a macro puts this name together; it is read as {hip}, and a port has to write that"
+            found.setdefault(missing[1], Finding(missing[1], *error.places[0], advice))
+    return tuple(found.values())
+
+
+def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
+    if unknown := _SIZE_NEEDED.search(error):
+        spaces, name = unknown[1].split("::")[:-1], unknown[2]
+        defined = re.compile(rf"\b(?:class|struct)\s+(?:\w+\s+)?{name}\b[^;{{}}()]*\{{")
+        if not any(map(defined.search, texts)):
+            yield _within(spaces, f"class {name} {{}};")
+    if missing := _LACKING.search(error):
+        lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
+        yield from itertools.islice(lines, 1)
+
+
 def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
-    """Types in the heads of host functions that no text defines: each in a namespace that it is used with, if any."""
+    """Yield definitions of the undefined types in the heads of host functions, in the namespaces of their uses."""
     unknown = [each for each in errors if _UNKNOWN.search(each.text) and each.places[0][0] in texts]
     device = device_macros(texts.values(), anywhere=True) if unknown else frozenset[str]()
     found: dict[str, list[TypeName]] = {}
@@ -82,31 +107,6 @@ def _types(errors: Sequence[Diagnostic], texts: Mapping[str, str], known: Collec
 
 def _within(namespaces: Sequence[str], text: str) -> str:
     return "".join((*(f"namespace {each} {{ " for each in namespaces), text, " }" * len(namespaces)))
-
-
-def pasted(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[Finding]) -> tuple[Finding, ...]:
-    """The names of CUDA's that these errors say are missing and no text has, without those that are ``known``."""
-    had = {finding.name for finding in known}
-    found: dict[str, Finding] = {}
-    for error in errors:
-        missing = _LACKING.search(error.text)
-        if missing is None or missing[1] in had or not (hip := counterpart(missing[1])):
-            continue
-        if not any(missing[1] in identifiers(text) for text in texts):
-            said = f"a macro puts this name together; it is read as {hip}, and a port has to write that"
-            found.setdefault(missing[1], Finding(missing[1], *error.places[0], said))
-    return tuple(found.values())
-
-
-def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
-    if unknown := _SIZE.search(error):
-        spaces, name = unknown[1].split("::")[:-1], unknown[2]
-        defined = re.compile(rf"\b(?:class|struct)\s+(?:\w+\s+)?{name}\b[^;{{}}()]*\{{")
-        if not any(map(defined.search, texts)):
-            yield _within(spaces, f"class {name} {{}};")
-    if missing := _LACKING.search(error):
-        lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
-        yield from itertools.islice(lines, 1)
 
 
 @functools.cache

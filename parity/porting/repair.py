@@ -24,8 +24,9 @@ from parity.compilers.diagnostics import Diagnostic, Place
 from parity.porting.host_code import HostCode, LeftOut
 from parity.porting.host_pieces import definition_edits, host_edits
 from parity.porting.kernel_templates import INSTANTIATIONS, launched
-from parity.porting.repair_rules import Module, Site, find_repair
-from parity.porting.source_tree import Edit, parse
+from parity.porting.repair_rules import find_repair
+from parity.porting.repair_sites import ErrorSite, Module
+from parity.porting.source_tree import SourceEdit, parse
 
 __all__ = ["repair"]
 
@@ -52,7 +53,7 @@ Pieces = dict[tuple[str, int], LeftOut]
 class _Outcome:
     """What is known about an error: alternative edits, a refused instantiation, or the place of a user's error."""
 
-    edits: Sequence[tuple[str, Edit]] = ()
+    edits: Sequence[tuple[str, SourceEdit]] = ()
     refused: int | None = None
     stuck: Place | None = None
 
@@ -66,7 +67,7 @@ def repair(
     lacks: Callable[[str], bool] | None = None,
     guessed: bool = False,
 ) -> HostCode | None:
-    """Leave out more code so that these errors disappear; None if none of them is about host code.
+    """Leave out more code so that these errors disappear; None if all errors are about device code.
 
     Args:
         host: What is left out already.
@@ -120,7 +121,7 @@ def repair(
 
 def _outcome(error: Diagnostic, module: Module) -> _Outcome:
     for place in error.places:
-        site = Site(error, module, *place)
+        site = ErrorSite(error, module, *place)
         if site.file == INSTANTIATIONS:
             return _Outcome(refused=site.line - 1)
         if site.is_in_module and _FAILED_ASSERTION.search(error.text):

@@ -13,7 +13,7 @@ import tree_sitter_cuda
 from parity.compilers.lexing import code
 
 __all__ = [
-    "BLOCKS", "CLASSES", "Edit", "SourceTree", "container", "decode", "definition", "descendants", "encode",
+    "BLOCKS", "CLASSES", "SourceEdit", "SourceTree", "container", "decode", "definition", "descendants", "encode",
     "head_of", "is_in_function", "parse", "source_of",
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ def decode(data: bytes | None) -> str:
 
 
 @dataclass(frozen=True)
-class Edit:
+class SourceEdit:
     """Replaces bytes ``start`` to ``end`` of a file.
 
     ``line`` is the line of ``start``, and ``head`` is the first line of the replaced code, for messages.
@@ -55,7 +55,7 @@ class Edit:
     head: str
     replacement: str = ""
 
-    def inserting(self, text: str) -> Edit:
+    def inserting(self, text: str) -> SourceEdit:
         """Return an edit that inserts a text before this edit's code and keeps the code."""
         return replace(self, end=self.start, replacement=text)
 
@@ -95,30 +95,30 @@ class SourceTree:
         """Yield all nodes, parents before their children."""
         return descendants(self.root)
 
-    def edit(self, node: tree_sitter.Node, replacement: str = "") -> Edit:
+    def edit(self, node: tree_sitter.Node, replacement: str = "") -> SourceEdit:
         """Return an edit that replaces a node."""
         head = (source_of(node).strip() or " ").splitlines()[0].strip()
-        return Edit(node.start_byte, node.end_byte, node.start_point[0] + 1, head[:80], replacement)
+        return SourceEdit(node.start_byte, node.end_byte, node.start_point[0] + 1, head[:80], replacement)
 
-    def line_edit(self, line: int) -> Edit:
+    def line_edit(self, line: int) -> SourceEdit:
         """Return an edit that blanks a line."""
         start, content = self._line(line)
-        return Edit(start, start + len(content), line, decode(content).strip()[:80])
+        return SourceEdit(start, start + len(content), line, decode(content).strip()[:80])
 
-    def match_at(self, pattern: re.Pattern[bytes], line: int, column: int) -> Edit | None:
+    def match_at(self, pattern: re.Pattern[bytes], line: int, column: int) -> SourceEdit | None:
         """Return an edit of the last group of a pattern that matches at a place, or of the whole match."""
         start, content = self._line(line)
         match = pattern.match(content, column - 1)
         if match is None:
             return None
         first, last = match.span(match.lastindex or 0)
-        return Edit(start + first, start + last, line, decode(content[first:last]))
+        return SourceEdit(start + first, start + last, line, decode(content[first:last]))
 
-    def code_of(self, edit: Edit) -> str:
+    def code_of(self, edit: SourceEdit) -> str:
         """Return the code that an edit replaces."""
         return decode(self.data[edit.start : edit.end])
 
-    def is_balanced(self, edit: Edit) -> bool:
+    def is_balanced(self, edit: SourceEdit) -> bool:
         """True if the code of an edit closes every brace that it opens. A macro can make a node take more or less."""
         text = code(self.code_of(edit))
         return text.count("{") == text.count("}")

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.compilers.compile_options import CompileOptions
@@ -99,6 +99,10 @@ class Source:
     def originals(self) -> Mapping[str, Path]:
         """The files by their names in ``#line``."""
         return {self.name(path): path for path in self.files}
+
+    def unrepaired(self) -> Source:
+        """Return the source without what is known about code that does not compile."""
+        return replace(self, repairs=RepairState())
 
     def name(self, path: Path) -> str:
         """Return the name of a file in ``#line``: relative to the folder, so that cached listings can move."""

@@ -28,7 +28,7 @@ from parity.porting.header_defects import defects
 from parity.porting.hints import remedies
 from parity.porting.hipify import Hipified, counterpart, hipify
 from parity.porting.host_code import HostCode, LeftOut, RepairState
-from parity.porting.implicit_includes import brought, pasted
+from parity.porting.implicit_includes import implied_lines, pasted_names
 from parity.porting.includes import found_in, included, searched
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.library_names import LIBRARY_NAMES, library_names
@@ -61,7 +61,7 @@ _STUBS, _LIBRARIES = "stubs", "libraries"
 
 @dataclass(frozen=True)
 class Staged:
-    """A module as it is compiled, the changes to its source, and the folders of real libraries by their names."""
+    """The files to compile, the changes to the source, and the folders of real libraries by their names."""
 
     unit: Unit
     translation: Translation
@@ -130,8 +130,8 @@ class _HipStaging:
         if any(each.missing_header for each in errors):
             missed = self._rocm.headers_missed if self._rocm else clang.headers_missed
             errors += missing_headers(missed(staged.unit, self._target), texts)
-        new = brought(errors, texts, host.brought) if host.empty_headers else ()
-        names = () if source.ported else pasted(errors, texts.values(), host.pasted)
+        new = implied_lines(errors, texts, host.brought) if host.empty_headers else ()
+        names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
         if new or names:
             state.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
             return

@@ -1,7 +1,7 @@
-"""Translators of CUDA sources to HIP: parity's own in one of its styles, or a hipify of an installed ROCm.
+"""Translates CUDA sources to HIP, with parity's translator or a hipify tool of ROCm.
 
-``$PARITY_HIPIFY`` says which: ``literal`` (the default), ``helpful``, ``hipify-perl`` or ``hipify-clang``. AMD's tools
-are run on every file of a module by itself, under its own name.
+``$PARITY_HIPIFY`` selects the translator: ``literal`` (the default), ``helpful``, ``hipify-perl`` or ``hipify-clang``.
+AMD's tools translate each file of a module separately, under the file's own name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from parity.porting.hipify import LITERAL, STYLES, Hipified, declared_names, def
 from parity.porting.includes import included, searched
 from parity.porting.inline_ptx import macros_of_statements
 
-__all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
+__all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "hipified", "hipifier_fingerprint"]
 
 HIPIFY = "PARITY_HIPIFY"
 HIPIFIERS = (*STYLES, *rocm.HIPIFIERS)
@@ -40,26 +40,26 @@ _SECONDS = 120
 
 
 class TranslationError(ParityError):
-    """AMD's tool does not translate a file; the message contains the tool's own."""
+    """AMD's tool cannot translate a file. The message contains the tool's output."""
 
 
 def chosen_hipifier(name: str | None = None) -> str:
-    """The name of the translator: the one that is given, or that of ``$PARITY_HIPIFY``.
+    """Return the name of a translator: the given one, or the one that ``$PARITY_HIPIFY`` names.
 
     Raises:
-        UsageError: it is none of ``HIPIFIERS``.
+        UsageError: It is not in ``HIPIFIERS``.
     """
-    asked = name or os.environ.get(HIPIFY) or LITERAL
-    if asked not in HIPIFIERS:
-        raise UsageError(f"{HIPIFY}={asked} is no translator: {' '.join(HIPIFIERS)}{nearest(asked, HIPIFIERS)}")
-    return asked
+    chosen = name or os.environ.get(HIPIFY) or LITERAL
+    if chosen not in HIPIFIERS:
+        raise UsageError(f"{HIPIFY}={chosen} is not a translator: {' '.join(HIPIFIERS)}{nearest(chosen, HIPIFIERS)}")
+    return chosen
 
 
-def fingerprint(hipifier: str) -> str:
-    """The part of a cache's key that stands for a translator.
+def hipifier_fingerprint(hipifier: str) -> str:
+    """Return the part of a cache key that identifies a translator.
 
     Raises:
-        MissingTool: it belongs to a ROCm, and there is none, or none that has it.
+        MissingTool: The translator is AMD's, and no installed ROCm has it.
     """
     if hipifier in STYLES:
         return hipifier
@@ -74,14 +74,18 @@ def hipified(
     flags: Iterable[str] = (),
     hipifier: str = LITERAL,
 ) -> dict[Path, Hipified]:
-    """The files of a program in HIP.
+    """Return the files of a program, translated to HIP.
 
-    ``name`` is what findings call a file, ``folders`` is where headers are looked for besides the folder of the file
-    that includes them, and ``flags`` are the options of the compiler, whose ``-D`` decide conditions.
+    Args:
+        files: Texts by path.
+        name: Returns the name of a file in findings.
+        folders: Folders to search for headers, besides the folder of the including file.
+        flags: Compiler options; their ``-D`` decide conditions.
+        hipifier: The translator.
 
     Raises:
-        MissingTool: as ``fingerprint``.
-        TranslationError: AMD's tool does not translate a file.
+        MissingTool: As ``hipifier_fingerprint``.
+        TranslationError: AMD's tool cannot translate a file.
     """
     own = frozenset().union(*(_own_names(text) for text in files.values()))
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
@@ -114,7 +118,7 @@ def _hipified(
     style: str,
     assembly: str,
 ) -> Hipified:
-    """The same headers are translated for every module and target."""
+    """Translate a file. The cache pays off because modules and targets share headers."""
     return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style, assembly=assembly)
 
 
@@ -123,16 +127,16 @@ def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, st
 
 
 def _constants(texts: Iterable[str], own: frozenset[str]) -> dict[str, str]:
-    """Macros that stand for one and the same number wherever the program defines them, outside of conditionals."""
+    """Return macros that the program always defines as the same number, outside of conditionals."""
     found: dict[str, str] = {}
-    doubtful: set[str] = set()
+    ambiguous: set[str] = set()
     for text in texts:
         conditionals = _conditionals(text, own)
         for name in defined_macros(text):
             value = conditionals.constants.get(name, "")
             if not _NUMERIC.fullmatch(value) or found.setdefault(name, value) != value:
-                doubtful.add(name)
-    return {name: value for name, value in found.items() if name not in doubtful}
+                ambiguous.add(name)
+    return {name: value for name, value in found.items() if name not in ambiguous}
 
 
 @functools.lru_cache(maxsize=256)
@@ -141,7 +145,7 @@ def _conditionals(text: str, own: frozenset[str]) -> Conditionals:
 
 
 def _tool(name: str) -> Path:
-    """Of the ROCm that is installed, else of a package of its own: on PATH."""
+    """Return the path of AMD's tool: in the installed ROCm, or on PATH."""
     with contextlib.suppress(MissingTool):
         for path in rocm.find().hipifiers:
             if path.name == name:
@@ -153,7 +157,7 @@ def _tool(name: str) -> Path:
 
 
 def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Path], own: Hipified) -> Hipified:
-    """The translation of a file by AMD's tool, with what parity's own translator knows of its branches."""
+    """Translate a file with AMD's tool, and add what parity's translator (``own``) found out about its branches."""
     with tempfile.TemporaryDirectory(prefix="parity-hipify-") as folder:
         source, output = Path(folder, path.name), Path(folder, "output")
         source.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -167,12 +171,12 @@ def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Pat
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise TranslationError(f"{tool} cannot translate {name}: {error}") from error
-        said = run.stderr.decode("utf-8", "replace").replace(str(source), name)
+        log = run.stderr.decode("utf-8", "replace").replace(str(source), name)
         hip = output.read_bytes() if output.is_file() else run.stdout
     if run.returncode or (text.strip() and not hip.strip()):
-        said = said.strip() or f"it left with code {run.returncode}"
-        raise TranslationError(f"{tool} cannot translate {name}: {said}")
-    findings = tuple(_warning(match, name) for match in _WARNING.finditer(said))
+        reason = log.strip() or f"exit code {run.returncode}"
+        raise TranslationError(f"{tool} cannot translate {name}: {reason}")
+    findings = tuple(_warning(match, name) for match in _WARNING.finditer(log))
     return replace(
         own, text=hip.decode("utf-8", "surrogateescape"), replaced=Counter(), unmapped=findings, hazards=()
     )  # fmt: skip

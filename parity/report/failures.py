@@ -15,9 +15,7 @@ from parity.compare import Conclusion, Status
 from parity.engine import CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
-from parity.porting.hipify import LITERAL
-from parity.porting.sources import find_ported
-from parity.porting.translators import chosen_hipifier
+from parity.porting import LITERAL, chosen_hipifier, find_ported
 from parity.report.matrix import failure_class
 from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments

@@ -25,7 +25,7 @@ from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
-from parity.porting.translators import HIPIFY, chosen_hipifier
+from parity.porting import HIPIFY, chosen_hipifier
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.report.html import SourceFolders
 from parity.report.tables import terminal_width

@@ -79,12 +79,12 @@ def test_reproducer_of_passing_case_passes_and_names_missing_parts(parity, proje
         assert ran.returncode == 2
         return ran.stderr
 
-    assert "./hip/kernel.hsaco is not there; make hip builds it" in run()
+    assert "./hip/kernel.hsaco does not exist; make hip builds it" in run()
     (folder / "hip" / "kernel.hsaco").touch()
     (folder / "data" / "order.bin").write_bytes(bytes(8))
-    assert "data/order.bin has less than the 24 bytes of this case; copy the folder anew" in run(folder)
+    assert "data/order.bin has less than the 24 bytes of this case; copy the folder again" in run(folder)
     (folder / "data" / "order.bin").unlink()
-    assert "data/order.bin is not there; start the program in the folder that has data/" in run(folder)
+    assert "data/order.bin does not exist; start the program in the folder that has data/" in run(folder)
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""Kernels over whole arrays."""
+"""Run kernels over whole arrays."""
 
 from dataclasses import dataclass
 

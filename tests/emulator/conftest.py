@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def translated(cache):
-    """A module of ``kernels`` by its name: its code objects by target, each built and translated when it is used."""
+    """Return the code objects of a module of ``kernels`` by target; builds and translates each on first use."""
 
     class Codes(dict):
         def __init__(self, module):

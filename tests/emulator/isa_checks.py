@@ -1,4 +1,4 @@
-"""For each entry of the emulator's tables the instructions to check: plain, and with every modifier it can have."""
+"""Generate the checks of each entry of the emulator's tables: without modifiers, and with each possible modifier."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from parity.emulator.instruction import Unknown
 
 
 def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
-    """Candidates; the assembler decides which of them exist."""
+    """Yield candidates; the assembler decides which of them exist."""
     if known.packed:
         yield from _packed(machine, entry, name, known)
         return
@@ -107,7 +107,7 @@ def _sign(source: Source, magnitude: int, negative: int) -> Source:
 
 
 class Maker:
-    """Makes the check of one instruction from its operands and modifiers."""
+    """Creates the check of an instruction from its operands and modifiers."""
 
     def __init__(self, machine: Machine, entry: str, name: str, known: Semantics) -> None:
         self.machine, self.entry, self.name, self.known = machine, entry, name, known
@@ -230,7 +230,7 @@ class Maker:
 
 
 def clears_high(machine: Machine, entry: str, result: str) -> bool:
-    """Generation 9 writes zeros above most 16-bit results; there is no pseudo-code that says so."""
+    """True if generation 9 clears the upper half of a 16-bit result, which the pseudo-code does not state."""
     return machine.generation == 9 and result in ("f16", "i16", "u16") and entry not in KEEPS_HIGH
 
 
@@ -259,7 +259,7 @@ def _moves(entry: str, text: str, before: tuple[str, ...], after: tuple[str, ...
     return entry, [Check(entry, f"{entry} {text}", _moved, before=before, after=after)]
 
 
-#: Moves to and from the second register file, of which there is no pseudo-code.
+#: Moves to and from the second register file. The manuals have no pseudo-code for them.
 _OWN_CHECKS = dict(
     (
         _moves("v_accvgpr_read_b32", "{d}, a4", ("v_accvgpr_write_b32 a4, v4",), ()),
@@ -286,7 +286,9 @@ def _first_lane(machine: Machine, entry: str, name: str) -> Iterator[Check]:
 
 
 def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
-    """Both halves of a register, or both registers of a pair; a move takes its second half from a second source."""
+    """Check both halves of a register or both registers of a pair. A move takes the upper half from its second
+    source.
+    """
     program = parse(text_of(machine, entry))
     kind, moves = known.results[0], entry == "v_pk_mov_b32"
     count, bits = 2 if moves else len(known.sources), width(kind)
@@ -351,12 +353,12 @@ def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterat
 
 
 def _low_halves_same(got: int, want: int) -> bool:
-    """Of an f16 in a scalar register: what the upper half is afterwards, the text does not say."""
+    """Compare only the lower half: the text does not define the upper half of an f16 in a scalar register."""
     return same_floats([(0, "f16")])(got & 0xFFFF, want & 0xFFFF)
 
 
 def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
-    """The result, and SCC in bit 0 of a second check."""
+    """Check the result, and SCC in bit 0 of a second check."""
     kinds = [f"u{machine.lanes}" if k == "mask" else k for k in known.sources]
     text = text_of(machine, entry)
     program = parse(text.replace("u64", f"u{machine.lanes}") if entry.endswith("saveexec") else text)
@@ -437,7 +439,7 @@ def checks_of(machine: Machine, entry: str, name: str) -> Iterator[Check]:
 
 
 def spelled(machine: Machine, entries: Sequence[str], folder: Path) -> dict[str, str]:
-    """The name of each entry on a target; entries that it does not have are left out."""
+    """Return the name of each entry on a target; omits entries that the target lacks."""
     tried = [
         (name, replace(next(checks_of(machine, entry, name)), entry=entry))
         for entry in entries

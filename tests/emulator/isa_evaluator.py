@@ -1,4 +1,4 @@
-"""An evaluator of the language in which AMD's instruction set manuals say what an instruction does."""
+"""Evaluate the pseudo-code of AMD's instruction set manuals."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class _Break(Exception):
 
 
 def run(program: list[Node], names: dict[str, Any], library: dict[str, str] | None = None, exact: bool = False) -> None:
-    """Execute a program; ``names`` holds its variables (``S0``, ``D0``, ``VCC``, ``laneId``, ...) and is changed.
+    """Execute a program, and update ``names``, its variables (``S0``, ``D0``, ``VCC``, ``laneId``, ...).
 
-    ``library`` has the text of other instructions, which programs call by their lower-case names. With ``exact``
-    integer arithmetic does not wrap, and a result that leaves its type is saturated: the CLAMP bit.
+    ``library`` has the texts of other instructions, which programs call by their lower-case names. With ``exact`` (the
+    CLAMP bit), integer arithmetic does not wrap, and results outside of their type saturate.
     """
     _Run(names, library or {}, exact).block(program)
 
@@ -144,7 +144,7 @@ class _Run:
         self.names[base] = Value(old.kind, old.width, bits & (1 << old.width) - 1)
 
     def row(self, node: Node) -> list[Any] | None:
-        """The list that a node names, if it is one."""
+        """The list that a node names, or ``None``."""
         if node[0] == "name":
             found = self.names.get(node[1])
             return found if isinstance(found, list) else None
@@ -154,7 +154,7 @@ class _Run:
         return None
 
     def place(self, node: Node) -> tuple[str, int, str, int]:
-        """Variable, lowest bit, kind and width of what a node names."""
+        """The variable, lowest bit, kind and width that a node names."""
         if node[0] == "name":
             old = self.names.get(node[1])
             return node[1], 0, "", old.width if isinstance(old, Value) else 128

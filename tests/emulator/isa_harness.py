@@ -1,8 +1,8 @@
-"""Runs single instructions in the emulator and says what AMD's pseudo-code gives for the same operands.
+"""Run single instructions in the emulator and compare the results with AMD's pseudo-code.
 
-A ``Check`` is one instruction as printed, with its operands and modifiers. ``run`` writes an assembly listing with a
-kernel of many checks: it loads operands that differ from lane to lane, executes the instructions under several EXEC
-masks and stores what is in the destinations afterwards, inactive lanes included.
+A ``Check`` is an instruction as printed, with its operands and modifiers. ``run`` writes a listing with a kernel of
+many checks. The kernel loads operands that differ between lanes, executes the instructions under several EXEC masks,
+and stores the destinations of all lanes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ ONES = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Machine:
-    """A target, where its pseudo-code is, and how its assembly spells what the harness needs.
+    """A target, the place of its pseudo-code, and the syntax of its assembly.
 
-    There is no text for RDNA 2 and CDNA 2: what RDNA 3 or CDNA 3 has under the same name stands for it. One of
-    ``share`` variants of an instruction is checked, as the operations are the same everywhere: all on one target. What
-    has the same name on the target that this one is ``like`` is not checked again.
+    RDNA 2 and CDNA 2 have no pseudo-code, so the text that RDNA 3 or CDNA 3 has for the same name is used. One of
+    ``share`` variants of an instruction is checked; one target checks all. Instructions with the same name on the
+    target that this one is ``like`` are not checked again.
     """
 
     target: str
@@ -53,17 +53,17 @@ class Machine:
         return TARGETS[self.target].generation
 
     def text(self, entry: str) -> str | None:
-        """The pseudo-code of an instruction of the emulator's tables."""
+        """Return the pseudo-code of an instruction of the emulator's tables."""
         return next((found[entry][0] for f in self.families if entry in (found := _library(f))), None)
 
     def spellings(self, entry: str) -> list[str]:
-        """The names under which the manuals have it; the assembler knows which one is right."""
+        """Return the names of an instruction in the manuals; the assembler decides which one is right."""
         names = {name: None for f in _FAMILIES for name in _library(f).get(entry, ("", ()))[1]}
         return [*names] + [old for old in _OLD_NAMES.get(entry, ()) if old not in names]
 
     @functools.cached_property
     def library(self) -> Mapping[str, str]:
-        """The texts by the names that pseudo-code itself uses."""
+        """Return the texts by the names that pseudo-code uses."""
         return {name: text for f in reversed(self.families) for text, names in _library(f).values() for name in names}
 
     def mask(self, number: int) -> str:
@@ -71,13 +71,13 @@ class Machine:
 
     @property
     def old(self) -> bool:
-        """Whether memory instructions count in dwords: the spelling before gfx11."""
+        """True if memory instructions have the names from before gfx11, which count dwords."""
         return self.generation < 11
 
 
 @functools.cache
 def _library(family: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Text and names of every instruction, by the name that the emulator's tables have for it."""
+    """The text and the names of each instruction, by its name in the emulator's tables."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for code, text in import_module(f"tinygrad.runtime.autogen.amd.{family}.str_pcode").PCODE.items():
         name = re.sub(r"_e(?:32|64)$", "", code.name.lower())
@@ -87,7 +87,7 @@ def _library(family: str) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def manual_names() -> set[str]:
-    """Every instruction that a manual has text for, by its name in the emulator's tables."""
+    """Return every instruction with text in a manual, by its name in the emulator's tables."""
     return {name for family in _FAMILIES for name in _library(family)}
 
 
@@ -110,7 +110,7 @@ MACHINES = {
 
 @dataclass(frozen=True)
 class Lane:
-    """What one lane sees: 64 bits of a, b, c and of the old destination; the same in SGPRs; the masks."""
+    """The operands of one lane: 64 bits of a, b, c and of the old destination, the same in SGPRs, and the masks."""
 
     index: int
     vector: tuple[int, ...]
@@ -127,14 +127,14 @@ class Lane:
 
 @dataclass(frozen=True)
 class Source:
-    """One operand as printed, and its bits for a lane."""
+    """An operand as printed, and its bits for a lane."""
 
     text: str
     bits: Callable[[Lane], int]
     kind: str
 
     def signed(self, magnitude: bool, negative: bool, half: int = -1) -> Source:
-        """The operand with ``|x|`` and ``-x``; ``half`` is the 16 bits of a mixed operand that count, if any."""
+        """Return the operand with ``|x|`` and ``-x``; ``half`` selects 16 bits of a mixed operand."""
         top = 15 + 16 * half if half >= 0 else width(self.kind) - 1
 
         def bits(lane: Lane) -> int:
@@ -152,11 +152,11 @@ def width(kind: str) -> int:
 
 @dataclass(frozen=True)
 class Check:
-    """One instruction to execute: ``text`` has ``{d}`` and ``{m}`` for its vector and its mask destination.
+    """An instruction to execute; ``{d}`` and ``{m}`` in ``text`` are its vector and its mask destination.
 
-    ``want`` gives for an active lane (or for all, if it writes ``everywhere``) the 64 bits of the destination and the
-    bit of the mask (``None``: not compared). Of a ``scalar`` instruction the first lane has the result in the place of
-    the mask. A check of ``memory`` has 8 bytes at ``v3 + s[6:7]``, offset ``{at}``, which are compared instead.
+    ``want`` returns the 64 bits of the destination and the bit of the mask (``None``: not compared) for an active lane,
+    or for all lanes if it writes ``everywhere``. For a ``scalar`` instruction, the mask of the first lane is the
+    result. A ``memory`` check compares the 8 bytes at ``v3 + s[6:7]``, offset ``{at}``, instead.
     """
 
     entry: str
@@ -175,9 +175,9 @@ class Check:
 
 
 def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) -> list[list[Lane]]:
-    """For each workgroup its lanes; ``kinds`` are the types of a, b, c and the old destination.
+    """Return the lanes of each workgroup; ``kinds`` are the types of a, b, c and the old destination.
 
-    ``count`` is the number of workgroups for scalar instructions, which look at no vector; otherwise there are enough.
+    ``count`` is the number of workgroups for scalar instructions, which read no vectors.
     """
     rng = np.random.default_rng(seed)
     groups = []
@@ -201,7 +201,7 @@ def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) 
 
 
 def _hard_triple(kind: str) -> list[int]:
-    """A product halfway between two numbers, and an addend far below it that decides: two roundings go wrong."""
+    """A product halfway between two numbers, and a tiny addend that decides the rounding: two roundings are wrong."""
     fraction, bias = FORMATS["F", width(kind)]
     one, top = bias << fraction, 1 << width(kind) - 1
     triple = (one + 1, one | 1 << fraction - 1, top | 1)
@@ -225,7 +225,7 @@ def _edges(kind: str) -> tuple[int, ...]:
 
 
 def _draw(rng: np.random.Generator, kind: str) -> int:
-    """64 bits: edges of the type, any bits, and floats of moderate size; 16-bit types fill every half."""
+    """Draw 64 bits: edges of the type, random bits, or moderate floats; 16-bit types fill every half."""
     if kind == "mix":
         kind = ("f32", "f16")[rng.integers(2)]
     bits = 32 if kind in ("mask", "lane0", "k16", "uk16") else width(kind)
@@ -251,9 +251,9 @@ def _draw(rng: np.random.Generator, kind: str) -> int:
 
 
 def names_of(machine: Machine, lane: Lane, operands: Sequence[int], old: int, across: bool = False) -> dict[str, Any]:
-    """The variables a program sees.
+    """Return the variables of a program.
 
-    With ``across`` it sees the registers of all lanes: VGPR 0, 1 and 2 are their a, b and c, 3 the old destination.
+    With ``across``, it sees the registers of all lanes: VGPR 0, 1 and 2 are a, b and c, 3 is the old destination.
     """
     names: dict[str, Any] = {f"S{i}": Value("B", 64, x) for i, x in enumerate(operands)}
     names |= {
@@ -335,7 +335,7 @@ def _move_mask(machine: Machine, target: str, source: str) -> str:
 
 
 def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> dict[str, str | int]:
-    """What stands for the names in braces in the text of a check."""
+    """The replacements of the names in braces in the text of a check."""
     execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
     return {
         "d": f"v{vector}", "d1": f"v{vector + 1}", "dd": f"v[{vector}:{vector + 1}]", "at": at,
@@ -345,7 +345,7 @@ def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> 
 
 
 def _body(machine: Machine, checks: Sequence[Check]) -> Iterator[str]:
-    """One kernel: 16 bytes of output per check and lane, the destination and the mask."""
+    """The body of a kernel. Its output has 16 bytes per check and lane: the destination and the mask."""
     execs = _places(machine)["exec"]
     store = "global_store_dwordx2" if machine.old else "global_store_b64"
     yield from _prologue(machine, 16 * len(checks))
@@ -375,7 +375,7 @@ def _body(machine: Machine, checks: Sequence[Check]) -> Iterator[str]:
 
 
 def kernels_of(checks: Sequence[Check]) -> list[list[Check]]:
-    """The checks in portions that fit the registers of a kernel."""
+    """Split checks into portions that fit the registers of a kernel."""
     portions: list[list[Check]] = [[]]
     for check in checks:
         full = sum(c.mask for c in portions[-1]) == MASKS_PER_KERNEL or len(portions[-1]) == CHECKS_PER_KERNEL
@@ -408,7 +408,7 @@ Work = tuple[Sequence[Check], Sequence[Sequence[Lane]]]
 
 
 def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[str]:
-    """Run checks, each with the lanes it goes with; yields a line for each that differs from what is wanted."""
+    """Run checks with their lanes; yield a line for each wrong result."""
     portioned = [(portion, groups) for checks, groups in work for portion in kernels_of(checks)]
     portions = [portion for portion, _ in portioned]
     code = code_object.parse(listing_of(machine, portions), "checks")
@@ -453,7 +453,7 @@ def _show(lane: Lane) -> str:
 
 
 def accepted(machine: Machine, checks: Sequence[Check], folder: Path) -> list[Check]:
-    """The checks that the assembler of the target takes: it knows which modifiers an instruction has."""
+    """Return the checks that the assembler of the target accepts."""
     lines = ["\t" + check.text.format(**_places(machine)) for check in checks]
     source = folder / f"{machine.target}.s"
     source.write_text("\n".join(lines) + "\n")

@@ -1,8 +1,8 @@
-"""A second witness: whole kernels, executed one lane after the other by the pseudo-code of AMD's manuals.
+"""Execute whole kernels lane by lane with the pseudo-code of AMD's manuals.
 
-Nothing that the emulator computes with is used: of it come the parsed listing, the types of operands, and the arguments
-of a launch. Wavefronts have 32 lanes. What the manuals say in prose is written here: branches, addresses, and exchanges
-between lanes.
+From the emulator, this interpreter takes only the parsed listing, the types of operands and the arguments of a launch.
+Wavefronts have 32 lanes. Branches, addresses and exchanges between lanes, which the manuals describe in prose, are
+implemented here.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ _TAKEN: dict[str, Callable[[Wave], bool]] = {
 
 
 class Astray(Exception):
-    """An access to where no memory is."""
+    """An access outside of memory."""
 
 
 class CannotRun(Exception):
-    """Something that the witness does not know, or that takes too long; the text says what."""
+    """The interpreter does not know something, or the kernel takes too long; the message states the reason."""
 
 
 def execute(
     machine: Machine, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], limit: int
 ) -> dict[str, bytes]:
-    """The content of all buffers afterwards; ``limit`` is the number of instructions times lanes.
+    """Return the content of all buffers after a launch; ``limit`` is the number of instructions times lanes.
 
     Raises:
-        CannotRun: an instruction, operand or modifier that the witness does not know, or more than ``limit``.
+        CannotRun: an instruction, operand or modifier is unknown, or ``limit`` is exceeded.
         Astray: the kernel leaves its memory.
     """
     memory = Memory(
@@ -97,7 +97,7 @@ def execute(
 def _group(
     program: Program, memory: Memory, group: Any, launch: Launch, lds_bytes: int, scratch: int, left: list[int]
 ) -> None:
-    """The wavefronts of a workgroup, each up to its next barrier in turn."""
+    """Run the wavefronts of a workgroup in turn, each up to its next barrier."""
     lanes, threads = program.machine.lanes, int(np.prod(launch.block))
     lds = bytearray(lds_bytes)
     waves = [
@@ -109,7 +109,7 @@ def _group(
 
 
 class Memory:
-    """Device memory: pieces by their first address."""
+    """Device memory: areas by their first address."""
 
     def __init__(self, pieces: Mapping[str, tuple[int, bytes]]) -> None:
         self.start: dict[str, int] = {}
@@ -137,7 +137,7 @@ class Memory:
 
 
 class Program:
-    """A kernel, its instructions made ready to run as they are first met."""
+    """A kernel whose instructions are prepared on first use."""
 
     def __init__(self, machine: Machine, code: CodeObject, kernel: str) -> None:
         self.machine = machine
@@ -159,7 +159,7 @@ class Program:
 
 
 class Wave:
-    """One wavefront: its registers, and the order in which it executes."""
+    """A wavefront: its registers and its control flow."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class Wave:
             self.v[0][lane] = ids[0] | ids[1] << 10 | ids[2] << 20
 
     def run(self) -> Iterator[None]:
-        """Up to the end; it stops at barriers."""
+        """Run up to the end, with a stop at each barrier."""
         items, at = self.program.items, 0
         while True:
             item = items[at]
@@ -227,7 +227,7 @@ class Wave:
     # --- registers ---
 
     def get(self, text: str, bits: int) -> int:
-        """A scalar register, or a pair."""
+        """Return a scalar register or a pair."""
         if text in ("vcc", "vcc_lo"):
             return self.vcc
         if text in ("exec", "exec_lo"):
@@ -278,7 +278,7 @@ _current: list[Wave] = []  # the wavefront that executes, for operands, which se
 
 
 def _constant(program: Program, text: str, kind: str) -> int | None:
-    """The bits of a constant, a literal or half of an address; None for a register."""
+    """The bits of a constant, a literal or half of an address; ``None`` for a register."""
     if match := _SYMBOL.match(text):
         address = program.symbol(f"{match[1]}@got") if match[2] else program.symbol(match[1]) + int(match[4] or 0)
         return address >> 32 if match[3] == "hi" else address & 0xFFFFFFFF
@@ -296,7 +296,7 @@ def _constant(program: Program, text: str, kind: str) -> int | None:
 
 
 def _source(program: Program, text: str, kind: str, half: int = 0) -> Source:
-    """An operand of a vector instruction, source modifiers included."""
+    """An operand of a vector instruction with its source modifiers."""
     negative = text.startswith("-") and not text[1:2].isdigit()
     text = text[1:] if negative else text
     magnitude = text.startswith("|")
@@ -320,7 +320,7 @@ def _source(program: Program, text: str, kind: str, half: int = 0) -> Source:
 
 
 def _pair(program: Program, item: Instruction) -> Callable[[Wave], None]:
-    """Both halves of a dual issue read before either writes."""
+    """Prepare a dual-issue pair, whose halves both read before either writes."""
     assert item.paired
     writes = [_vector(program, half, known_of(half)) for half in (item, item.paired)]
 
@@ -396,7 +396,7 @@ _LIST = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([\d,]+)\]$")
 
 
 def _vector(program: Program, item: Instruction, known: Semantics) -> Callable[[Wave], Callable[[], None]]:
-    """What reads and computes all lanes, and gives what writes."""
+    """A function that computes all lanes and returns a function that writes the results."""
     machine, name = program.machine, canonical(item.mnemonic)
     operands, lists, clamp, omod = list(item.operands), {}, False, ""
     for modifier in item.modifiers:
@@ -469,7 +469,7 @@ def _maker(machine: Machine, name: str, known: Semantics) -> Maker:
 def _packed(
     program: Program, item: Instruction, known: Semantics, operands: list[str], target: str, lists: Any, clamp: bool
 ) -> Callable[[Wave], Callable[[], None]]:
-    """Both halves of a register; each source says which of its halves goes where."""
+    """Compute both halves of a register; modifiers choose the halves of each source."""
     kind, count = known.results[0], len(operands)
     if width(kind) != 16 or clamp or any("op_sel" not in k and "neg" not in k for k in lists):
         raise CannotRun(f"instruction {item.text}")
@@ -556,7 +556,7 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
         return at
 
     def memory(wave: Wave, lane: int, at: int, bits: int | None = None) -> int:
-        """Read, or write if there are ``bits``."""
+        """Read, or write ``bits``."""
         if space == "global":
             return wave.memory.read(at, size) if bits is None else wave.memory.write(at, size, bits) or 0
         content = wave.lds if space == "ds" else wave.scratch[lane]
@@ -622,7 +622,7 @@ def _writelane(program: Program, item: Instruction, wave: Wave) -> None:
 
 
 def _bpermute(program: Program, item: Instruction, wave: Wave) -> None:
-    """From a lane that is off comes 0."""
+    """Inactive lanes give 0."""
     target, at, data = (int(o[1:]) for o in item.operands)
     offset = _offsets(item).get("offset", 0)
     source = [x if wave.exec >> i & 1 else 0 for i, x in enumerate(wave.v[data])]

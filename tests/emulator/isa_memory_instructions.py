@@ -1,4 +1,4 @@
-"""Checks of loads, stores and atomics: the text works on eight bytes of memory that each lane has for itself."""
+"""Generate checks of loads, stores and atomics, which access eight bytes of memory per lane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCUSED = {
 
 
 def accesses_of() -> list[str]:
-    """The accesses of global memory and LDS that a manual has, but for what the emulator's tables do not name."""
+    """Return the accesses to global memory and LDS that both a manual and the emulator's tables have."""
     found = []
     for name in sorted(manual_names()):
         if match := _ACCESS.match(name):
@@ -40,7 +40,7 @@ def accesses_of() -> list[str]:
 
 
 def memory_checks(machine: Machine) -> Iterator[Check]:
-    """Candidates for every access, under every name that the manuals have for it."""
+    """Yield candidates for each access, with each name that the manuals have for it."""
     for entry in accesses_of():
         if machine.text(entry):
             for name in machine.spellings(entry):
@@ -77,7 +77,7 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
         a, b, c, d = lane.vector
         memory = Memory((d if stores else a).to_bytes(8, "little"))
         if re.search(r"min|max", entry) and floats and (is_nan(floats, a) or is_nan(floats, b)):
-            return None, None  # the compiler counts on a number beating a NaN, of which the text says nothing
+            return None, None  # the compiler relies on numbers winning against NaNs, which the text does not state
         names = names_of(machine, lane, (), d)
         names |= {"MEM": memory, "ADDR": integer(0, "U", 64), "SADDR": integer(0, "U", 64), "OFFSET": integer(0, "U"),
                   **dict.fromkeys(("vgpr_a", "v_addr", "s_saddr", "offset"), integer(0, "U", 64)),
@@ -100,7 +100,7 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
 def _operands(
     entry: str, lds: bool, bits: int, pair: bool, loads: bool, stores: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...], Callable[[int, int, int], int]]:
-    """Preparations, the printed data operands, and the bits of the first of them."""
+    """The preparing code, the printed data operands, and the bits of the first operand."""
     low = (1 << bits) - 1
 
     def register(i: int) -> str:

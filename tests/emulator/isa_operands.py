@@ -1,4 +1,4 @@
-"""Operands of checks: registers, constants and literals, as printed and as bits."""
+"""Operands of checks, as printed and as bits: registers, constants and literals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LITERAL = {16: 0x4248, 32: 0x40490FDB, 64: 0x40091EB8}
 
 
 def register(machine: Machine, i: int, kind: str, half: int = 0) -> Source:
-    """Operand ``i`` in a VGPR; ``half`` selects 16 of its bits for a 16-bit type."""
+    """Return operand ``i`` in a VGPR; ``half`` selects 16 bits for a 16-bit type."""
     if kind == "mask":
         return Source(machine.mask(20 + 2 * i), lambda lane: lane.scalar[i] >> lane.index & 1, kind)
     first, bits = 4 + 2 * i, width(kind)
@@ -31,7 +31,7 @@ def sgpr(i: int, kind: str) -> Source:
 
 
 def inline(text: str, kind: str) -> Source:
-    """An inline constant: integers are sign-extended, floats are of the operand's type."""
+    """Return an inline constant: integers are sign-extended, floats have the operand's type."""
     bits = width(kind)
     if text.startswith("0.159"):
         value = _PI[bits]
@@ -43,7 +43,7 @@ def inline(text: str, kind: str) -> Source:
 
 
 def literal(kind: str) -> Source:
-    """A literal: 32 bits, of which an f64 operand takes the high word, a 64-bit integer the sign extension."""
+    """Return a 32-bit literal: the high word of an f64 operand; sign-extended for a 64-bit integer."""
     bits, value = width(kind), _LITERAL[width(kind)]
     word = value << 32 if kind == "f64" else value
     return Source(f"{value:#x}", lambda lane: word & (1 << bits) - 1, kind)

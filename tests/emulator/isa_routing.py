@@ -1,6 +1,6 @@
-"""Checks of operands from other lanes (DPP) and parts of registers (SDWA), of dual issue, and of lane exchanges.
+"""Generate checks of DPP, SDWA, dual issue and lane exchanges.
 
-The pseudo-code has no word on DPP and SDWA: what they do to the operands is written here after the manuals' chapters
+The pseudo-code does not cover DPP and SDWA. Their effect on operands is implemented here from the manuals' chapters
 "Data Parallel Processing" (RDNA3, RDNA2, CDNA3) and "Sub-Dword Addressing" (RDNA2, Vega).
 """
 
@@ -63,7 +63,7 @@ _DPP_ENTRIES = ("v_mov_b32", "v_add_f32", "v_add_nc_u32", "v_max_i32", "v_cndmas
 
 
 def dpp_checks(machine: Machine) -> Iterator[Check]:
-    """Candidates: every control with a few options on a move, and some options on other instructions."""
+    """Yield candidates: each control with a few options on a move, and some options on other instructions."""
     for entry in _DPP_ENTRIES:
         for name in machine.spellings(entry):
             for k, control in enumerate(DPP):
@@ -119,7 +119,9 @@ _SDWA_ENTRIES = ("v_mov_b32", "v_and_b32", "v_add_nc_u32", "v_lshlrev_b32", "v_m
 
 
 def sdwa_checks(machine: Machine) -> Iterator[Check]:
-    """Candidates: parts of sources, sign-extended or not, and parts of results with every rule for the rest."""
+    """Yield candidates: parts of sources, with or without sign extension, and parts of results with each rule for the
+    rest.
+    """
     for entry in _SDWA_ENTRIES:
         for name in machine.spellings(entry):
             known = semantics(entry)
@@ -185,7 +187,9 @@ _DUAL = ("v_add_f32", "v_sub_f32", "v_subrev_f32", "v_mul_f32", "v_mul_dx9_zero_
 
 
 def dual_checks(machine: Machine) -> Iterator[Check]:
-    """Candidates: every operation in each half of a pair, and a pair whose halves read what the other one writes."""
+    """Yield candidates: each operation in each half of a pair, and a pair whose halves read each other's
+    destinations.
+    """
     for i, first in enumerate(_DUAL):
         for second in (_DUAL[(i + 3) % len(_DUAL)], _DUAL[(i + 7) % len(_DUAL)]):
             yield _dual(machine, first, second)
@@ -213,7 +217,7 @@ def _dual(machine: Machine, first: str, second: str) -> Check:
 
 
 def _half(machine: Machine, entry: str, which: int) -> Check:
-    """An operation on the lower or upper words of a and b."""
+    """Apply an operation to the lower or upper words of a and b."""
     known = semantics(entry)
     assert known
     sources = [
@@ -231,7 +235,7 @@ def _half(machine: Machine, entry: str, which: int) -> Check:
 
 
 def lane_checks(machine: Machine) -> Iterator[Check]:
-    """Instructions whose text reads the registers of all lanes."""
+    """Yield instructions whose text reads the registers of all lanes."""
     yield from (_scalar_read(machine, f"s{{n}}, v4, {lane}") for lane in ("s22", "5", "31"))
     for value, lane in (("s20", "s22"), ("s20", "3"), ("7", "s22")):
         yield _written(machine, value, lane)

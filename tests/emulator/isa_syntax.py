@@ -1,4 +1,4 @@
-"""The syntax of AMD's pseudo-code: from text to a tree of tuples."""
+"""Parse AMD's pseudo-code into a tree of tuples."""
 
 from __future__ import annotations
 
@@ -219,9 +219,9 @@ def _literal(token: str) -> Value:
 
 @functools.cache
 def parse(text: str) -> list[Node]:
-    """The statements of the text of one instruction.
+    """Return the statements of an instruction's text.
 
     Raises:
-        SyntaxError: the text is not in the language (some entries are prose).
+        SyntaxError: the text is not pseudo-code (some entries are prose).
     """
     return _Parser(text).block("")

@@ -1,4 +1,4 @@
-"""How the texts are read: what is approximate, what is not literally meant, when two results are the same."""
+"""Interpret the texts: approximate functions, corrections, and the equality of results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def float_value(kind: str, bits: int) -> Value:
 
 
 def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int]:
-    """Sine and cosine of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
+    """Sine and cosine of revolutions. The text first rounds 2 pi to the type, which the hardware does not."""
 
     def value(kind: str, operands: Sequence[int]) -> int:
         x = float_value(kind, operands[0]).number
@@ -47,20 +47,22 @@ def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int
 
 
 def _nearest_even(kind: str, operands: Sequence[int]) -> int:
-    """IEEE roundToIntegralTiesToEven: the text adds 0.5 in the type, which rounds, and loses the sign of zero."""
+    """IEEE roundToIntegralTiesToEven. The text adds 0.5 in the type, which rounds and loses the sign of zero."""
     x = float_value(kind, operands[0])
     return compute(gmpy2.rint, x).bits | x.bits & 1 << x.width - 1
 
 
 def _fract(kind: str, operands: Sequence[int]) -> int:
-    """The fraction x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
+    """The fraction x - floor(x); the largest number below 1 if the difference rounds to 1."""
     x = float_value(kind, operands[0])
     r = compute(lambda n: n - gmpy2.rint_floor(n), x)
     return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
 
 
 def _trig_preop(kind: str, operands: Sequence[int]) -> int:
-    """Bits ``shift`` to ``shift + 53`` of 2 / pi (1201 bits): the text masks the low ones, against its description."""
+    """Bits ``shift`` to ``shift + 53`` of 2 / pi (1201 bits). The text masks the low bits, contrary to its
+    description.
+    """
     x, part = float_value(kind, operands[0]), operands[1] & 31
     exponent = exponent_bits(x)
     shift = part * 53 + max(exponent - 1077, 0)
@@ -131,7 +133,7 @@ endif"""
 
 
 def text_of(machine: Machine, entry: str) -> str:
-    """The pseudo-code of an entry, slips mended."""
+    """Return the pseudo-code of an entry, with its errors corrected."""
     text = re.sub(r"//.*", "", machine.text(entry) or "")
     for name, old, new, _ in AMENDED:
         if re.fullmatch(name, entry):
@@ -141,9 +143,9 @@ def text_of(machine: Machine, entry: str) -> str:
 
 
 def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = False) -> Callable[[int, int], bool]:
-    """Equality of registers with floats at these bits: all NaNs are equal, ``ulps`` steps apart is equal.
+    """Return whether floats at these bits are equal: all NaNs are equal, and so are numbers within ``ulps`` steps.
 
-    With ``zeros`` both zeros are.
+    With ``zeros``, both zeros are equal.
     """
 
     def same(got: int, want: int) -> bool:
@@ -173,11 +175,11 @@ def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = 
 
 
 def is_nan(kind: str, bits: int) -> bool:
-    """Whether the lowest bits of a register hold a NaN of this float type."""
+    """Return whether the lowest bits of a register hold a NaN of this float type."""
     return bool(gmpy2.is_nan(float_value(kind, bits & (1 << width(kind)) - 1).number))
 
 
 def flush(kind: str, bits: int) -> int:
-    """A subnormal becomes zero of its sign."""
+    """Replace a subnormal number by a zero of its sign."""
     fraction, bias = FORMATS["F", width(kind)]
     return bits & 1 << width(kind) - 1 if not bits >> fraction & (2 * bias + 1) else bits

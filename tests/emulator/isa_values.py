@@ -1,6 +1,6 @@
-"""Values of the language of AMD's pseudo-code, and its functions.
+"""Values and functions of AMD's pseudo-code.
 
-A value carries its type: a kind (``U`` unsigned, ``I`` signed, ``F`` float, ``BF`` bfloat, ``B`` bits) and a width in
+The type of a value is a kind (``U`` unsigned, ``I`` signed, ``F`` float, ``BF`` bfloat, ``B`` bits) and a width in
 bits. Floats are computed with gmpy2 and rounded to the type once per operation.
 """
 
@@ -29,7 +29,7 @@ FORMATS = {("F", 16): (10, 15), ("F", 32): (23, 127), ("F", 64): (52, 1023), ("B
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``bits`` of a type; for ``F`` of width 0, which is exact, ``bits`` is the number itself."""
+    """The ``bits`` of a type; for ``F`` of width 0, which is exact, ``bits`` is the number."""
 
     kind: str
     width: int
@@ -79,7 +79,7 @@ def integer(number: int, kind: str = "I", width: int = 32) -> Value:
 
 
 def rounded(number: Any, kind: str, width: int, truncate: bool = False) -> Value:
-    """The float of a type nearest to an exact number (ties to even); NaNs become the quiet one of the type."""
+    """Return the float of a type nearest to an exact number (ties to even), or the quiet NaN of the type."""
     if width == 0:
         return Value(kind, 0, number)
     with gmpy2.context(_CONTEXTS[kind, width], round=gmpy2.RoundToZero if truncate else gmpy2.RoundToNearest):
@@ -88,7 +88,7 @@ def rounded(number: Any, kind: str, width: int, truncate: bool = False) -> Value
 
 
 def _nan_of(x: Value, kind: str, width: int) -> Value:
-    """A NaN in another format: sign and the upper bits of the payload stay, so a signalling one stays signalling."""
+    """A NaN in another format, with the same sign and upper bits of the payload; so it stays signalling."""
     (old, _), (new, bias) = FORMATS[x.kind, x.width], FORMATS[kind, width]
     payload = x.bits & (1 << old) - 1
     payload = payload << new - old if new > old else payload >> old - new
@@ -105,7 +105,9 @@ def _encode(x: float, kind: str, width: int) -> int:
 
 
 def compute(function: Callable[..., Any], *operands: Value) -> Value:
-    """A float operation in the type of its operands, rounded once; an exact operand takes the type of the others."""
+    """Compute a float operation in the type of its operands, rounded once; exact operands take the other operand's
+    type.
+    """
     widest = max(operands, key=lambda v: v.width)
     if widest.width and not all(v.width for v in operands):
         with gmpy2.context(EXACT):
@@ -118,7 +120,7 @@ def compute(function: Callable[..., Any], *operands: Value) -> Value:
 
 
 def cast(x: Value, kind: str, width: int) -> Value:
-    """A cast: floats are rounded, bits of the same width are read anew."""
+    """Cast a value: round floats, reinterpret bits of the same width."""
     to_float = kind in ("F", "BF")
     if x.is_float and to_float:
         if x.width == 0 or (x.kind, x.width) == (kind, width):
@@ -133,7 +135,7 @@ def cast(x: Value, kind: str, width: int) -> Value:
 
 
 def convert(x: Value, kind: str, width: int, truncate: bool = False) -> Value:
-    """``X_to_Y``: floats are rounded (or truncated); to integers they are truncated and saturated, NaN becomes 0."""
+    """``X_to_Y``: round (or truncate) floats. To integers: truncate and saturate; NaN becomes 0."""
     if kind in ("F", "BF"):
         return rounded(x.number, kind, width, truncate) if x.is_float or kind == "F" else x
     if kind in ("SNORM", "UNORM"):
@@ -187,7 +189,7 @@ def _mantissa(x: Value) -> Value:
 
 
 def _normalised(x: Value) -> Value:
-    """The biased exponent a number would have if it were normal; of zero the one that makes frexp give 0."""
+    """The biased exponent of a number as if it were normal; for zero, the exponent for which frexp gives 0."""
     _, bias = FORMATS[x.kind, x.width]
     return integer(bias - 1 if x.number == 0 else gmpy2.frexp(x.number)[0] + bias - 1)
 

@@ -1,8 +1,8 @@
-"""The products of matrix cores from their definition: exact integers, and layouts as AMD's documents print them.
+"""Compute matrix products from their definition, in exact integers, with the layouts of AMD's documents.
 
-Nothing here is shared with the emulator but the rows of ``matrix.csv``. An element is found by the formulas of AMD's
-Matrix Instruction Calculator, from coordinates to register, bits and lane; the emulator counts the other way round.
-Numbers are Python integers, multiples of 2**-SCALE, which round where the definition says so and nowhere else.
+Only the rows of ``matrix.csv`` are shared with the emulator. The formulas of AMD's Matrix Instruction Calculator map
+coordinates to register, bits and lane; the emulator maps in the other direction. Numbers are Python integers, multiples
+of 2**-SCALE, which round only where the definition rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from parity.emulator.amdgpu.matrix import TYPE_BITS, MatrixInstruction
 
 Array = np.ndarray[Any, Any]
 SCALE = 400
-"""Products of two bf16 are multiples of 2**-266, those of f32 of 2**-298."""
+"""Products of two bf16 numbers are multiples of 2**-266, products of two f32 numbers of 2**-298."""
 SCALE_F64 = 2200
 
 _ROUND = {
@@ -40,7 +40,7 @@ _F8 = {
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Of one use of an instruction, as printed: ``text``; lists as numbers, the bit of A the lowest."""
+    """The modifiers of an instruction: as printed, and as numbers; the bit of A is the lowest bit of a list."""
 
     text: str = ""
     cbsz: int = 0
@@ -54,7 +54,7 @@ class Modifiers:
 
 @dataclass
 class Registers:
-    """What a wavefront holds: registers of 32 bits, (number, lane)."""
+    """The 32-bit registers of a wavefront: (number, lane)."""
 
     a: Array
     b: Array
@@ -66,7 +66,7 @@ class Registers:
 
 
 def place_of_input(row: MatrixInstruction, which: str, i: int, k: int, block: int) -> tuple[int, int, int]:
-    """Register, first bit, and lane of A[i][k] or of B[k][i]; of a sparse A the k-th number that is stored."""
+    """Return the register, first bit and lane of A[i][k] or B[k][i]; for a sparse A, of the k-th stored number."""
     bits, size = TYPE_BITS[getattr(row, which)], row.m if which == "a" else row.n
     compressed = row.sparse and which == "a"
     if row.target in ("gfx90a", "gfx942"):
@@ -100,7 +100,7 @@ def place_of_input(row: MatrixInstruction, which: str, i: int, k: int, block: in
 
 
 def place_of_index(row: MatrixInstruction, modifiers: Modifiers, i: int, k: int) -> tuple[int, int]:
-    """First bit and lane of the two bits that say where the k-th stored number of a row belongs."""
+    """Return the first bit and the lane of the index of the k-th stored number of a row."""
     _, _, lane = place_of_input(row, "a", i, k, 0)
     four, second = k // 2 * 4, k % 2
     if row.target == "gfx942":
@@ -112,7 +112,7 @@ def place_of_index(row: MatrixInstruction, modifiers: Modifiers, i: int, k: int)
 
 
 def place_of_output(row: MatrixInstruction, modifiers: Modifiers, i: int, j: int, block: int) -> tuple[int, int, int]:
-    """Register, first bit, and lane of C[i][j] and D[i][j]."""
+    """Return the register, first bit and lane of C[i][j] and D[i][j]."""
     if row.target == "gfx1100":
         return i // 2, 16 * modifiers.high if TYPE_BITS[row.d] == 16 else 0, 16 * (i % 2) + j
     if row.target == "gfx1201":
@@ -128,7 +128,7 @@ def place_of_output(row: MatrixInstruction, modifiers: Modifiers, i: int, j: int
 
 
 def lane_of_b(lane: int, pattern: int) -> int:
-    """The lane that is read in place of this one (blgp): CDNA3 ISA, "VOP3P-MAI"."""
+    """Return the lane that is read instead of this lane (blgp; CDNA3 ISA, "VOP3P-MAI")."""
     return {
         0: lane, 1: lane & 31, 2: lane & 31 | 32, 3: (lane + 16) % 64,
         4: lane & 15, 5: lane & 15 | 16, 6: lane & 15 | 32, 7: lane & 15 | 48,
@@ -145,7 +145,7 @@ def words(registers: Array, number: int, at: int, lane: int, bits: int) -> int:
 
 
 def value(word: int, kind: str, fnuz: bool) -> float | int:
-    """The number that bits of a type stand for; an integer without a sign."""
+    """Return the number that bits of a type represent; integers are unsigned."""
     if kind in ("fp8", "bf8"):
         return float(np.array([word], np.uint8).view(_F8[kind, fnuz])[0].astype(np.float64))
     if kind == "xf32":
@@ -164,7 +164,7 @@ def signed(word: int, bits: int) -> int:
 def elements(
     row: MatrixInstruction, registers: Registers, modifiers: Modifiers, fnuz: bool, every: int = 1
 ) -> Iterator[tuple[int, int, int, float | int, list[tuple[float | int, float | int]]]]:
-    """Block, row and column of results, C there, and the factors of the products, in order of k."""
+    """Yield block, row and column of each result, its C, and the factors of its products in the order of k."""
 
     @functools.cache
     def factor(which: str, i: int, k: int, block: int) -> float | int:
@@ -226,7 +226,7 @@ def rounded(x: int, scale: int, kind: str) -> float:
 
 
 def without_number(c: float, factors: list[tuple[float, float]]) -> float | None:
-    """What a sum is where an operand is a NaN or an infinity; None where there is none."""
+    """Return the sum if an operand is a NaN or an infinity, otherwise ``None``."""
     if all(map(math.isfinite, (c, *itertools.chain.from_iterable(factors)))):
         return None
     with np.errstate(all="ignore"):
@@ -239,7 +239,7 @@ def flushed(x: float, row: MatrixInstruction) -> float:
 
 
 def nearest(row: MatrixInstruction, c: float, factors: list[tuple[float, float]]) -> float:
-    """Each group of products and the sum so far, exact and rounded once; of chains a group is one product."""
+    """Add each group of products and the sum so far exactly, and round once; in chains, a group is one product."""
     if (special := without_number(c, factors)) is not None:
         return special
     scale = SCALE_F64 if row.d == "f64" else SCALE
@@ -261,7 +261,7 @@ def integer(c: int, factors: list[tuple[int, int]], clamp: bool) -> int:
 
 
 def measured(row: MatrixInstruction, c: float, factors: list[tuple[float, float]], fnuz: bool) -> float:
-    """As Xie et al. measured it on CDNA 2 and CDNA 3 (arXiv 2511.10909)."""
+    """Return the sum that Xie et al. measured on CDNA 2 and CDNA 3 (arXiv 2511.10909)."""
     if row.sums in ("chain", "once"):
         return nearest(row, c, factors)
     if (special := without_number(c, factors)) is not None:
@@ -292,7 +292,7 @@ def _aligned(
         return max(math.frexp(x)[1] - 1, least.get(kind, -126)) if x else -126
 
     def cut(x: int, unit: int, down: bool = True) -> int:
-        """To a multiple of 2**unit: down, or toward zero."""
+        """Cut to a multiple of 2**unit: down or toward zero."""
         kept = abs(x) >> SCALE + unit << SCALE + unit
         if x >= 0:
             return kept
@@ -313,8 +313,10 @@ def _aligned(
 
 
 def distance(row: MatrixInstruction, c: float, factors: list[tuple[float, float]]) -> tuple[float, float]:
-    """The exact value, and how far a result may be from it: products are exact, every addition rounds in any direction,
-    in any order, and at most twice, for it may be aligned and cut before.
+    """Return the exact value and the allowed distance of a result.
+
+    Products are exact. Additions may have any order, and each rounds at most twice, in any direction, because terms
+    may be aligned and truncated first.
     """
     scale = SCALE_F64 if row.d == "f64" else SCALE
     total, size = exact(c, scale), abs(exact(c, scale))

@@ -1,9 +1,9 @@
-"""A second opinion on the emulator: every kernel of the suite in one small case, by the pseudo-code of AMD's manuals.
+"""Compare the emulator with AMD's pseudo-code: one small case of each kernel of the suite.
 
     python tests/emulator/second_opinion.py [SELECTOR...] [--target gfx1100] [--limit N]
 
-Every bit of every buffer is compared. Approximate instructions give the nearest numbers. Exit code 1 if a bit differs,
-130 after Ctrl-C, which leaves the summary of what was compared.
+Compares every bit of every buffer. Approximate instructions give the nearest numbers. The exit code is 1 if a bit
+differs, and 130 after Ctrl-C, which still prints a summary.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from parity.runners import Runner, Session, available
 from parity.suite.loading import Suite, find_suite
 
 LIMIT = 400_000
-"""Instructions times lanes of a case: some tens of seconds."""
+"""The limit of instructions times lanes for a case: some tens of seconds."""
 
 TRIES = 8
-"""Cases that are drawn of a kernel, of which the smallest is run, without NaN if there is one."""
+"""How many cases are drawn for a kernel. The smallest case runs, without NaNs if possible."""
 
 
 class Opinion(NamedTuple):
-    """What came of one kernel: ``problem`` is empty if all bits are the same; else what differs, or ``cannot`` run.
+    """The comparison of one kernel: ``problem`` is empty if all bits are equal, or states a difference.
 
-    ``nans``: NaN are at the same places, of other bits in some of them, of which the pseudo-code says nothing.
+    ``cannot``: the interpreter cannot run the kernel. ``nans``: NaNs are at the same places but have other bits, which
+    the pseudo-code does not define.
     """
 
     kernel: str
@@ -49,7 +50,7 @@ class Opinion(NamedTuple):
 
 
 def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: Session, limit: int = LIMIT) -> Opinion:
-    """Run the smallest of a few cases of a kernel on both."""
+    """Run the smallest of a few cases of a kernel with both."""
     plan = Plan.of(suite, (), {}, examples=TRIES, seed=1)
     calls = []
     for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())):
@@ -94,7 +95,7 @@ def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: 
 
 
 def nearest(session: Session) -> Any:
-    """The session, with approximate instructions that give the nearest numbers."""
+    """Return the session with nearest results of approximate instructions."""
     return getattr(session, "nearest", session)
 
 
@@ -116,7 +117,7 @@ def _opinions(task: tuple[str, str, list[str], int]) -> list[Opinion]:
 
 
 def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) -> Iterator[Opinion]:
-    """Of all kernels that are selected, in the order in which they are done."""
+    """Yield the comparisons of all selected kernels, in the order in which they end."""
     suite = find_suite()
     modules: dict[str, list[str]] = {}
     for entry in suite.entries_in(suite.select(selectors)):
@@ -133,7 +134,7 @@ def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) ->
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what differs, and a summary; 1 if anything does."""
+    """Print differences and a summary; return 1 if there are differences."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Approximate instructions: what AMD's manuals say of single values, and what a GPU may give beside that."""
+"""Approximate instructions: values from AMD's manuals, and the other results that a GPU may give."""
 
 import csv
 import math
@@ -52,7 +52,7 @@ def run(code, cache):
 
 
 def bits_of(run, function, operands):
-    """The bits that an instruction gives for operands given as bits."""
+    """Return the result of an instruction, with operands and result as bits."""
     floats, words = FLOATS[function[-3:]]
     given = np.array(operands, words)
     return run(function, given.view(floats), out=floats).view(words)
@@ -82,7 +82,7 @@ def test_sine_and_cosine_of_subnormal_numbers_do_not_flush(run):
 
 
 def test_quotient_next_to_smallest_subnormal_is_correctly_rounded(run):
-    """Halfway between 0 and it is 0, not it: v_div_scale_f32 must not scale what v_div_fmas_f32 scales back."""
+    """Half of the smallest subnormal rounds to 0: v_div_scale_f32 must not scale what v_div_fmas_f32 scales back."""
     x, y = (np.array([float.fromhex(text)], np.float32) for text in ("0x1.fffffep-25", "0x1.fffffep+125"))
     assert run("quotient_f32", x, y, out=np.float32).tolist() == [0]
     rng = np.random.default_rng(5)
@@ -137,7 +137,7 @@ DRAWS = [(ApproximateResults.GFX1100, 0), (ApproximateResults.DOCUMENTED, 1), (A
 
 
 def operands(function, count=3000):
-    """Positive numbers over the whole range whose results are neither subnormal nor infinite, and all around 1."""
+    """Return positive numbers from the whole range with normal results, and all numbers close to 1."""
     rng = np.random.default_rng(9)
     floats, _ = FLOATS[function[-3:]]
     top = {"f16": 14, "f32": 125, "f64": 1000}[function[-3:]]
@@ -202,7 +202,7 @@ def test_draw_reaches_separately_compiled_functions(code, tmp_path):
 
 
 def test_division_and_root_with_drawn_results_are_correctly_rounded(run):
-    """Budgets of division and reciprocal allow no error, as AMD documents them; their instructions have one."""
+    """AMD documents correct rounding for division and reciprocal, although their instructions have errors."""
     rng = np.random.default_rng(4)
     for kind in ("f32", "f64"):
         floats, words = FLOATS[kind]
@@ -218,7 +218,7 @@ def test_division_and_root_with_drawn_results_are_correctly_rounded(run):
 
 
 def test_division_by_fraction_of_all_ones_needs_nearest_reciprocal(run, monkeypatch):
-    """All ones: AMD's GPUs give the nearest number there, and the table says why a draw has to."""
+    """AMD's GPUs give the nearest number for a fraction of all ones; the table gives the reason."""
     rows = approximate.documented_errors(11)
     for kind, words, ones, other in (
         ("f32", np.uint32, 0x3FFFFFFF, 0x3FFFFFFE),

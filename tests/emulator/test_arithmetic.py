@@ -1,4 +1,4 @@
-"""Results of instruction families against NumPy and gmpy2, special bit patterns included."""
+"""Compare instruction families with NumPy and gmpy2, including special bit patterns."""
 
 import gmpy2
 import numpy as np
@@ -9,7 +9,7 @@ WORD = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def patterns(dtype, n=4000):
-    """Random bit patterns, with every edge of the format next to every other."""
+    """Return random bit patterns and all pairs of the edges of the format."""
     dtype = np.dtype(dtype)
     bits = RNG.integers(0, 2 ** (8 * dtype.itemsize), n, dtype=np.uint64).astype(WORD[dtype.itemsize])
     info = np.finfo(dtype)

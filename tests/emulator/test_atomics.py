@@ -1,4 +1,4 @@
-"""Compare-and-swap loops and locks, on every target: what is right passes, and what is wrong is found and named."""
+"""Compare-and-swap loops and locks on every target: correct code passes, and faults are reported."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_compare_and_swap_loop_is_no_race(run, seed):
 @pytest.mark.thorough
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_half_word_loop_is_correct(run, count):
-    """The word around it begins before the buffer's end and ends after it, and holds a neighbour."""
+    """The word around the half begins in the buffer, ends after it, and contains another half."""
     half = X.astype(np.float16)
     y = run("sums_of_halves", 256, half, np.zeros(count, np.float16), count, block=128, grid=2)[1]
     assert y.tolist() == [X[i::count].sum() for i in range(count)]

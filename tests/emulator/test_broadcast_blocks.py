@@ -1,4 +1,6 @@
-"""A kernel whose matrix core gives one block of A to all blocks (cbsz, abid), and those that name another one."""
+"""Kernels whose matrix instruction broadcasts a block of A to all blocks (cbsz, abid): the right and the wrong
+block.
+"""
 
 import pytest
 
@@ -23,7 +25,7 @@ import numpy as np
 from parity.op import Op
 from parity.reference import Expected
 
-def product(a, b):  # columns of b lie in rows here, and those of the result as well
+def product(a, b):  # columns of b and of the result are rows here
     return Expected(np.einsum("ik,bjk->bji", a[4].astype(np.float32), b.astype(np.float32)))
 
 blocks = Op(
@@ -42,7 +44,7 @@ blocks = Op(
         ("3, 4, 0", 8),  # blocks 8 to 15 get A of block 12
         ("4, 3, 0", 0),
         ("0, 0, 0", 0),
-        ("4, 4, 1", 8),  # blgp: the upper lanes read B of the lower ones
+        ("4, 4, 1", 8),  # blgp: the upper lanes read B from the lower lanes
     ],
 )
 def test_first_wrong_element_shows_the_wrong_block(target, modifiers, wrong, tmp_path):

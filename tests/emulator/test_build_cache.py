@@ -1,4 +1,4 @@
-"""What the cache keeps of translated kernels: a warm device compiles nothing, and what is gone is made again."""
+"""The cache of translated kernels: a warm device compiles nothing, and evicted entries are created again."""
 
 import shutil
 
@@ -17,7 +17,7 @@ X = np.arange(5, dtype=np.int32)
 
 @pytest.fixture(scope="module")
 def once(code, tmp_path_factory):
-    """A cache in which one kernel is."""
+    """A cache with one kernel."""
     folder = tmp_path_factory.mktemp("once")
     emulator.AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
     return folder

@@ -1,4 +1,4 @@
-"""Classes of instructions, and how many of each a launch issues."""
+"""The classes of instructions, and their counts in a launch."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 INTS = np.arange(256, dtype=np.int32)
 FLOATS = np.arange(256, dtype=np.float32)
 
-# Lanes 0 to 7 go through the loop three times; a wavefront that has none of them goes around it.
+# Lanes 0 to 7 execute the loop three times; a wavefront without these lanes skips it.
 LOOP = """
 	s_mov_b32 s0, 3
 	v_cmp_gt_u32_e32 {vcc}, 8, v0
@@ -64,7 +64,7 @@ def any_code(request, built):
 
 
 def written(code, text):
-    """The code object with this assembly as the code of block_sum."""
+    """Return the code object with this assembly as the code of block_sum."""
     text = text.format(**REGISTERS[TARGETS[code.target].wavefront])
     begin = code.listing.index("\nblock_sum:") + len("\nblock_sum:")
     end = code.listing.index("\ts_endpgm\n", begin) + len("\ts_endpgm\n")
@@ -105,7 +105,7 @@ def test_instruction_class_of_ignored_instruction_is_wait():
 
 
 def test_count_includes_each_iteration_and_no_skipped_code(code, cache):
-    """64 threads: two wavefronts of 32, of which the second skips the loop, or one of 64."""
+    """64 threads are one wavefront of 64, or two of 32; the second one skips the loop."""
     counts = launched(written(code, LOOP), "block_sum", FLOATS, FLOATS, 0, block=64, cache=cache, counted=True).classes
     through = {"valu": 4, "salu": 9, "branch": 4, "barrier": 1, "other": 1}
     around = {"valu": 1, "salu": 3, "branch": 1, "barrier": 1, "other": 1}

@@ -1,4 +1,4 @@
-"""What of a kernel's code launches reach: exact figures of code that is written by hand."""
+"""The code that launches reach: exact numbers for handwritten code."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from parity import emulator
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.model.coverage import Point, Reached, concatenate_coverage
 
-# Of 32 lanes those below the second argument go on; four blocks with vector instructions, two without.
+# The lanes below the second argument continue; four blocks have vector instructions, two do not.
 BODY = """last:
 \ts_load_b64 s[2:3], s[0:1], 0x0
 \ts_cmp_lg_u32 s2, 4099

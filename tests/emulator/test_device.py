@@ -36,7 +36,7 @@ def test_decreasing_addresses_are_in_bounds(run):
 
 @pytest.mark.parametrize("offset", ["-0x4", "-4"])
 def test_scalar_load_with_negative_offset_reads_before_its_base(cache, code, offset):
-    """As older compilers make them."""
+    """Older compilers generate such loads."""
     (load,) = re.findall(
         r"\ts_load_b32 s\d+, s\[\d+:\d+\], 0x0(?: ; align 4)?\n", function_bodies(code.listing, "last")[0].text
     )

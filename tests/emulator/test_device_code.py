@@ -1,4 +1,4 @@
-"""What device code does beside arithmetic, on every target: assertions, traps, text, clocks, variables, pointers."""
+"""Device code other than arithmetic on every target: assertions, traps, printf, clocks, variables, pointers."""
 
 import re
 from dataclasses import replace
@@ -71,7 +71,7 @@ def test_trap_names_line_and_thread(run, kernel):
 
 
 def test_trap_in_either_branch_is_reported(run):
-    """Of the second one clang 22 leaves a pseudo instruction in the listing for gfx1100."""
+    """For the second trap, clang 22 leaves a pseudo instruction in the listing for gfx1100."""
     for x in (0, 1):
         with pytest.raises(Trapped) as caught:
             run("traps_either_way", x, numbers(1), np.zeros(2, np.int32), block=1)
@@ -120,7 +120,7 @@ def test_long_output_is_truncated_and_counted(run):
     ],
 )
 def test_format_equals_c_printf(form, arguments, text):
-    """As the C standard has them."""
+    """The expected texts follow the C standard."""
 
     def words(value):
         if isinstance(value, bytes):
@@ -266,7 +266,7 @@ def test_unsupported_images_are_named_with_their_place(cache, tmp_path):
     ],
 )
 def test_f8_conversions_equal_the_reference(target, fp8, bf8, cache, monkeypatch):
-    """As ml_dtypes does them; any NaN is right. OCP's formats on a wavefront of 64, too: a row that says so."""
+    """Compare with ml_dtypes; any NaN is correct. One row covers the OCP formats on a wavefront of 64."""
     monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
     assert built.error is None, built.error

@@ -1,4 +1,4 @@
-"""The data of a code object, from its directives."""
+"""The data of a code object, from the directives of its listing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every instruction of the emulator's tables against the pseudo-code of AMD's instruction set manuals."""
+"""Compare each instruction of the emulator's tables with the pseudo-code of AMD's instruction set manuals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_COVERED = {
 
 
 def _entries() -> list[str]:
-    """The rows of the tables, and each compare that a manual has and the patterns know."""
+    """The rows of the tables, and the compares that both a manual and the patterns have."""
     compares = [
         n for n in manual_names() if (known := semantics(n)) and (known.uniform or re.match(r"[vs]_cmp[xk]?_", n))
     ]
@@ -63,7 +63,7 @@ for _entry in _entries():
 
 
 def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
-    """The checks of entries, together if their operands are of the same types."""
+    """The checks of entries, grouped by the types of their operands."""
     together: dict[tuple[str, ...], list[Check]] = defaultdict(list)
     names = spelled(machine, entries, folder)
     elsewhere = spelled(MACHINES[machine.like], entries, folder) if machine.like else {}
@@ -110,7 +110,7 @@ def test_targets_are_all_checked():
 
 
 def test_table_entries_are_checked_or_excused(tmp_path, capsys):
-    """Prints what is checked; a row that no check reaches needs a reason above."""
+    """Prints the checked entries. An unchecked row needs a reason above."""
     reached: dict[str, set[str]] = {}
     for machine in MACHINES.values():
         reached[machine.target] = set(spelled(machine, _entries(), tmp_path))

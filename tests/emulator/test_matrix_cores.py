@@ -1,4 +1,4 @@
-"""Every instruction of matrix cores on every target, against the definition of a product of matrices."""
+"""Compare each matrix instruction on each target with the definition of a matrix product."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MATRIX_TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 
 
 def refused(target: str, lines: Sequence[str], folder: Any) -> dict[str, str]:
-    """The lines that the assembler refuses, and what it says."""
+    """Return the lines that the assembler rejects, and its messages."""
     source = folder / f"{target}.s"
     source.write_text("".join(f"\t{line}\n" for line in lines))
     command = ["clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-c", source]
@@ -47,13 +47,13 @@ def refused(target: str, lines: Sequence[str], folder: Any) -> dict[str, str]:
 
 
 def names_that_llvm_has() -> set[str]:
-    """Of instructions of matrix cores, of any target, in the text of the assembler itself."""
+    """Return the mnemonics of matrix instructions in the binary of the assembler."""
     assembler = Path(ziglang.__file__).with_name("zig").read_bytes()
     return {name.decode() for name in re.findall(rb"v_(?:mfma|smfmac|wmma|swmmac)_[a-z0-9_]+", assembler)}
 
 
-def test_the_table_has_what_the_assembler_knows(tmp_path):
-    """Every instruction of the table assembles, and whatever else LLVM or a manual names does not."""
+def test_table_has_all_matrix_instructions_of_the_assembler(tmp_path):
+    """Each instruction of the table assembles; other names in LLVM or a manual do not."""
     manuals = {n for f in _FAMILIES for n in _library(f) if re.match(r"v_(mfma|smfmac|wmma|swmmac)_", n)}
     named = manuals | names_that_llvm_has()
     assert len(named) > 150
@@ -67,7 +67,7 @@ def test_the_table_has_what_the_assembler_knows(tmp_path):
             assert any(each in said.get(line, "") for each in unknown), (target, line, said.get(line))
 
 
-def test_older_names_are_the_same_instructions(tmp_path, cache):
+def test_gfx90a_style_names_have_the_same_encoding(tmp_path, cache):
     names = {name: row for name, row in matrix_mnemonics("gfx942").items() if name != row.instruction}
     assert len(names) == 29
     uses = [Use(row) for row in names.values()]
@@ -94,9 +94,9 @@ NO_MODIFIERS = Modifiers()
 
 @dataclass(frozen=True)
 class Use:
-    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64.
+    """An instruction with modifiers. A begins at v4, B at v16, C at v32, D at v64; v28 holds the indices.
 
-    All but indices may be accumulation registers, "a".
+    All except the indices may be in accumulation registers ("a").
     """
 
     row: MatrixInstruction
@@ -117,7 +117,7 @@ class Use:
 
 
 def body(machine: Machine, use: Use) -> Iterator[str]:
-    """Loads registers 4 to 63 and 64 to 95 of every lane, executes with few lanes on, stores 64 to 95."""
+    """Return code that loads registers 4 to 95 of each lane, executes with few active lanes, and stores 64 to 95."""
     load, pair, store = ("dword", "dwordx4", "dword") if machine.old else ("b32", "b128", "b32")
     yield from (f"s_load_{pair} s[4:7], s[0:1], 0x0", "v_mul_u32_u24 v1, 0x180, v0")
     count = use.row.count("d")
@@ -150,7 +150,7 @@ def listing(machine: Machine, uses: Sequence[Use]) -> str:
 
 
 def bits_of(rng: np.random.Generator, kind: str, count: int, how: str) -> Array:
-    """``count`` elements of a type, as the bits of registers that are full of them (of one if it is wider)."""
+    """Return ``count`` elements of a type as the bits of registers."""
     if kind in ("i8", "iu8", "iu4", "i32") or how == "bits":
         return rng.integers(0, 1 << 32, (count, 64), dtype=np.uint64).astype(np.uint32)
     if kind in ("fp8", "bf8"):
@@ -180,7 +180,7 @@ def bits_of(rng: np.random.Generator, kind: str, count: int, how: str) -> Array:
 
 
 def registers_of(use: Use, seed: int, how: str) -> tuple[Registers, Array]:
-    """Operands, and the 96 registers of every lane that they are in."""
+    """Return operands, and the 96 registers of each lane that hold them."""
     row, rng = use.row, np.random.default_rng(seed)
     lanes = MACHINES[row.target].lanes
     found = {}
@@ -200,7 +200,7 @@ def registers_of(use: Use, seed: int, how: str) -> tuple[Registers, Array]:
 
 
 class Bench:
-    """The uses of instructions on one target, executed one by one."""
+    """Executes uses of instructions on one target."""
 
     def __init__(
         self, cache: Any, target: str, uses: Sequence[Use], *, traced: bool = True, shadow: bool = False
@@ -211,7 +211,7 @@ class Bench:
         self.device.prepare(self.code, workers=1)
 
     def run(self, number: int, whole: Array, **more: Any) -> Array:
-        """Registers 64 to 95 afterwards, (number, lane)."""
+        """Return registers 64 to 95 after a launch: (number, lane)."""
         device, name = self.device, f"k{number}"
         device.reset()
         given, out = device.allocate(whole.nbytes, "in"), device.allocate(whole.nbytes, "out")
@@ -230,9 +230,9 @@ class Bench:
 
 
 def differences(use: Use, registers: Registers, got: Array, before: Array, check: Any, most: int = 256) -> list[str]:
-    """The results that are not as ``check(c, factors, word)`` wants them, and halves of registers that changed.
+    """Return the results that ``check(c, factors, word)`` rejects, and wrongly changed halves of registers.
 
-    Of more than ``most`` results every ninth is looked at.
+    Checks every ninth result if there are more than ``most``.
     """
     row, wrong = use.row, []
     fnuz, bits = TARGETS[row.target].fnuz, TYPE_BITS[row.d]
@@ -247,7 +247,7 @@ def differences(use: Use, registers: Registers, got: Array, before: Array, check
             and bits == 16
             and words(got, number, 16 - at, lane, 16) != words(before, number, 16 - at, lane, 16)
         ):
-            wrong.append(f"{use.text}: the other half of register {number} changed")
+            wrong.append(f"{use.text}: the unused half of register {number} changed")
     return wrong
 
 
@@ -273,7 +273,7 @@ def exactly(use: Use) -> Any:
 
 
 def modified(row: MatrixInstruction) -> Iterator[Use]:
-    """An instruction with its modifiers, a few values of each."""
+    """Yield uses of an instruction with a few values of each modifier."""
     choices = row.broadcast.split()
     if "a" in choices:
         most = row.blocks.bit_length() - 1
@@ -305,8 +305,8 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
 
 @pytest.mark.parametrize("share", [9, pytest.param(1, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_modifiers_and_accumulators(target, share, cache, tmp_path):
-    """One of ``share`` uses is executed; each takes a compilation."""
+def test_modifiers_and_accumulators_follow_the_definition(target, share, cache, tmp_path):
+    """Executes one of ``share`` uses, because each requires a compilation."""
     rows = matrix_instructions(target).values()
     uses = [use for row in rows for use in modified(row)]
     if target in ("gfx90a", "gfx942"):
@@ -322,7 +322,7 @@ def test_modifiers_and_accumulators(target, share, cache, tmp_path):
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
 def test_matrix_instruction_with_any_bits_follows_the_definition(target, cache):
-    """NaN, infinities, subnormal numbers and sums that overflow, without a sign of NaN or of zero."""
+    """Covers NaN, infinities, subnormal numbers and overflowing sums; ignores the signs of NaN and zero."""
     uses = [
         Use(row)
         for row in matrix_instructions(target).values()
@@ -416,7 +416,7 @@ def test_shadow_runs_round_sums_up_and_down(name, cache):
 
 
 def test_gfx1100_reads_operands_from_both_halves(cache):
-    """The upper half has the odd rows of D, and computes them from its own copy of A."""
+    """The upper half computes the odd rows of D from its own copy of A."""
     use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "whole")
@@ -438,7 +438,7 @@ def test_gfx1100_reads_operands_from_both_halves(cache):
     ],
 )
 def test_undocumented_modifier_is_unknown(target, name, modifiers, said, cache):
-    """The assembler takes these, and AMD's documents do not say what they mean."""
+    """The assembler accepts these modifiers, but AMD's documents do not define them."""
     with pytest.raises(emulator.UnknownInstruction, match=said):
         Bench(cache, target, [Use(matrix_instructions(target)[name], Modifiers(modifiers))])
 

@@ -1,4 +1,4 @@
-"""Code of the same source that is compiled to run in another mode: flushed subnormals, wide wavefronts, unoptimized."""
+"""The same source compiled for other modes: flushed subnormal numbers, wave64, no optimization."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TINY = np.float32(1e-40)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory, cache):
-    """Runs the kernels as they are compiled for a target with these flags."""
+    """Return a runner of the kernels, compiled for a target with these flags."""
     folder = tmp_path_factory.mktemp("modes")
     (folder / "modes.cu").write_text(SOURCE)
 

@@ -1,4 +1,4 @@
-"""Races between random accesses: what the emulator finds is what a list of the accesses of every byte says."""
+"""Races between random accesses: the emulator agrees with a list of all accesses to each byte."""
 
 import random
 import re
@@ -24,9 +24,9 @@ FIRST_LINE = next(
 
 
 def program(draw, lanes):
-    """Accesses as (wavefront, kind, byte of lane 0, bytes from lane to lane, lanes), and barriers.
+    """Return accesses (wavefront, kind, byte of lane 0, bytes from lane to lane, lanes) and barriers.
 
-    Kinds are loads of 1, 2, 4 and 8 bytes, and stores. Most stay in what is their wavefront's, so that races are rare.
+    Kinds are loads and stores of 1, 2, 4 and 8 bytes. Most access the memory of their wavefront, so races are rare.
     """
     found = []
     part = MEMORY // (BLOCKS * WAVEFRONTS)
@@ -44,10 +44,10 @@ def program(draw, lanes):
 
 
 def expected(accesses, in_lds):
-    """The first race: (line of the first access, of the second, lane, byte), or None if there is none.
+    """Return the first race: (line of the first access, of the second, lane, byte), or ``None``.
 
-    Blocks run one after the other, and between barriers their wavefronts, in their order. A byte remembers who last
-    wrote it, and which two wavefronts last read it.
+    Blocks run in order; so do their wavefronts between barriers. A byte remembers its last writer and the last two
+    wavefronts that read it.
     """
     write, reads = {}, defaultdict(list)
     for block in range(BLOCKS):

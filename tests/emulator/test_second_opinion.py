@@ -1,4 +1,4 @@
-"""The second witness on a few kernels; ``nox -s second-opinion`` asks it about all of them."""
+"""Compare a few kernels with AMD's pseudo-code; ``nox -s second-opinion`` compares all kernels."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out,
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory, cache):
-    """A function that compiles a source for a target."""
+    """Return a function that compiles a source for a target."""
 
     def of(source, target):
         folder = tmp_path_factory.mktemp("shadow")
@@ -56,7 +56,7 @@ def session():
 
 
 def shadows(session, code, kernel, values, kind="f32"):
-    """What a kernel leaves as it is, and in shadow runs, one row for each."""
+    """Return the outputs of a kernel: the nearest results, then a row for each shadow run."""
     x = np.array(values, dtype(kind).numpy)
     buffers = {"x": Buffer(dtype(kind), x), "out": Buffer(dtype(kind), np.zeros_like(x), writable=True)}
     args = (Pointer("x"), Pointer("out"), Scalar(dtype("i32"), len(x)))
@@ -168,7 +168,7 @@ extern "C" __global__ void sum_f16(const __half* x, float* out) {  // of 16 numb
 
 @pytest.fixture(scope="module")
 def sums(compiled):
-    """A function of numbers that says what their sum is by a matrix core of gfx90a, in all runs of each kind."""
+    """Return a function that adds numbers with a matrix core of gfx90a; it returns the sums of each kind of run."""
     sum_f16, session = compiled(SUM, "gfx90a"), runner("emulated").open("gfx90a")
 
     def of(*numbers):
@@ -183,7 +183,7 @@ def sums(compiled):
 
 
 def test_matrix_sum_changes_if_an_order_loses_a_term(sums):
-    """A tensor core that aligns all terms to the largest gives 0."""
+    """A tensor core that aligns all terms to the largest would give 0."""
     tiny = 2.0**-14
     (nearest,), moved, _ = sums(2.0**14, -(2.0**14), tiny)
     assert nearest == tiny
@@ -196,5 +196,5 @@ def test_exact_matrix_sum_does_not_change(sums):
 
 
 def test_unflushed_runs_keep_subnormal_numbers(sums):
-    """As CUDA's matrix cores keep them, and those of gfx90a do not (D25)."""
+    """CUDA's matrix cores keep them; gfx90a's do not (divergence D25)."""
     assert sums(2.0**-20) == [{0.0}, {0.0}, {2.0**-20}]

@@ -1,4 +1,4 @@
-"""Threaded code: the steps that kernels share, and that they do what compiled code does."""
+"""Threaded code: shared steps, and the same results as compiled code."""
 
 import re
 
@@ -37,7 +37,7 @@ def test_numbers_of_operation_are_its_registers(code):
 
 
 def test_operands_exclude_constants_of_the_semantics():
-    """The number 1 in what s_bitset1_b64 means is none of them."""
+    """The number 1 in the semantics of s_bitset1_b64 is not an operand."""
     items = (
         parse_instruction("s_bitset1_b64 s[4:5], s6", 1),
         parse_instruction("s_cbranch_scc1 .Lv1", 2),
@@ -71,7 +71,7 @@ def test_shared_steps_are_compiled_once(code, tmp_path, monkeypatch):
 
 
 def test_parts_ignore_source_positions(code):
-    """It moves lines, and changes the digest of the file that stands in front of the first kernel."""
+    """A new comment moves lines and changes the digest of the file in the listing."""
     assert re.search(r"\.file.* md5 0x", code.listing)
     moved = re.sub(r"(\.file.* md5 0x)\w+", r"\g<1>1", code.listing)
     moved = re.sub(r"(\.loc\t\d+ )(\d+)", lambda match: f"{match[1]}{int(match[2]) + 1}", moved)

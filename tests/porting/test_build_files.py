@@ -24,7 +24,7 @@ def found(project, name="GPU"):
     return None
 
 
-def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
+def test_switches_of_run_time_value_is_guessed(project):
     (project / "model.py").write_text("size = len(heads)\nload('area.cu', extra_cuda_cflags=[f'-DGPU={size} -O3'])\n")
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))
@@ -53,7 +53,7 @@ def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],
 )
-def test_a_macro_that_a_build_file_defines(project, file, text, flag):
+def test_switches_of_finds_definition(project, file, text, flag):
     (project / file).parent.mkdir(exist_ok=True)
     (project / file).write_text(text)
     assert found(project) == (flag, file, next(i for i, line in enumerate(text.splitlines(), 1) if "GPU" in line))
@@ -73,20 +73,20 @@ def test_a_macro_that_a_build_file_defines(project, file, text, flag):
         ("notes.txt", "-DGPU\n"),
     ],
 )
-def test_what_is_no_definition_or_not_one(project, file, text):
+def test_switches_of_ignores_other_text(project, file, text):
     (project / file).parent.mkdir(exist_ok=True, parents=True)
     (project / file).write_text(text)
     assert found(project) is None
 
 
-def test_of_several_values_the_first_is_taken_and_knows_the_others(project):
+def test_switches_of_several_values_lists_others(project):
     (project / "Makefile").write_text("a: -DGPU=2\nb: -DGPU=1\nc: -DGPU=2\nd: -DGPU=3\n")
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))
     assert (switch.flag, switch.line, switch.others) == ("-DGPU=2", 1, ("-DGPU=1", "-DGPU=3"))
 
 
-def test_files_of_make_that_name_no_source_count_if_they_agree(project):
+def test_switches_of_agreeing_makefiles_count(project):
     for name in ("cpu", "gpu", "large"):
         (project / "build" / name).mkdir(parents=True)
     (project / "build" / "gpu" / "Makefile").write_text("FLAGS = -DGPU -O3\n")
@@ -96,7 +96,7 @@ def test_files_of_make_that_name_no_source_count_if_they_agree(project):
     assert found(project) is None
 
 
-def test_the_nearest_build_file_counts(project):
+def test_switches_of_prefers_nearest_file(project):
     (project / "Makefile").write_text("CFLAGS = -DGPU=1\n")
     (project / "src" / "Makefile").write_text("CFLAGS = -DGPU=2\n")
     assert found(project) == ("-DGPU=2", "src/Makefile", 1)
@@ -116,7 +116,7 @@ def test_the_nearest_build_file_counts(project):
         ("Makefile", "NVCCFLAGS = -std=c++1y\n", None),
     ],
 )
-def test_a_newer_standard_of_cpp(project, file, text, flag):
+def test_standard_of_newer_than_cpp17(project, file, text, flag):
     (project / file).write_text(text)
     source = project / "src" / "cuda" / "area.cu"
     found = standard_of(source, project_of(source.parent))
@@ -135,7 +135,7 @@ def test_a_newer_standard_of_cpp(project, file, text, flag):
         ("void f() { for (auto& x : all) each([](auto y, auto z) { if (auto w = y(z)) use(w); }); }\n", None),
     ],
 )
-def test_a_source_that_is_of_cpp_20_says_so(project, text, line):
+def test_standard_used_recognizes_cpp20(project, text, line):
     source = project / "src" / "cuda" / "area.cu"
     found = standard_used({source: text})
     assert (found and (found.flag, found.file, found.line)) == (line and ("-std=c++20", source, line))
@@ -151,14 +151,14 @@ def test_a_source_that_is_of_cpp_20_says_so(project, text, line):
         ("setup.py", "CUDAExtension('x', s, include_dirs=['src/area-cuda'])\n"),
     ],
 )
-def test_the_folder_that_a_build_file_names(project, file, text):
+def test_named_folder_is_found(project, file, text):
     (project / file).write_text(text)
     source = project / "src" / "cuda" / "area.cu"
     places = [project / "src" / name for name in ("area-cuda", "area-omp")]
     assert named_folder(places, source, project_of(source.parent)) == places[0]
 
 
-def test_what_only_looks_like_a_folder_is_none(project):
+def test_folders_of_ignores_files(project):
     (project / "src" / "area-cuda").mkdir()
     (project / "README.md").write_text(f"nvcc -I{'a' * 300} -I\0 -Isrc/area-cuda area.cu\n")
     source = project / "src" / "cuda" / "area.cu"
@@ -166,7 +166,7 @@ def test_what_only_looks_like_a_folder_is_none(project):
 
 
 @pytest.mark.parametrize("text", ["all: ../area-cuda\n", "CFLAGS = -I../area-cuda -I../area-omp\n", ""])
-def test_no_folder_is_guessed(project, text):
+def test_named_folder_of_unclear_text_is_none(project, text):
     (project / "src" / "cuda" / "Makefile").write_text(text)
     source = project / "src" / "cuda" / "area.cu"
     places = [project / "src" / name for name in ("area-cuda", "area-omp")]
@@ -221,7 +221,7 @@ CONDITION = "if(WITH_TPU)\n  set(HAVE_TPU TRUE)\nendif()\nset(HAVE_SIMD TRUE)\n"
         ("src/cuda/lib/area.h.cmake", "lib/area.h", ""),
     ],
 )
-def test_a_header_that_a_build_makes_of_a_template(project, template, header, cmake):
+def test_made_header_from_template(project, template, header, cmake):
     path = project / template
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(TEMPLATE)
@@ -233,7 +233,7 @@ def test_a_header_that_a_build_makes_of_a_template(project, template, header, cm
     assert made_header("other.h", source, project_of(source.parent)) is None
 
 
-def test_a_file_that_vanishes_meanwhile_is_no_build_file(project, monkeypatch):
+def test_build_files_deleted_file_is_skipped(project, monkeypatch):
     (project / "setup.py").write_text("# of another program, which is writing here\n")
     (project / "Makefile").write_text("COMMON += -DGPU\n")
     read = type(project).read_text
@@ -247,7 +247,7 @@ def test_a_file_that_vanishes_meanwhile_is_no_build_file(project, monkeypatch):
     assert found(project) == ("-DGPU", "Makefile", 1)
 
 
-def test_a_folder_that_many_write_to_is_the_top_of_no_project(tmp_path):
+def test_project_of_stops_at_shared_folder(tmp_path):
     (tmp_path / "Makefile").write_text("CFLAGS = -DGPU\n")
     kernels = tmp_path / "mine" / "kernels"
     kernels.mkdir(parents=True)
@@ -258,13 +258,13 @@ def test_a_folder_that_many_write_to_is_the_top_of_no_project(tmp_path):
     assert project_of(tmp_path) == (tmp_path,)
 
 
-def test_the_value_of_a_macro_that_another_file_of_cmake_sets(project):
+def test_switches_of_variable_of_other_cmake_file_is_resolved(project):
     (project / "CMakeLists.txt").write_text('set(BITS "64" CACHE STRING "Size of a number.")\n')
     (project / "src" / "CMakeLists.txt").write_text("target_compile_definitions(area PRIVATE GPU=${BITS})\n")
     assert found(project) == ("-DGPU=64", "src/CMakeLists.txt", 1)
 
 
-def test_the_macros_that_a_statement_defines_beside_one(project):
+def test_same_statement_yields_other_macros(project):
     (project / "CMakeLists.txt").write_text(
         "target_compile_definitions(a PRIVATE HIP PLACE=hip)\n"
         "target_compile_definitions(b PUBLIC GPU PLACE=cuda\n N=${X} M=$<IF:$<BOOL:N>,1,2>)\n"
@@ -274,7 +274,7 @@ def test_the_macros_that_a_statement_defines_beside_one(project):
     assert [each.flag for each in same_statement(switch)] == ["-DPLACE=cuda"]
 
 
-def test_the_template_of_a_header_in_a_file_of_cmake_that_is_far_from_the_source(project):
+def test_made_header_from_distant_cmake_file(project):
     (project / "modules").mkdir()
     (project / "modules" / "utils.cmake").write_text(
         "configure_file(${Top_SOURCE_DIR}/modules/compilers.h\n  ${Top_BINARY_DIR}/include/area/compilers.h)\n"

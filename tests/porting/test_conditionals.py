@@ -42,13 +42,13 @@ def region(condition, own=(), macros=None, before=""):
         ("defined(__CUDA_ARCH__) \\\n && 1", LEFT_OUT),
     ],
 )
-def test_conditions(condition, expected):
+def test_condition_value(condition, expected):
     before = ""
     text = f"{before}#if {condition}\nint a;\n#endif"
     assert Conditionals(text).region(condition.count("\n") + 2) is expected
 
 
-def test_macros_of_the_source_count():
+def test_condition_uses_macros_of_source():
     before = "#define MINIMUM 610\n#define OLD (__CUDA_ARCH__ < MINIMUM)\n"
     assert region("OLD", before=before) is COMPILED
     assert region("__CUDA_ARCH__ >= MINIMUM", before=before) is LEFT_OUT
@@ -56,25 +56,25 @@ def test_macros_of_the_source_count():
     assert region("LOOP", before="#define LOOP LOOP + 1\n") is UNKNOWN
 
 
-def test_macros_of_options_and_of_other_headers_count():
+def test_condition_uses_macros_of_options_and_headers():
     assert region("__CUDA_ARCH__ >= 800", macros={"__CUDA_ARCH__": "890"}) is COMPILED
     assert region("__CUDA_ARCH__ >= 800", own={"__CUDA_ARCH__"}) is UNKNOWN
     assert macros_of(["-DA=2", "-O3", "-D", "B", "-DC", "-UC", "-I", "D"]) == {"A": "2", "B": "1"}
 
 
-def test_what_is_defined_where_that_is_not_known_is_not_known():
+def test_macro_defined_in_undecided_branch_is_unknown():
     text = "#ifdef X\n#define N 1\n#endif\n#if N\n#endif\n"
     assert Conditionals(text).region(5) is UNKNOWN
 
 
-def test_an_include_guard_hides_nothing():
+def test_include_guard_is_compiled():
     text = "#ifndef A_H\n#define A_H\n#define N 3\n#if __CUDA_ARCH__ >= N\nint a;\n#endif\n#endif\n"
     found = Conditionals(text, own={"A_H", "N"})
     assert found.region(5) is LEFT_OUT and found.region(3) is COMPILED
     assert found.constants["N"] == "3"
 
 
-def test_only_one_branch_of_a_chain_is_compiled():
+def test_chain_compiles_one_branch():
     text = "#if __CUDA_ARCH__\n1\n#elif defined(__HIPCC__)\n2\n#elif X\n3\n#else\n4\n#endif\n5"
     regions = [Conditionals(text).region(line) for line in (2, 4, 6, 8, 10)]
     assert regions == [LEFT_OUT, COMPILED, CUDA_ONLY, CUDA_ONLY, COMPILED]
@@ -99,10 +99,10 @@ ARCH = "__CUDA_ARCH__ is not defined for AMD"
          "CUDA_VERSION is not defined for AMD, so lines 2 to 3 are left out"),
     ],
 )  # fmt: skip
-def test_what_is_said_of_cudas_macros(text, line, directive, meaning):
+def test_branch_meaning_of_cuda_macros(text, line, directive, meaning):
     (branch,) = Conditionals(text).branches
     assert (branch.line, branch.directive, branch.meaning) == (line, directive, meaning)
 
 
-def test_nothing_is_said_of_other_macros():
+def test_branch_of_other_macros_is_not_listed():
     assert not Conditionals("#if USE_X\n#endif\n#ifdef _WIN32\n#endif\n/*\n#ifdef __CUDA_ARCH__\n*/").branches

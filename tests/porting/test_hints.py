@@ -4,8 +4,8 @@ import pytest
 
 from parity.compilers.compile_options import CompileOptions
 from parity.compilers.diagnostics import Diagnostic
-from parity.porting.closure import closure
 from parity.porting.hints import remedies
+from parity.porting.include_closure import closure
 from parity.porting.sources import Source
 
 FUNCTION = "__device__ float area(float x) { return x; }\n"
@@ -37,14 +37,14 @@ def found(source, files, error, at="a.cu"):
         ("id_t", "#ifndef CPU\n#ifdef GPU\ntypedef unsigned id_t;\n#endif\n#endif\n"),
     ],
 )
-def test_a_name_behind_a_switch_needs_the_switch(tmp_path, name, header):
+def test_remedies_name_behind_switch_suggests_switch(tmp_path, name, header):
     error = f"use of undeclared identifier '{name}'"
     said = advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header)[name]
     assert 'flags = ["-DGPU"]' in said
     assert "b.h:" in said
 
 
-def test_a_name_in_a_header_that_is_included_behind_a_switch(tmp_path):
+def test_remedies_name_in_conditional_header_suggests_switch(tmp_path):
     source = '#ifdef WITH_CUDA\n#include "b.h"\n#endif\n'
     said = advice(tmp_path, "use of undeclared identifier 'area'", a_cu=source, b_h=FUNCTION)["area"]
     assert 'flags = ["-DWITH_CUDA"]' in said
@@ -60,18 +60,18 @@ def test_a_name_in_a_header_that_is_included_behind_a_switch(tmp_path):
         "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use
     ],
 )
-def test_no_advice_where_a_switch_would_not_help(tmp_path, header):
+def test_remedies_useless_switch_is_not_suggested(tmp_path, header):
     error = "use of undeclared identifier 'area'"
     assert advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header) == {}
 
 
-def test_a_switch_that_is_given_is_no_advice(tmp_path):
+def test_remedies_given_switch_is_not_suggested(tmp_path):
     header = f"#ifdef GPU\n{FUNCTION}#endif\n"
     error = "use of undeclared identifier 'area'"
     assert advice(tmp_path, error, ("-DGPU",), a_cu='#include "b.h"\n', b_h=header) == {}
 
 
-def test_a_header_in_several_folders_needs_a_setting(tmp_path):
+def test_remedies_header_in_several_folders_suggests_setting(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "b.h").write_text("")
@@ -81,7 +81,7 @@ def test_a_header_in_several_folders_needs_a_setting(tmp_path):
     assert 'include = ["' in said
 
 
-def test_a_specialisation_behind_a_switch(tmp_path):
+def test_remedies_specialization_behind_switch_suggests_switch(tmp_path):
     source = "template <class T> struct width;\ntemplate <> struct width<float> {};\n"
     source += "#ifdef WITH_BF16\ntemplate <> struct width< __hip_bfloat16 > {};\n#endif\n"
     name = "width<__hip_bfloat16>"
@@ -90,7 +90,7 @@ def test_a_specialisation_behind_a_switch(tmp_path):
     assert 'flags = ["-DWITH_BF16"]' in said
 
 
-def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
+def test_remedies_header_without_switch_suggests_switch(tmp_path):
     source = '#ifdef WITH_CUDA\n#include <cuda.h>\n#else\n#include "fake.h"\n#endif\n'
     header = str(tmp_path / "fake.h")
     error = "typedef redefinition with different types ('int' vs 'hipError_t')"
@@ -98,7 +98,7 @@ def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
     assert 'fake.h is for builds that do not define WITH_CUDA; if yours does, say so: flags = ["-DWITH_CUDA"]' in said
 
 
-def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
+def test_remedies_undeclared_name_may_be_switch(tmp_path):
     path = tmp_path / "a.cu"
     error = "use of undeclared identifier 'TILE'"
     for flags, switches in (((), ("TILE",)), (("-DTILE=2",), ())):
@@ -107,7 +107,7 @@ def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
 
 
 @pytest.mark.parametrize("condition", ["#if GPU", "#ifdef GPU", "#if defined(GPU) && defined(FAST)", "#if GPU || HIP"])
-def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
+def test_remedies_error_directive_suggests_its_condition(tmp_path, condition):
     text = (
         f'{condition}\n#include <cub/cub.cuh>\n#elif WITH_ROCM\n#include <hipcub.h>\n#else\n#error "no GPU"\n#endif\n'
     )
@@ -117,7 +117,7 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
     assert {*every.switches} - {"FAST"} == {"GPU"}
 
 
-def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
+def test_remedies_error_directive_suggests_named_macro(tmp_path):
     text = "#if GPU_BITS == 32\n#elif GPU_BITS == 64\n#else\n#error GPU_BITS must be 32 or 64\n#endif\n"
     path = tmp_path / "a.cu"
     source = Source("a", tmp_path, path, CompileOptions(), {path: text})
@@ -125,7 +125,7 @@ def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
     assert {*every.switches} == {"GPU_BITS"}
 
 
-def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
+def test_remedies_error_branch_is_not_suggested(tmp_path):
     text = (
         "#if defined(A) && defined(B)\n#error only one\n#elif defined(A)\n#elif defined(B)\n#else\n#error one\n#endif\n"
     )
@@ -136,7 +136,7 @@ def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
 
 
 @pytest.mark.parametrize(("header", "path"), [("glm/glm.hpp", "deps/glm"), ("json.hpp", "deps/json")])
-def test_a_header_of_a_submodule_that_is_not_checked_out(tmp_path, header, path):
+def test_remedies_header_of_submodule_suggests_checkout(tmp_path, header, path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n\turl = ../x\n')
     error, source = f"'{header}' file not found", f'#include "{header}"\n'

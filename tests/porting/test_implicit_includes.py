@@ -24,7 +24,7 @@ def built(tmp_path, cache, text):
     return build(tmp_path, ["sum"], ["gfx1100"], cache=cache)[0]
 
 
-def test_a_library_and_macros_that_come_with_a_header_that_is_not_here(tmp_path, cache):
+def test_implied_lines_supply_library_and_macros(tmp_path, cache):
     one = built(tmp_path, cache, SOURCE.replace(" OTHER_NOTHING", ""))
     assert (one.error, one.entries) == (None, ("sum",))
     assert set(one.translation.brought) == {
@@ -35,20 +35,20 @@ def test_a_library_and_macros_that_come_with_a_header_that_is_not_here(tmp_path,
     }
 
 
-def test_names_that_say_nothing_and_names_of_the_projects_own_stay_errors(tmp_path, cache):
+def test_implied_lines_unknown_and_own_names_stay_errors(tmp_path, cache):
     assert "OTHER_NOTHING" in str(built(tmp_path, cache, SOURCE).error)
     own = f"#ifdef OTHER\n#define OTHER_API x\n#endif\n{SOURCE.replace(' OTHER_NOTHING', '')}"
     assert "#define OTHER_API" not in built(tmp_path, cache, own).translation.brought
 
 
-def test_where_every_header_is_here_nothing_is_brought(tmp_path, cache):
+def test_implied_lines_without_absent_header_are_empty(tmp_path, cache):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "common.h").write_text("")
     one = built(tmp_path, cache, SOURCE)
     assert one.error and not one.translation.brought
 
 
-def test_a_type_of_a_library_that_is_not_here_behind_a_pointer(tmp_path, cache):
+def test_implied_lines_define_incomplete_type(tmp_path, cache):
     one = built(
         tmp_path,
         cache,
@@ -61,7 +61,7 @@ def test_a_type_of_a_library_that_is_not_here_behind_a_pointer(tmp_path, cache):
     assert one.translation.brought == ("namespace other { class Data {}; }",)
 
 
-def test_names_of_cudas_that_macros_put_together(tmp_path, cache):
+def test_pasted_names_are_mapped(tmp_path, cache):
     one = built(
         tmp_path,
         cache,
@@ -94,7 +94,7 @@ other::Status all(float* x, const other::Options& options) {
 """
 
 
-def test_functions_of_the_host_whose_types_are_in_headers_that_are_not_here_are_there(tmp_path, cache):
+def test_implied_lines_define_types_of_host_functions(tmp_path, cache):
     one = built(tmp_path, cache, HEADS)
     assert one.error is None, one.error
     assert set(one.entries) == {one.code_object.symbol(f"own::map<{kind}, own::Twice>") for kind in ("float", "int")}
@@ -107,7 +107,7 @@ def test_functions_of_the_host_whose_types_are_in_headers_that_are_not_here_are_
     ]
 
 
-def test_a_type_of_device_code_is_never_made_up(tmp_path, cache):
+def test_implied_lines_never_define_types_of_device_code(tmp_path, cache):
     one = built(
         tmp_path,
         cache,

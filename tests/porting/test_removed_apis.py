@@ -81,7 +81,7 @@ def launched(built, block, *arrays, before=()):
     return device.read(buffers[-1]).view(arrays[-1].dtype)
 
 
-def test_exchanges_without_a_mask_are_of_the_threads_that_the_block_has_in_the_warp(compiled):
+def test_former_shuffles_use_threads_of_block(compiled):
     built = compiled(WARPS)
     lines = {each.name: each.line for each in built.needs}
     assert lines == {"__shfl_xor": 3, "__shfl": 3, "__any": 4, "__all": 4}
@@ -92,19 +92,20 @@ def test_exchanges_without_a_mask_are_of_the_threads_that_the_block_has_in_the_w
     assert launched(built, 48, x, np.zeros(48, np.float32)).tolist() == wanted
 
 
-def test_votes_alone_are_found_by_what_is_said_of_them(compiled):
+def test_former_votes_are_supplied_after_warning(compiled):
     built = compiled(VOTES)
     assert [each.name for each in built.needs] == ["__ballot"]
     x = np.where(np.arange(32) % 3 == 0, 2, 0).astype(np.float32)
     assert set(launched(built, 32, x, np.zeros(32, np.uint32))) == {0x49249249}
 
 
-def test_exchanges_without_a_mask_beside_headers_that_have_such_a_name(compiled):
+def test_former_shuffles_next_to_headers_with_such_names(compiled):
     x = np.arange(32, dtype=np.float32)
     assert set(launched(compiled(GROUPS), 32, x, np.zeros(32, np.float32))) == {x.sum() + 1}
 
 
-def test_operators_of_cub_and_classes_of_thrust_are_there(compiled):
+@pytest.mark.thorough
+def test_former_cub_operators_and_thrust_classes_exist(compiled):
     built = compiled(LIBRARIES)
     supplied = {each.name for each in built.needs}
     assert supplied <= {"thrust::unary_function", "cub::Max", "cub::Sum"}
@@ -112,7 +113,7 @@ def test_operators_of_cub_and_classes_of_thrust_are_there(compiled):
     assert launched(built, 64, x, np.zeros(2, np.float32)).tolist() == [126.0, 2016.0]
 
 
-def test_functions_that_are_constant_and_lambdas_of_the_device_need_no_flag(compiled):
+def test_constexpr_functions_and_device_lambdas_need_no_flag(compiled):
     built = compiled(CONSTEXPR)
     assert built.needs == ()
     assert launched(built, 8, np.zeros(8, np.int32), before=[bytes(1)]).tolist() == [
@@ -120,5 +121,5 @@ def test_functions_that_are_constant_and_lambdas_of_the_device_need_no_flag(comp
     ]
 
 
-def test_a_source_that_compiles_without_gets_nothing(compiled):
+def test_source_without_removed_apis_is_unchanged(compiled):
     assert compiled(re.sub(r"__(shfl|shfl_xor|any|all)\(", r"__\1_sync(~0u, ", WARPS)).needs == ()

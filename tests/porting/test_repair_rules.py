@@ -6,7 +6,8 @@ from parity.build.modules import build
 from parity.platform.cache import Cache
 from parity.porting import staging
 from parity.porting.repair import repair
-from parity.porting.repair_rules import REPAIRS, Module, Site, find_repair
+from parity.porting.repair_rules import REPAIRS, find_repair
+from parity.porting.repair_sites import ErrorSite, Module
 
 
 @pytest.mark.parametrize("row", REPAIRS, ids=lambda row: row.name.replace(" ", "-"))
@@ -16,7 +17,7 @@ def test_example_compiles_after_the_edit_of_its_row(row, tmp_path, monkeypatch):
     def recording(host, texts, errors, **options):
         for error in errors:
             place = next(place for place in error.places if place[0] in texts)
-            found, edits = find_repair(Site(error, Module(texts, host), *place))
+            found, edits = find_repair(ErrorSite(error, Module(texts, host), *place))
             applied.append((found, error.text, {(file, edit.start, edit.end) for file, edit in edits}))
         return repair(host, texts, errors, **options)
 

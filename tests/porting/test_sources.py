@@ -3,7 +3,7 @@
 import pytest
 
 from parity.compilers.compile_options import CompileOptions
-from parity.porting.closure import closure
+from parity.porting.include_closure import closure
 from parity.porting.sources import find_modules, find_ported
 from parity.porting.translators import hipified
 
@@ -16,14 +16,14 @@ def files(folder, *names):
     return folder
 
 
-def test_modules_are_cuda_sources_and_hip_sources_that_have_none(tmp_path):
+def test_find_modules_prefers_cuda_sources(tmp_path):
     folder = files(tmp_path, "a.cu", "a.hip", "b.hip", "sub/c.cu", "d.cu.hip", "e.cu.cc", "f.cc", "note.txt")
     assert {name: path.name for name, path in find_modules(folder).items()} == {
         "a": "a.cu", "b": "b.hip", "d": "d.cu.hip", "e": "e.cu.cc", "sub/c": "c.cu",
     }  # fmt: skip
 
 
-def test_the_other_side_is_no_module(tmp_path):
+def test_find_modules_omits_ported_folder(tmp_path):
     folder = files(tmp_path, "a.cu", "hip/a.cu", "hip/only.hip")
     assert list(find_modules(folder, ported=tmp_path / "hip")) == ["a"]
 
@@ -41,29 +41,29 @@ def test_the_other_side_is_no_module(tmp_path):
         ("a_cuda.cu", "a_hip.hip"),
     ],
 )
-def test_a_port_is_found_by_its_name(tmp_path, cuda, hip):
+def test_find_ported_matches_names(tmp_path, cuda, hip):
     source, ported = files(tmp_path / "cuda", cuda, "z.cu"), files(tmp_path / "hip", hip, "b.hip", "z.hip")
     assert find_ported(source / cuda, source, ported) == ported / hip
 
 
-def test_a_hip_file_goes_before_another_of_the_same_name(tmp_path):
+def test_find_ported_prefers_hip_suffix(tmp_path):
     source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "a.cpp", "a.cu", "a.hip")
     assert find_ported(source / "a.cu", source, ported) == ported / "a.hip"
 
 
-def test_no_port_is_no_guess(tmp_path):
+def test_find_ported_without_match_is_none(tmp_path):
     source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "ab.hip", "sub/a.hip")
     assert find_ported(source / "a.cu", source, ported) is None
 
 
-def test_forced_headers_and_what_they_include_belong_to_a_source(tmp_path):
+def test_closure_contains_forced_headers(tmp_path):
     files(tmp_path, "a.cu", "compat.h", "more/deep.h")
     (tmp_path / "compat.h").write_text('#include "more/deep.h"\n')
     found = closure(tmp_path / "a.cu", CompileOptions(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
     assert sorted(path.name for path in found.files) == ["a.cu", "compat.h", "deep.h"]
 
 
-def test_a_byte_order_mark_is_no_text(tmp_path):
+def test_closure_drops_byte_order_mark(tmp_path):
     (tmp_path / "a.cu").write_bytes(b"\xef\xbb\xbfint x;")
     assert closure(tmp_path / "a.cu", CompileOptions(), tmp_path, {}).files == {tmp_path / "a.cu": "int x;"}
 
@@ -85,23 +85,23 @@ def included_by(project, line):
 
 
 @pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"', "#include <project.h>"])
-def test_a_header_that_no_setting_leads_to_is_found_in_the_project(project, line):
+def test_closure_finds_headers_around_source(project, line):
     found = included_by(project, line)
     assert found.around == (project / "include",)
     assert any(path.is_relative_to(project / "include") for path in found.files)
 
 
-def test_a_header_that_is_far_away_is_found_if_there_is_one_of_its_name(project):
+def test_closure_distant_header_with_unique_name_is_found(project):
     files(project, "a/b/c/d/far.hh", ".hidden/x/y/z/far.hh")
     assert included_by(project, '#include "c/d/far.hh"').around == (project / "a" / "b",)
 
 
-def test_the_nearest_of_several_headers_is_meant(project):
+def test_closure_several_headers_prefers_nearest(project):
     files(project / "src", "lib/math.h")
     assert included_by(project, '#include "lib/math.h"').around == (project / "src",)
 
 
-def test_a_header_that_two_folders_have_is_not_chosen(project):
+def test_closure_header_in_two_folders_is_doubtful(project):
     found = included_by(project, '#include "twice.h"')
     assert found.around == ()
     assert found.doubtful == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
@@ -117,19 +117,19 @@ def test_a_header_that_two_folders_have_is_not_chosen(project):
         '#include "outside.cuh"',  # of another project
     ],
 )
-def test_a_header_that_is_not_the_projects_is_not_looked_for(project, line):
+def test_closure_foreign_header_is_ignored(project, line):
     files(project / "include", "math.h", "cuda_runtime.h", "torch/extension.h", "sys/time.h")
     assert included_by(project, line).around == ()
 
 
-def test_a_folder_that_one_header_leads_to_has_others_too(project):
+def test_closure_found_folder_serves_other_headers(project):
     files(project, "include/helper_math.h")
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
     assert project / "include" / "helper_math.h" in closure(source, CompileOptions(), source.parent, {}).files
 
 
-def test_a_header_in_angle_brackets_is_not_looked_for_beside_the_file_that_includes_it(project):
+def test_closure_angle_brackets_skip_own_folder(project):
     wrapper = project / "src" / "cuda" / "deep" / "vendors" / "cuda.h"
     wrapper.parent.mkdir(parents=True)
     wrapper.write_text("#include <cuda.h>\n")
@@ -142,7 +142,7 @@ def translated(found):
     return hipified(found.files, str, found.around)
 
 
-def test_headers_around_are_looked_for_whatever_file_is_read_last(project):
+def test_closure_finds_headers_around_in_any_order(project):
     deep = project / "src" / "cuda" / "deep"
     (deep / "common.cuh").write_text('#include "lib/math.h"\n')
     (deep / "other.cuh").write_text('#include "common.cuh"\n')
@@ -150,7 +150,7 @@ def test_headers_around_are_looked_for_whatever_file_is_read_last(project):
     assert found.around == (project / "include",)
 
 
-def test_of_several_headers_that_one_is_meant_whose_folder_a_build_file_names(project):
+def test_closure_prefers_folder_of_build_file(project):
     (project / "src" / "Makefile").write_text("CFLAGS = -I../tools/two\n")
     found = included_by(project, '#include "twice.h"')
     assert (found.around, found.doubtful) == ((project / "tools" / "two",), {})
@@ -164,14 +164,14 @@ def test_of_several_headers_that_one_is_meant_whose_folder_a_build_file_names(pr
     ],
 )
 @pytest.mark.parametrize("line", ["#include <far.hpp>", '#include "far.hpp"'])
-def test_a_header_in_a_folder_that_a_build_file_names_is_found_however_deep_it_is(project, file, text, line):
+def test_closure_finds_header_in_folder_of_build_file(project, file, text, line):
     files(project, "src/one/two/three/far.hpp")
     (project / file).write_text(text)
     assert included_by(project, line).around == (project / "src" / "one" / "two" / "three",)
 
 
 @pytest.mark.parametrize("line", ["#include <lib/made.h>", '#include "lib/made.h"'])
-def test_a_header_that_the_build_makes_of_a_template_is_there(project, line):
+def test_closure_generates_header_from_template(project, line):
     template = project / "cmake" / "made.h.in"
     files(project, "cmake/made.h.in")
     template.write_text('#cmakedefine USE_CUDA\n#include "lib/math.h"\n')
@@ -183,7 +183,7 @@ def test_a_header_that_the_build_makes_of_a_template_is_there(project, line):
     assert found.made["lib/made.h"].template == template
 
 
-def test_a_header_of_c_is_made_of_no_template(project):
+def test_closure_standard_header_is_not_generated(project):
     files(project, "stdint.h.in")
     assert not included_by(project, "#include <stdint.h>").made
     assert included_by(project, '#include "stdint.h"').made

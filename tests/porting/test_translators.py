@@ -9,7 +9,7 @@ from parity.build.settings import BuildSettings
 from parity.compilers import rocm
 from parity.errors import MissingTool, UsageError
 from parity.platform.cache import Cache
-from parity.porting.translators import HIPIFY, TranslationError, chosen_hipifier, fingerprint, hipified
+from parity.porting.translators import HIPIFY, TranslationError, chosen_hipifier, hipified, hipifier_fingerprint
 
 # Writes what it was asked for in a comment, so that its work is recognised.
 PERL = """#!/bin/sh
@@ -69,13 +69,13 @@ def program(tmp_path):
     return translate
 
 
-def test_headers_of_the_program_are_known_by_where_they_are(program):
+def test_hipified_recognizes_headers_of_program(program):
     source = '#include "cuda.h"\n#include <cuda_fp16.h>\n#include "more/cuda.h"\n#include <cub/cub.cuh>'
     found = program(m_cu=source, cuda_h="", inc__cub__cub_cuh="")
     assert found["m.cu"].text == source.replace("cuda_fp16.h", "hip/hip_fp16.h")
 
 
-def test_macros_of_headers_and_options_decide_conditions(program):
+def test_hipified_macros_decide_conditions(program):
     header = "#ifndef A\n#define A\n#define NEW 800\n#ifdef X\n#define MAYBE 1\n#endif\n#endif"
     source = "#if __CUDA_ARCH__ >= NEW\n#endif\n#if __CUDA_ARCH__ || MAYBE\n#endif"
     first, second = program(m_cu=source, a_h=header)["m.cu"].branches
@@ -85,7 +85,7 @@ def test_macros_of_headers_and_options_decide_conditions(program):
     assert first.advice == second.advice == "__CUDA_ARCH__ is 890"
 
 
-def test_a_constant_with_two_values_is_none(program):
+def test_hipified_constant_with_two_values_is_unknown(program):
     branches = program(m_cu="#if __CUDA_ARCH__ > N\n#endif", a_h="#define N 1", b_h="#define N 2")["m.cu"].branches
     assert "depends on N" in branches[0].advice
 
@@ -100,47 +100,57 @@ def test_hipify_perl_translates_every_file(installed, program):
     assert len(found["m.cu"].branches) == 1
 
 
-def test_hipify_clang_is_told_where_headers_are(installed, program, tmp_path):
+def test_hipify_clang_gets_include_folders(installed, program, tmp_path):
     installed(hipify_clang=CLANG)
     text = program("hipify-clang", m_cu="int a;\n")["m.cu"].text
     assert text == f"// -o OUT -- -x cuda -I {tmp_path / 'src'} -I {tmp_path / 'src' / 'inc'}\n"
 
 
-def test_a_tool_of_a_package_of_its_own_is_found_on_the_path(installed, program, tmp_path, monkeypatch):
+def test_tool_outside_rocm_is_found_on_path(installed, program, tmp_path, monkeypatch):
     installed().joinpath("bin", "hipcc").rename(tmp_path / "hipify-perl")
     (tmp_path / "hipify-perl").write_text(PERL)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert "\nhipFree(p);\n" in program("hipify-perl", m_cu="cudaFree(p);\n")["m.cu"].text
 
 
-def test_a_tool_that_is_not_there_is_named(installed, monkeypatch):
+def test_missing_tool_is_named(installed, monkeypatch):
     installed()
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingTool, match=r"hipify-perl.*looked for the bin folder of a ROCm, PATH"):
-        fingerprint("hipify-perl")
+        hipifier_fingerprint("hipify-perl")
 
 
-def test_a_tool_that_fails_is_quoted(installed, program):
+def test_failing_tool_is_quoted(installed, program):
     installed(hipify_perl=BROKEN)
     with pytest.raises(TranslationError, match=r"hipify-perl cannot translate m\.cu: no such thing"):
         program("hipify-perl", m_cu="int a;")
 
 
-def test_the_tool_itself_is_part_of_the_key_of_the_cache(installed):
+def test_hipifier_fingerprint_contains_tool(installed):
     root = installed(hipify_perl=PERL)
-    before = fingerprint("hipify-perl")
+    before = hipifier_fingerprint("hipify-perl")
     (root / "bin" / "hipify-perl").write_text(PERL + "# another version\n")
-    assert len({before, fingerprint("hipify-perl"), fingerprint("literal"), fingerprint("helpful")}) == 4
+    assert (
+        len(
+            {
+                before,
+                hipifier_fingerprint("hipify-perl"),
+                hipifier_fingerprint("literal"),
+                hipifier_fingerprint("helpful"),
+            }
+        )
+        == 4
+    )
 
 
-def test_what_translates_is_chosen(monkeypatch):
+def test_chosen_hipifier_reads_environment(monkeypatch):
     monkeypatch.delenv(HIPIFY, raising=False)
     assert chosen_hipifier() == "literal"
     monkeypatch.setenv(HIPIFY, "helpful")
     assert chosen_hipifier() == "helpful"
     assert chosen_hipifier("hipify-perl") == "hipify-perl"
     monkeypatch.setenv(HIPIFY, "helpfull")
-    with pytest.raises(UsageError, match=r"helpfull is no translator: literal helpful .* did you mean helpful"):
+    with pytest.raises(UsageError, match=r"helpfull is not a translator: literal helpful .* did you mean helpful"):
         chosen_hipifier()
 
 
@@ -153,7 +163,7 @@ def warps(tmp_path):
     return folder
 
 
-def test_each_translation_is_built_and_kept_for_itself(warps, tmp_path):
+def test_build_caches_each_translation(warps, tmp_path):
     cache = Cache(tmp_path / "cache")
     found = {}
     for hipifier in ("literal", "helpful"):
@@ -168,7 +178,7 @@ def test_each_translation_is_built_and_kept_for_itself(warps, tmp_path):
         assert (difference.line, difference.advice) == (7, "for (int d = 16; d; d /= 2) v += __shfl_down(v, d, 32);")
 
 
-def test_what_only_the_helpful_style_compiles_is_said(warps, tmp_path):
+def test_build_suggests_helpful_style(warps, tmp_path):
     (warps / "sums.cu").write_text(
         SUMS.replace("return __shfl_down", 'static_assert(sizeof(T) == 1, "64 lanes"); return')
     )
@@ -177,7 +187,7 @@ def test_what_only_the_helpful_style_compiles_is_said(warps, tmp_path):
     assert "64 lanes" in str(built.error)
 
 
-def test_a_tool_of_rocm_that_is_missing_ends_a_build(installed, warps, monkeypatch, tmp_path):
+def test_build_missing_tool_is_error(installed, warps, monkeypatch, tmp_path):
     installed()
     monkeypatch.setenv(rocm.VARIABLE, "wheels")
     with pytest.raises(MissingTool, match="hipify-clang"):
@@ -190,7 +200,7 @@ def test_a_tool_of_rocm_that_is_missing_ends_a_build(installed, warps, monkeypat
         )
 
 
-def test_what_a_tool_refuses_does_not_compile(installed, warps, monkeypatch, tmp_path):
+def test_build_refused_translation_is_compile_error(installed, warps, monkeypatch, tmp_path):
     installed(hipify_perl=BROKEN)
     monkeypatch.setenv(rocm.VARIABLE, "wheels")
     (built,) = build(

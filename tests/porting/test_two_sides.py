@@ -38,7 +38,7 @@ def sides(folders, forced="include/two.h", flags=(), ported="hip"):
     return Sides(side, side, folders / ported if ported else None)
 
 
-def test_amd_builds_the_ported_source_as_it_is(folders, cache):
+def test_ported_source_is_built_unchanged(folders, cache):
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert not built.error, built.error
     assert built.entries == ("twice", "hip_only")
@@ -51,21 +51,21 @@ def test_amd_builds_the_ported_source_as_it_is(folders, cache):
     assert hipified.code_object.made_by.startswith("hipified, ")
 
 
-def test_a_ported_source_gets_no_header_that_it_does_not_include(folders, cache):
+def test_ported_source_gets_no_compat_header(folders, cache):
     """Which is what hipcc does: nothing is included by itself."""
     (folders / "hip" / "m.hip").write_text(HIP.replace("#include", "// #include"))
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert built.error and "m.hip:3" in str(built.error)
 
 
-def test_a_module_without_a_port_is_said_to_have_none(folders, cache):
+def test_module_without_port_is_reported(folders, cache):
     (folders / "cuda" / "n.cu").write_text(CUDA)
     _, missing = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert isinstance(missing.error, NoSource)
     assert "n.cu has no port in" in str(missing.error) and "n.hip" in str(missing.error)
 
 
-def test_hip_sources_alone_are_modules_and_have_no_cuda_side(folders, cache):
+def test_hip_source_without_cuda_is_module(folders, cache):
     amd, cuda = build(
         folders / "hip", targets=["gfx1100", "sm_90"], settings=BuildSettings(sides(folders, ported=None)), cache=cache
     )
@@ -73,7 +73,7 @@ def test_hip_sources_alone_are_modules_and_have_no_cuda_side(folders, cache):
     assert "there is no CUDA source" in str(cuda.error)
 
 
-def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
+def test_flags_apply_to_one_side(folders, cache):
     both = Sides(CompileOptions(), CompileOptions.of(folders, flags=["-DTWO=2"]), folders / "hip")
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(both), cache=cache)
     assert not built.error
@@ -86,7 +86,7 @@ def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
     assert "undeclared identifier 'TWO'" in str(built.error)
 
 
-def test_the_architecture_of_cuda_is_defined_for_sources_that_ask_for_it(folders, cache):
+def test_cuda_arch_is_defined_if_source_tests_it(folders, cache):
     text = "#if __CUDA_ARCH__ >= 800\n" + CUDA.replace("TWO", "2") + "#endif\n"
     (folders / "cuda" / "m.cu").write_text(text)
     (folders / "cuda" / "n.cu").write_text(CUDA.replace("TWO", "2"))
@@ -101,7 +101,7 @@ def test_the_architecture_of_cuda_is_defined_for_sources_that_ask_for_it(folders
 
 
 @pytest.mark.parametrize("flags", [["-Iinclude"], ["-isystem", "include"]])
-def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags):
+def test_cache_key_contains_headers_found_by_flags(folders, cache, flags):
     """An edit of it once gave a green run of old code."""
     (folders / "cuda" / "m.cu").write_text("#include <two.h>\n" + CUDA)
     side = sides(folders, forced=None, flags=flags, ported=None)
@@ -118,7 +118,7 @@ def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags)
     assert not second.cached and second.code_object.digest != first.code_object.digest
 
 
-def test_an_edit_of_a_forced_header_is_another_build(folders, cache):
+def test_cache_key_contains_forced_headers(folders, cache):
     def once():
         return build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)[
             0

@@ -148,7 +148,7 @@ def test_plugin_toolchain_option_is_used(project, monkeypatch):
     [
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
-        (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is no translator: .* did you mean literal"),
+        (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is not a translator: .* did you mean literal"),
         (["--parity-toolchain", "rokm"], "'rokm' is not a toolchain; known: auto wheels rocm; did you mean rocm"),
     ],
 )

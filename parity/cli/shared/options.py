@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parity.compilers.rocm import TOOLCHAINS
-from parity.porting.translators import HIPIFIERS
+from parity.porting import HIPIFIERS
 from parity.suite.options import EXAMPLES, declare, names, positive
 from parity.suite.settings import LAUNCHES
 

@@ -16,7 +16,7 @@ from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, display_path
 from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.signals import INTERRUPTED
-from parity.porting.project import forget_folders
+from parity.porting import forget_folders
 from parity.suite.corpus import SUFFIX
 from parity.suite.settings import Project, find_project
 

@@ -17,19 +17,13 @@ from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import LABEL_ADDRESS, is_vector
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
-from parity.emulator.instruction import Instruction, Unknown, Unsupported
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.jit import COUNTERS
 
 __all__ = [
-    "counted_blocks",
-    "coverage_blocks",
-    "entry_code",
-    "executed_items",
-    "located_errors",
-    "new_writer",
-    "register_uses",
-    "translate",
-]
+    "counted_blocks", "coverage_blocks", "entry_code", "executed_items", "located_errors", "new_writer",
+    "register_uses", "translate",
+]  # fmt: skip
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
@@ -46,8 +40,8 @@ def translate(
     """Return C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes a wavefront of a kernel.
 
     ``symbols`` are the places of the code object's symbols (``Image.places``). ``fast`` code exists twice: for EXEC of
-    all ones (see ``_full``) and for any EXEC. ``counted`` code counts how many wavefronts begin each basic block, in a
-    global array of ``u64`` with an element for each item (see ``counted_blocks``).
+    all ones (see ``_write_full_copy``) and for any EXEC. ``counted`` code counts how many wavefronts begin each basic
+    block, in a global array of ``u64`` with an element for each item (see ``counted_blocks``).
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
@@ -127,8 +121,8 @@ def _translated(
     w = new_writer(kernel, target, symbols, counters)
     with located_errors(kernel, w):
         if fast:
-            _full(w)
-        _general(w)
+            _write_full_copy(w)
+        _write_general_copy(w)
     return w, entry_code(kernel, w)
 
 
@@ -151,28 +145,28 @@ def new_writer(kernel: KernelCode, target: Target, symbols: Mapping[str, int], c
 
 @contextlib.contextmanager
 def located_errors(kernel: KernelCode, w: Writer) -> Iterator[None]:
-    """Turn ``Unsupported`` and ``Unknown`` into errors that name the kernel and the instruction."""
+    """Turn ``MissingFeature`` and ``Unknown`` into errors that name the kernel and the instruction."""
     try:
         yield
-    except Unsupported as feature:
+    except MissingFeature as feature:
         raise UnsupportedFeature(kernel.name, str(feature), kernel.instructions[w.number]) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
 
 
-def _general(w: Writer) -> None:
+def _write_general_copy(w: Writer) -> None:
     """Write the copy of the code for any EXEC."""
     w.copy = "some"
     w.put("some_start:;")
     for i in range(len(w.items)):
-        _item(w, i)
+        _write_item(w, i)
         if _writes_exec(w.items[i]):
             w.put(f"some_{i}:;")
     w.put(END)
 
 
-def _full(w: Writer) -> None:
-    """Write the copy for EXEC of all ones, which the compiler sees as a constant: it needs no blends.
+def _write_full_copy(w: Writer) -> None:
+    """Write the copy for EXEC of all ones. EXEC is a constant there, so the compiler emits no blends.
 
     When an instruction clears a bit of EXEC, the wavefront continues in the other copy and does not return. This copy
     also skips code that no lane executes.
@@ -180,12 +174,12 @@ def _full(w: Writer) -> None:
     w.copy = "full"
     w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
     for i in range(len(w.items)):
-        _item(w, i)
+        _write_item(w, i)
         if _writes_exec(w.items[i]):
-            if path := _skipped(w, i):
+            if path := _path_without_lanes(w, i):
                 w.put("if (exec == 0) {")
                 for k in path:
-                    _item(w, k, label=False)
+                    _write_item(w, k, label=False)
                 if _writes_exec(w.items[path[-1]]):
                     w.put(f"if (exec == ALL) goto full_{path[-1]};", f"goto some_{path[-1]};")
                 w.put("}")
@@ -193,7 +187,7 @@ def _full(w: Writer) -> None:
     w.put(END)
 
 
-def _skipped(w: Writer, i: int) -> list[int]:
+def _path_without_lanes(w: Writer, i: int) -> list[int]:
     """The items that execute if EXEC is zero after item ``i``, up to the next write of EXEC or the end.
 
     Empty if that path contains other items than scalar instructions and forward branches.
@@ -227,7 +221,7 @@ def _writes_exec(item: Instruction | str) -> bool:
     )
 
 
-def _item(w: Writer, i: int, label: bool = True) -> None:
+def _write_item(w: Writer, i: int, label: bool = True) -> None:
     w.at, item = i, w.items[i]
     if label and isinstance(item, str):
         w.put(f"{w.label(item)}:;")

@@ -65,7 +65,7 @@ def _permlane64(w: Writer, item: Instruction) -> None:
         w.put("{", *write_vector(w, item.operands[0], "u32", value), "}")
 
 
-def _through_lds(w: Writer, item: Instruction) -> None:
+def _permute_through_lds(w: Writer, item: Instruction) -> None:
     """ds_bpermute and ds_permute: a lane is a byte offset, as if LDS held 4 bytes of each lane."""
     target, lanes, data = item.operands
     offset = 0
@@ -119,7 +119,7 @@ CROSS_LANE: dict[str, Callable[[Writer, Instruction], None]] = {
     "v_permlane16_b32": _permlane,
     "v_permlanex16_b32": _permlane,
     "v_permlane64_b32": _permlane64,
-    "ds_bpermute_b32": _through_lds,
-    "ds_permute_b32": _through_lds,
+    "ds_bpermute_b32": _permute_through_lds,
+    "ds_permute_b32": _permute_through_lds,
     "ds_swizzle_b32": _swizzle,
 }

@@ -31,14 +31,14 @@ _GOT = re.compile(r"([\w.$]+)@gotpcrel32@lo")
 
 
 CODE = 0x7E00_0000_0000
-"""The address of the first function; the next follows ``_STEP`` bytes later. There is no memory at these addresses."""
+"""The address of the first function; the next follows ``_STEP`` bytes later. No memory is at these addresses."""
 
 _STEP = 256
 
 
 @dataclass
 class _Data:
-    """The data of a listing as far as it has been read."""
+    """The data of a listing, while it is being read."""
 
     content: bytearray = field(default_factory=bytearray)
     writable: bytearray = field(default_factory=bytearray)

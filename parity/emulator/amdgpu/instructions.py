@@ -11,7 +11,7 @@ from parity.emulator.amdgpu.isa_names import canonical
 from parity.emulator.amdgpu.matrix import emit_matrix
 from parity.emulator.amdgpu.memory_instructions import emit_memory_instruction
 from parity.emulator.amdgpu.writer import Writer
-from parity.emulator.instruction import Instruction, Unknown, Unsupported
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
 __all__ = ["emit_instruction"]
 
@@ -47,7 +47,7 @@ def emit_instruction(w: Writer, item: Instruction) -> None:
     elif name in CROSS_LANE:
         CROSS_LANE[name](w, item)
     elif refused := next((what for begin, what in _UNSUPPORTED.items() if name.startswith(begin)), None):
-        raise Unsupported(refused)
+        raise MissingFeature(refused)
     elif emit_memory_instruction(w, item, name) or emit_matrix(w, item, name):
         return
     elif item.paired:

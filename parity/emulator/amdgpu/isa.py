@@ -50,14 +50,9 @@ IGNORED = frozenset(_IGNORED.split())
 
 #: The condition of each branch.
 BRANCHES = {
-    "s_branch": "",
-    "s_cbranch_execz": "exec == 0",
-    "s_cbranch_execnz": "exec != 0",
-    "s_cbranch_vccz": "vcc == 0",
-    "s_cbranch_vccnz": "vcc != 0",
-    "s_cbranch_scc0": "!scc",
-    "s_cbranch_scc1": "scc",
-}
+    "s_branch": "", "s_cbranch_execz": "exec == 0", "s_cbranch_execnz": "exec != 0", "s_cbranch_vccz": "vcc == 0",
+    "s_cbranch_vccnz": "vcc != 0", "s_cbranch_scc0": "!scc", "s_cbranch_scc1": "scc",
+}  # fmt: skip
 
 #: 16-bit operations that keep the upper half of their register even on generation 9 (LLVM, GCNSubtarget).
 KEEPS_HIGH = frozenset(

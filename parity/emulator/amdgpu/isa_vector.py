@@ -196,23 +196,11 @@ v_fract_T f16 f32 f64          : T = T                   : fract(a)
 
 #: ``v_cmp_{name}_{type}`` and ``v_cmpx_{name}_{type}``. Float compares are ordered unless the name begins with n.
 COMPARES = {
-    "lt": "a < b",
-    "le": "a <= b",
-    "gt": "a > b",
-    "ge": "a >= b",
-    "eq": "a == b",
-    "ne": "a != b",
-    "lg": "(a < b) | (a > b)",
-    "neq": "~(a == b)",
-    "nlt": "~(a < b)",
-    "nle": "~(a <= b)",
-    "ngt": "~(a > b)",
-    "nge": "~(a >= b)",
-    "nlg": "~((a < b) | (a > b))",
-    "o": "(a == a) & (b == b)",
-    "u": "(a != a) | (b != b)",
+    "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b", "eq": "a == b", "ne": "a != b",
+    "lg": "(a < b) | (a > b)", "neq": "~(a == b)", "nlt": "~(a < b)", "nle": "~(a <= b)", "ngt": "~(a > b)",
+    "nge": "~(a >= b)", "nlg": "~((a < b) | (a > b))", "o": "(a == a) & (b == b)", "u": "(a != a) | (b != b)",
     "class": "is_class(a, b)",
-}
+}  # fmt: skip
 
 _PACKED = """
 mov_b32 add_f32 mul_f32 fma_f32 add_f16 mul_f16 fma_f16 fmac_f16 max_f16 min_f16 max_num_f16 min_num_f16 maximum_f16

@@ -23,14 +23,9 @@ from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_table
 
 __all__ = [
-    "SUMS",
-    "TYPE_BITS",
-    "MatrixInstruction",
-    "emit_matrix",
-    "flushes_subnormals",
-    "matrix_instructions",
+    "SUMS", "TYPE_BITS", "MatrixInstruction", "emit_matrix", "flushes_subnormals", "matrix_instructions",
     "matrix_mnemonics",
-]
+]  # fmt: skip
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -43,18 +38,9 @@ SUMS = {
 """How an instruction adds products; ``once`` is our assumption if that is not known."""
 
 TYPE_BITS = {
-    "f64": 64,
-    "f32": 32,
-    "xf32": 32,
-    "f16": 16,
-    "bf16": 16,
-    "fp8": 8,
-    "bf8": 8,
-    "i8": 8,
-    "iu8": 8,
-    "iu4": 4,
+    "f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "iu8": 8, "iu4": 4,
     "i32": 32,
-}
+}  # fmt: skip
 """The width of an element in bits; a modifier of the instruction states whether ``iu`` integers are signed."""
 
 

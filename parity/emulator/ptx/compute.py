@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.instruction import Unknown, Unsupported
+from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.comparisons import combine_masks, comparison
 from parity.emulator.ptx.instruction_table import PtxInstructionRow, instruction_row
 from parity.emulator.ptx.operands import ROUNDINGS, SPACES, cpp_type, integer_literal, split_results, split_types
@@ -171,7 +171,7 @@ def _packing(o: Operation, type_: str) -> None:
     target, source = o.item.operands
     size = size_of(type_)
     if size > 8:
-        raise Unsupported("registers of 128 bits")
+        raise MissingFeature("registers of 128 bits")
     if target.startswith("{"):
         parts = split_operands(target.strip("{}"))
         bits = 8 * size // len(parts)

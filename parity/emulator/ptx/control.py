@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.instruction import Unknown, Unsupported
+from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange
 from parity.emulator.ptx.operands import integer_literal, split_results
 from parity.emulator.ptx.operation import Operation
@@ -111,7 +111,7 @@ def _return(o: Operation) -> None:
 def _call(o: Operation, words: list[str]) -> None:
     name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
-        raise Unsupported("calls under a guard")
+        raise MissingFeature("calls under a guard")
     if name == "vprintf":
         form, given = list(arguments.values())[:2]
         value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
@@ -126,11 +126,11 @@ def _call(o: Operation, words: list[str]) -> None:
         )
         return
     if name in _EXTERN:
-        raise Unsupported(_EXTERN[name])
+        raise MissingFeature(_EXTERN[name])
     if name in o.function.registers:
-        raise Unsupported("calls through pointers to functions")
+        raise MissingFeature("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise Unsupported(f"the function {name}, which the module declares but does not define")
+        raise MissingFeature(f"the function {name}, which the module declares but does not define")
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -147,11 +147,11 @@ def _bar(o: Operation, words: list[str]) -> None:
         synchronized_step(o, members, "ordered(c);")
         return
     if "cluster" in words:
-        raise Unsupported("clusters of blocks")
+        raise MissingFeature("clusters of blocks")
     operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
-        raise Unsupported("barriers at which some threads do not wait (bar.arrive)")
+        raise MissingFeature("barriers at which some threads do not wait (bar.arrive)")
     if votes:
         target, number, *rest = operands
         predicate = rest[-1]
@@ -160,9 +160,9 @@ def _bar(o: Operation, words: list[str]) -> None:
         number, *rest = operands or ["0"]
         count = rest[0] if rest else None
     if count is not None:
-        raise Unsupported("barriers of a number of threads")
+        raise MissingFeature("barriers of a number of threads")
     if integer_literal(number) != 0:
-        raise Unsupported("named barriers other than barrier 0")
+        raise MissingFeature("named barriers other than barrier 0")
     _guard_before(o)
     here = o.n(o.whole.number)
     lines = [
@@ -205,7 +205,7 @@ def _guard_before(o: Operation) -> None:
 
 def _shfl(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Unsupported("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
+        raise MissingFeature("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = words[1].upper()
@@ -230,7 +230,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
 
 def _vote(o: Operation, words: list[str]) -> None:
     if "sync" not in words:
-        raise Unsupported("votes of threads without a mask (vote), which GPUs since Volta do not have")
+        raise MissingFeature("votes of threads without a mask (vote), which GPUs since Volta do not have")
     _guard_before(o)
     target, p, members = o.item.operands
     named = _members(o, members)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from parity.emulator.instruction import Unsupported
+from parity.emulator.instruction import MissingFeature
 from parity.emulator.ptx.control import synchronized_step
 from parity.emulator.ptx.memory import address_statement
 from parity.emulator.ptx.operands import SPACES
@@ -30,10 +30,10 @@ _ALL = "all(0xffffffffu)"
 
 def _wmma(o: Operation, words: list[str]) -> None:
     if o.item.modifiers:
-        raise Unsupported("matrix instructions with a guard")
+        raise MissingFeature("matrix instructions with a guard")
     shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
     if not shapes:
-        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
+        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
     if words[0] == "mma":
         _multiply(o, words, "LINEAR", *shapes[0])
     else:
@@ -44,7 +44,7 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     """Move elements between memory and a fragment of a, b, c or d."""
     loads, which, type_ = words[0] == "load", words[1], words[-1]
     if type_ not in (_TYPES if which in "ab" else _SUMS):
-        raise Unsupported(f"matrix instructions of {type_}")
+        raise MissingFeature(f"matrix instructions of {type_}")
     operands = list(o.item.operands)
     registers = split_operands(operands.pop(0 if loads else 1).strip("{}"))
     memory, *stride = operands
@@ -88,7 +88,7 @@ def _mma(o: Operation, words: list[str]) -> None:
     odd = {"sp", "block_scale", "kind", "xor", "and"} & set(words) or "sp::ordered_metadata" in words
     # The f16 shape m8n8k4 of Volta has a different layout.
     if o.item.modifiers or not shapes or odd or (shapes[0] == (8, 8, 4) and "f64" not in factors):
-        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
+        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
     _multiply(o, words, "MMA", *shapes[0])
 
 
@@ -96,10 +96,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
     types = [word for word in words if word in _TYPES or word in _SUMS]
     d, a, b, c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
     if a not in _TYPES or b not in _TYPES or c not in _SUMS or d not in _SUMS or {c, d} == {"f16", "f32"}:
-        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
+        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
     rounding = {"rz", "rm", "rp"} & set(words)
     if rounding:
-        raise Unsupported(f"matrix instructions that do not round to nearest (.{rounding.pop()})")
+        raise MissingFeature(f"matrix instructions that do not round to nearest (.{rounding.pop()})")
     into, *sources = (split_operands(each.strip("{}")) for each in o.item.operands)
     lines = []
     for name, registers in zip("abc", sources, strict=True):
@@ -136,7 +136,7 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
     """Load matrices of 8 rows of 16 bytes. Eight threads provide the row addresses of a matrix."""
     count = next((int(word[1]) for word in words if word in ("x1", "x2", "x4")), 0)
     if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
-        raise Unsupported(f"matrix instructions ({o.item.mnemonic})")
+        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
     into, memory = o.item.operands
     place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here

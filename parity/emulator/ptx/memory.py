@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.instruction import Unknown, Unsupported
+from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.operands import SPACES, cpp_type, integer_literal, split_address
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
@@ -81,7 +81,7 @@ def _ld(o: Operation, words: list[str]) -> None:
                 lines.append(_loaded(o, each, type_, f"to<u{8 * size}>(x >> (u{8 * bytes_}){8 * size * i})"))
     else:
         if bytes_ > 16:
-            raise Unsupported("accesses of 32 bytes")
+            raise MissingFeature("accesses of 32 bytes")
         lines += [
             f"V<u32> x[{bytes_ // 4}];",
             f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;",
@@ -120,7 +120,7 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
         o.guarded(*lines)
         return
     if name in o.function.registers:  # the address of a parameter
-        raise Unsupported("addresses of parameters")
+        raise MissingFeature("addresses of parameters")
     if name not in o.whole.layout.parameters:
         raise Unknown(f"parameter {name}")
     at = o.whole.layout.parameters[name] + offset
@@ -137,7 +137,7 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
 def _param(o: Operation, slot: int, offset: int, size: int) -> str:
     """Return bytes of a call parameter, which is stored in slots of 32 bits, as C++."""
     if offset % min(size, 4):
-        raise Unsupported("parameters that are not aligned")
+        raise MissingFeature("parameters that are not aligned")
 
     def word(k: int) -> str:
         return f"R(u32, {o.n(slot + k)})"
@@ -179,7 +179,7 @@ def _st(o: Operation, words: list[str]) -> None:
         lines.append(f"const V<{u}> x = {whole}; if (store_at_{u}(c, on, at, {number}, x)) return 1;")
     else:
         if bytes_ > 16:
-            raise Unsupported("accesses of 32 bytes")
+            raise MissingFeature("accesses of 32 bytes")
         lines.append(f"V<u32> x[{bytes_ // 4}] = {{}};")
         for i, value in enumerate(values):
             if size == 8:
@@ -195,7 +195,7 @@ def _st(o: Operation, words: list[str]) -> None:
 
 def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
     if offset % min(size, 4):
-        raise Unsupported("parameters that are not aligned")
+        raise MissingFeature("parameters that are not aligned")
 
     def put(k: int, text: str) -> str:
         there = f"R(u32, {o.n(slot + k)})"
@@ -238,7 +238,7 @@ def _atom(o: Operation, words: list[str]) -> None:
         raise Unknown(f"instruction {o.item.mnemonic}")
     size = size_of(type_)
     if size > 8:
-        raise Unsupported("atomics of 128 bits")
+        raise MissingFeature("atomics of 128 bits")
     u = f"u{8 * size}"
     place = address_statement(o, address, space)
     compares = kind == "cas"

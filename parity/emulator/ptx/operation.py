@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from parity.emulator.instruction import Instruction, Unknown, Unsupported
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange
 from parity.emulator.ptx.operands import SPECIAL, SPECIAL_U64, cpp_type, integer_literal, literal_bits
 from parity.emulator.ptx.parse import PtxFunction, size_of
@@ -131,7 +131,7 @@ class Operation:
         if have == want:
             return self.register(name, c)
         if have == 16:
-            raise Unsupported("registers of 128 bits")
+            raise MissingFeature("registers of 128 bits")
         whole = self.register(name, _UNSIGNED[have])
         if have > want:
             return f"as<{c}>(to<u{8 * want}>({whole}))"
@@ -149,7 +149,7 @@ class Operation:
         if name in layout.symbols:
             return f"all<u64>(c->image + N({self.n(layout.symbols[name] + add)}))"
         if name in self.whole.functions:
-            raise Unsupported("pointers to functions")
+            raise MissingFeature("pointers to functions")
         raise Unknown(f"operand {name}")
 
     def result(self, operand: str, type_: str, value: str) -> str:
@@ -162,7 +162,7 @@ class Operation:
             raise Unknown(f"result {operand}")
         have, want = size_of(kind), _BYTES[c]
         if have == 16:
-            raise Unsupported("registers of 128 bits")
+            raise MissingFeature("registers of 128 bits")
         if have != want:
             signed = c[0] == "i"
             wide = f"{'i' if signed else 'u'}{8 * have}"

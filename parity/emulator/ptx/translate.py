@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
-from parity.emulator.instruction import Instruction, Unknown, Unsupported
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange, block_ends, branch_targets
 from parity.emulator.ptx.block_uniform import block_uniform_registers
 from parity.emulator.ptx.comparisons import COMPARISONS
@@ -142,7 +142,7 @@ def _instruction(
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
-    except Unsupported as missing:
+    except MissingFeature as missing:
         raise UnsupportedFeature(kernel, str(missing), item) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel, item) from None
@@ -183,6 +183,6 @@ def _emit(o: Operation) -> None:
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
     elif refused := _REFUSED.get(base):
-        raise Unsupported(refused)
+        raise MissingFeature(refused)
     else:
         compute(o, base, words)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from parity.emulator.instruction import Unknown, Unsupported
+from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
 
@@ -123,7 +123,7 @@ def _of_elements(o: Operation, name: str, count: int, words: list[str]) -> None:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
     target, *operands = o.item.operands
     if any("." in operand for operand in o.item.operands):
-        raise Unsupported("video instructions that choose elements (.h10, .b3210)")
+        raise MissingFeature("video instructions that choose elements (.h10, .b3210)")
     bits = 32 // count
     value = _result(name, words)
     if "sat" in words:

@@ -1,4 +1,4 @@
-// A kernel that does what it is told: wavefronts that load and store numbers of 1 to 8 bytes, between barriers.
+// A kernel that executes a list of accesses: wavefronts load and store numbers of 1 to 8 bytes, between barriers.
 #define KERNEL extern "C" __global__ void
 
 struct Access {

@@ -1,4 +1,4 @@
-// One approximate instruction each, and the operations that compilers build of them.
+// One approximate instruction per kernel, and the operations that compilers build from them.
 #define EACH size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; if (i < n)
 #define UNARY(name, T, value) \
     extern "C" __global__ void name(size_t n, const T* x, T* y) { EACH { const T a = x[i]; y[i] = value; } }

@@ -37,7 +37,7 @@ KERNEL sum_of_hip(int n, const double* x, double* y) { EACH atomicAdd(y, x[i]); 
 KERNEL largest(int n, const float* x, float* y) { EACH max_float(y, x[i]); }
 KERNEL sums_of_halves(int n, const __half* x, __half* y, int m) { EACH add_half(y + i % m, x[i]); }
 KERNEL half_at(int n, const __half* x, __half* y, int at) { EACH add_half(y + at, x[i]); }
-// The neighbour in the same word is written by another wavefront, without an atomic.
+// Another wavefront stores to the other half of the word, without an atomic.
 KERNEL half_beside_a_store(int n, const __half* x, __half* y) {
     EACH
     if (i < 64) add_half(y, x[i]);
@@ -73,7 +73,7 @@ KERNEL lock_of_wavefronts(int n, int* lock, int* y) {
     __threadfence();
     atomicExch(lock, 0);
 }
-// The first wavefronts wait for a later one, without a barrier.
+// The first wavefronts wait for a later wavefront, without a barrier.
 KERNEL waits_for_a_flag(int n, int* flag, int* y) {
     if (threadIdx.x < 128) {
         while (atomicAdd(flag, 0) == 0) {}

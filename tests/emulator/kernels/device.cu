@@ -1,5 +1,5 @@
-// What device code does beside arithmetic: it asserts, traps, prints, reads clocks, tables and variables, and calls
-// through pointers. `i` is the thread, `n` how many there are.
+// Device code other than arithmetic: it asserts, traps, prints, reads clocks, tables and variables, and calls
+// through pointers. `i` is the thread, `n` the number of threads.
 #include <cassert>
 #include <cstdio>
 
@@ -117,7 +117,7 @@ KERNEL through_a_class(int n, const int* x, int* y) {
     const Shape* shape = i & 1 ? static_cast<const Shape*>(&square) : &strip;
     y[i] = shape->area();
 }
-// Groups of HIP's headers: a block, tiles of 8 and 32 threads, and the threads that are there.
+// Groups of HIP's headers: a block, tiles of 8 and 32 threads, and the active threads.
 KERNEL groups(int n, const int* x, int* y) {
     cg::thread_block block = cg::this_thread_block();
     auto tile = cg::tiled_partition<32>(block);

@@ -1,4 +1,4 @@
-// Conversions of 8-bit floats that a target has instructions for: FNUZ formats on gfx942, OCP's on gfx1201.
+// Conversions of 8-bit floats with instructions of a target: FNUZ formats on gfx942, OCP formats on gfx1201.
 extern "C" __global__ void encode(int n, const float* x, unsigned* y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,4 @@
-// What GPUs have and the emulator has not.
+// Features of GPUs that the emulator lacks.
 #include <cooperative_groups.h>
 
 extern "C" __global__ void whole_grid(int n, const int* x, int* y) {

@@ -1,4 +1,4 @@
-// Kernels of the emulator's own tests: one instruction family each.
+// Kernels for tests of the emulator: one instruction family each.
 #include <cuda_fp16.h>
 
 #define EACH size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; if (i < n)

@@ -1,4 +1,4 @@
-// Kernels that use what a workgroup has: LDS, barriers, exchanges between lanes, atomics, scratch memory, constants.
+// Kernels that use the features of workgroups: LDS, barriers, lane exchanges, atomics, scratch memory, constants.
 #define KERNEL extern "C" __global__ void
 
 typedef unsigned u32;
@@ -33,7 +33,7 @@ KERNEL all_write_one_place(int* out, int scale) { out[0] = scale * threadIdx.x; 
 KERNEL all_write_the_same(int* out, int scale) { out[0] = scale; }
 KERNEL blocks_in_a_row(int* x) { x[blockIdx.x + 1] = x[blockIdx.x] + 1; }
 
-/** The block that comes last adds up what the others left behind: ordered by the ticket, not by a barrier. */
+/** The last block adds up the results of all blocks; the ticket orders them, not a barrier. */
 KERNEL last_block_sums(const u32* x, u32* partial, u32* ticket, u32* out) {
     partial[blockIdx.x] = x[blockIdx.x] * 2;
     __threadfence();
@@ -86,7 +86,7 @@ KERNEL scratch(const int* index, float* out, int n) {
     a[index[threadIdx.x]] = 5;
     out[threadIdx.x] = sum_of(a, n) + a[index[threadIdx.x + 1]];
 }
-// An array of a thread by a pointer that may point elsewhere as well.
+// A private array, through a pointer that may also point to other memory.
 __device__ __noinline__ float element(const float* p, int k) { return p[k]; }
 KERNEL outside_scratch(const int* index, float* out) {
     float a[40];
@@ -98,7 +98,7 @@ KERNEL unwritten_scratch(const int* index, float* out) {
     for (int i = 0; i < 39; i++) a[i] = i;
     out[threadIdx.x] = a[index[threadIdx.x]];
 }
-// An array of a thread that is small enough for registers, by an index of all threads and by one of each.
+// A private array that fits into registers, with a uniform index and with an index per thread.
 KERNEL array_in_registers(const int* index, float* out) {
     float a[24];
     for (int i = 0; i < 24; i++) a[i] = 100 * threadIdx.x + i;
@@ -120,7 +120,7 @@ KERNEL constants(const int* index, float* out) {
 KERNEL counted(int* out) { *out = counter; }
 KERNEL overwrite_constant(int i) {
     u64 at = (u64)table;
-    asm volatile("" : "+s"(at));  // the compiler need not know
+    asm volatile("" : "+s"(at));  // hides the value from the compiler
     ((float*)at)[i] = 0;
 }
 KERNEL generic_pointer(int* x, int k, int* out) {
@@ -144,7 +144,7 @@ KERNEL atomics(int* i, u32* u, u64* l, float* f, double* d) {
     EACH(fetch_min, u + 3, (u32)t), EACH(fetch_max, u + 4, (u32)t);
     EACH(fetch_add, l, 1ull << 33), EACH(fetch_max, l + 1, (u64)t << 40);
     EACH(fetch_add, f, 0.5f), EACH(fetch_add, d, 0.25);
-    u[8 + EACH(fetch_add, u + 5, 1u)] = 1;  // tickets: every place is taken once
+    u[8 + EACH(fetch_add, u + 5, 1u)] = 1;  // tickets: each place is taken once
 }
 KERNEL atomics_in_lds(const u32* x, u32* out) {
     __shared__ u32 sum, largest, swaps;
@@ -188,7 +188,7 @@ KERNEL swizzles(const int* x, int* out) {
     asm("v_swap_b32 %0, %1" : "+v"(a), "+v"(b));
     out[5 * n] = a - 3 * b;
 }
-/** Rows of 16 reversed, rows exchanged and reversed; lanes that are off keep or give 0; the halves of 64 exchanged. */
+/** Reversed rows of 16, exchanged and reversed rows; inactive lanes keep or give 0; exchanged halves of 64. */
 KERNEL rows(const int* x, int* out) {
     const int v = x[threadIdx.x], n = blockDim.x;
     out += threadIdx.x;
@@ -207,7 +207,7 @@ KERNEL first_active(const int* x, int* out) {
     out[threadIdx.x] = -1;
     if (x[threadIdx.x] & 1) out[threadIdx.x] = __builtin_amdgcn_readfirstlane(x[threadIdx.x]);
 }
-/** Who comes when: its result depends on the order of the wavefronts. */
+/** Records the order of the wavefronts. */
 KERNEL order_of_waves(int* out) {
     const int ticket = __hip_atomic_fetch_add(out, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
     out[1 + threadIdx.x] = ticket;

@@ -54,10 +54,10 @@ def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, st
 
     Headers that are not found are left to the compiler. ``texts`` caches the files that were read.
     """
-    return _Search(path, side, folder, texts).run()
+    return _HeaderSearch(path, side, folder, texts).run()
 
 
-class _Search:
+class _HeaderSearch:
     """A search for the headers of one source."""
 
     def __init__(self, source: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
@@ -163,7 +163,7 @@ def _system_headers() -> frozenset[str]:
 
 
 def _is_known(header: str) -> bool:
-    """True if a header is CUDA's or a library's, or its name cannot be that of a project's file."""
+    """True if a header is CUDA's or a library's, or a project's file cannot have its name."""
     name = Path(header)
     is_odd = name.is_absolute() or ".." in name.parts or not name.suffix
     return is_odd or header in table()[1] or stub_for(header) is not None
