@@ -92,7 +92,7 @@ class EmulatedSession(DeviceSession):
         ``Outcome.instructions``.
 
         Raises:
-            ParityError: the launch has a fault, which ``execute`` would return in the outcome.
+            ParityError: The launch has a fault, which ``execute`` would return in the outcome.
         """
         if self._counting is None:
             self._counting = EmulatedSession(False, counted=True)

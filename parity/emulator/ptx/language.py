@@ -36,7 +36,7 @@ _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
 
 @functools.cache
 def _version() -> str:
-    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
+    return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), _HERE / "instruction_table.csv"))))
 
 
 class Ptx(Language):
