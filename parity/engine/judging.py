@@ -23,23 +23,17 @@ from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
 __all__ = [
-    "NO_REFERENCE",
-    "CheckedCase",
-    "Implementation",
-    "fault_verdict",
-    "judge",
-    "not_judged_verdict",
-    "run_and_judge",
+    "NO_REFERENCE", "CheckedCase", "Implementation", "fault_verdict", "judge", "not_judged_verdict", "run_and_judge",
     "verdict_on_output",
-]
+]  # fmt: skip
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """A function from the outputs to the expectation of each output."""
 
 NO_REFERENCE = "no reference"
 NOT_COMPARED = (
-    "the op has no reference, and the other vendor's side has no result for this case; what the kernel does with "
-    "memory was checked, its values were not"
+    "the op has no reference, and the other vendor's side has no result for this case; memory accesses "
+    "were checked, but values were not"
 )
 
 # Maps the kind of a fault to the status of the case. Any other kind is a failure of the kernel.
@@ -177,7 +171,6 @@ def _expectation(
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
-    """Return the outputs in logical shape."""
     return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
 
 
@@ -197,7 +190,6 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
 
 
 def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> CheckedCase:
-    """Compute a case with a library, and judge it."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"
         return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})

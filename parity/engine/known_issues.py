@@ -59,8 +59,6 @@ _Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(descript
 
 
 class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of the file."""
-
     cases: _Texts
     failure: _Texts
     reason: str

@@ -204,7 +204,6 @@ class Processes:
         return True
 
     def _give_up(self, problem: Exception) -> None:
-        """Fail all current and later calls with ``problem``."""
         with self._lock:
             self._problem = problem
             left = list(self._calls)

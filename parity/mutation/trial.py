@@ -64,19 +64,15 @@ class MutatedKernel:
 
     @property
     def op(self) -> str:
-        """The name of the op."""
         return self.task.op
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the kernel."""
         return self.task.dtypes
 
 
 @dataclass(frozen=True)
 class _Concrete:
-    """A case with its lowered call."""
-
     text: str
     case: Case
     call: Call
@@ -97,7 +93,6 @@ class _KernelState:
 
     @property
     def code(self) -> CodeObject:
-        """The code of the kernel."""
         return self.alone.code
 
 
@@ -267,7 +262,7 @@ def _more(ready: _KernelState, count: int) -> tuple[_Concrete, ...]:
     """Return the cases of a longer search, without the usual cases."""
     if count not in ready.more:
         state = worker.current()
-        seed = state.plan.seed_of(ready.entry) ^ SEARCH
+        seed = state.plan.entry_seed(ready.entry) ^ SEARCH
         drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count)
         known = {concrete.text for concrete in ready.cases}
         texts = [text for text in map(str, drawn) if text not in known]

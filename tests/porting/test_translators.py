@@ -150,7 +150,7 @@ def test_chosen_hipifier_reads_environment(monkeypatch):
     assert chosen_hipifier() == "helpful"
     assert chosen_hipifier("hipify-perl") == "hipify-perl"
     monkeypatch.setenv(HIPIFY, "helpfull")
-    with pytest.raises(UsageError, match=r"helpfull is no translator: literal helpful .* did you mean helpful"):
+    with pytest.raises(UsageError, match=r"helpfull is not a translator: literal helpful .* did you mean helpful"):
         chosen_hipifier()
 
 

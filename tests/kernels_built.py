@@ -1,0 +1,11 @@
+"""The kernels of a built module by name."""
+
+
+def names(one):
+    assert not one.error, one.error
+    return {name: kernel.name for name, kernel in one.code_object.kernels.items()}
+
+
+def has(one, *kernels):
+    assert not one.error, one.error
+    return all(one.code_object.symbol(kernel) in one.code_object.kernels for kernel in kernels)
