@@ -1,4 +1,4 @@
-"""Kernels that take more than tensors and numbers: updates, structures, tables, sequences; faults in each are seen."""
+"""Kernels with in-place updates, structures, tables and launch sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TARGET = ("--target", "gfx1100")
 
 @pytest.fixture
 def project(library, parity):
-    """A copy of the project; the working folder."""
+    """A copy of the project as the working folder."""
     return library("declared")
 
 

@@ -1,4 +1,4 @@
-"""``parity reproduce``: the folder runs without parity, and finds the elements wrong that parity finds wrong."""
+"""Tests of ``parity reproduce``: the folder runs without parity and finds the same wrong elements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ADAM = (
 
 @pytest.fixture
 def project(library):
-    """A copy of the project; the working folder."""
+    """A copy of the project as the working folder."""
     return library("declared")
 
 
 def built(folder, *what, **more):
-    """The folder after make, with the compiler that stands in for hipcc here."""
+    """The folder after make, with a substitute for hipcc."""
     hipcc = f"{sys.executable} -m parity.hip.hipcc"
     path = os.pathsep.join(filter(None, sys.path))
     environ = {**os.environ, **environment(["gfx1100"]), "HIPCC": hipcc, "PYTHONPATH": path, **more}
