@@ -165,7 +165,7 @@ def _keywords(
     spec: InferredSpec | None,
     tables: Mapping[str, _Table],
 ) -> list[Keyword]:
-    """Return the arguments of ``Op``, in the order in which a case file has them."""
+    """Return the arguments of ``Op``, in the order of a case file."""
     one = alike[0]
     pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
     role = "" if any(each.is_input is not None for each in pointers) else _GUESSED_ROLE
@@ -319,7 +319,7 @@ def _may_be(parameter: Parameter, dtype: str, varies: bool) -> bool:
 
 
 def _number_kind(number: Parameter, variables: Mapping[str, str]) -> str:
-    """Return the likely type of a number of which only the name and the size are known."""
+    """Return the likely type of a number from its name and size."""
     is_real = _REAL_NAME.fullmatch(number.name) is not None
     if is_real and variables:
         kind, variable = next(iter(variables.items()))

@@ -20,7 +20,7 @@ _MISSING_HEADER = 'the project does not have it; name its folder: include = ["..
 
 
 def general_advice(error: Diagnostic) -> str:
-    """Return what to do about an error whatever the project is, or an empty string."""
+    """Return advice that applies to any project, or an empty string."""
     names = error.names
     if by_name := _advice_for_name(error):
         return by_name

@@ -1,4 +1,4 @@
-"""How a side is compiled: what settings say."""
+"""Compile options from settings and flags."""
 
 from pathlib import Path
 
