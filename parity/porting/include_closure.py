@@ -163,7 +163,7 @@ def _system_headers() -> frozenset[str]:
 
 
 def _is_known(header: str) -> bool:
-    """True if a header is CUDA's or a library's, or its name cannot be that of a project's file."""
+    """True if a header is CUDA's or a library's, or a project's file cannot have its name."""
     name = Path(header)
     is_odd = name.is_absolute() or ".." in name.parts or not name.suffix
     return is_odd or header in table()[1] or stub_for(header) is not None

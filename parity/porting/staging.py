@@ -61,7 +61,7 @@ _STUBS, _LIBRARIES = "stubs", "libraries"
 
 @dataclass(frozen=True)
 class Staged:
-    """A module as it is compiled, the changes to its source, and the folders of real libraries by their names."""
+    """The files to compile, the changes to the source, and the folders of real libraries by their names."""
 
     unit: Unit
     translation: Translation

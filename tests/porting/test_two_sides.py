@@ -1,4 +1,4 @@
-"""A port with sources of its own: each side is built from its files, with its flags and its forced headers."""
+"""A port in separate sources: each side is built from its files, with its flags and its forced headers."""
 
 import pytest
 
