@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.compilers import clang
+from parity.compilers.headers import available_headers
 from parity.porting.compat import parse_version
 from parity.porting.header_defects import defects, known_defects
 
@@ -86,7 +86,7 @@ PAIRS = ("h2sin", "h2cos")
 
 @pytest.fixture
 def version():
-    found = clang.headers()
+    found = available_headers()
     if found is None:
         pytest.skip("AMD's headers cannot be had here")
     return parse_version(found.version)

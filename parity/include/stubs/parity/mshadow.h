@@ -116,8 +116,7 @@ struct identity { template <class T> MSHADOW_XINLINE static T Map(T a) { return 
 PARITY_OPERATION(plus, +) PARITY_OPERATION(minus, -) PARITY_OPERATION(mul, *) PARITY_OPERATION(div, /)
 #undef PARITY_OPERATION
 }  // namespace op
-namespace red { }
-namespace sv { }
+namespace red { } namespace sv { }
 }  // namespace mshadow
 
 #define PARITY_TYPE_CASE(flag, type, name, ...) \

@@ -40,13 +40,9 @@ template <typename T> struct PtrStepSz : PtrStep<T> {
       : PtrStep<T>(given, bytes), cols(width), rows(height) {}
   template <typename U> explicit PtrStepSz(const PtrStepSz<U>& of) : PtrStep<T>((T*)of.data, of.step), cols(of.cols), rows(of.rows) {}
 };
-typedef PtrStepSz<unsigned char> PtrStepSzb;
-typedef PtrStepSz<unsigned short> PtrStepSzus;
-typedef PtrStepSz<float> PtrStepSzf;
-typedef PtrStepSz<int> PtrStepSzi;
-typedef PtrStep<unsigned char> PtrStepb;
-typedef PtrStep<unsigned short> PtrStepus;
-typedef PtrStep<float> PtrStepf;
-typedef PtrStep<int> PtrStepi;
+typedef PtrStepSz<unsigned char> PtrStepSzb; typedef PtrStepSz<unsigned short> PtrStepSzus;
+typedef PtrStepSz<float> PtrStepSzf; typedef PtrStepSz<int> PtrStepSzi;
+typedef PtrStep<unsigned char> PtrStepb; typedef PtrStep<unsigned short> PtrStepus;
+typedef PtrStep<float> PtrStepf; typedef PtrStep<int> PtrStepi;
 }  // namespace cuda
 }  // namespace cv

@@ -1,7 +1,3 @@
 // Included before the real rocThrust, which uses a macro that newer versions of libc++ do not define.
 #pragma once
-
-#include <version>
-#ifndef _VSTD
 #define _VSTD std
-#endif
