@@ -61,7 +61,7 @@ def test_a_mistake_in_a_case(told, case, says):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (b"tool = 3", "tool = 3; it has to be a table"),
+        (b"tool = 3", "tool = 3; it must be a table"),
         (b'a = "\xff"', "is not UTF-8"),
         (b'[tool.parity]\ninclude = ["a\\u0000b"]', "has a NUL"),
         (b'[tool.parity]\nflags = ["-I\\u0000"]', "has a NUL"),
