@@ -1,4 +1,4 @@
-"""``parity bench``: what it prints and stores, and how it leaves."""
+"""Tests of ``parity bench``: output, files and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements in the matrix: made by the run, or stored in a recording."""
+"""Tests of measurements in the matrix, from ``--time`` or from a recording."""
 
 from __future__ import annotations
 

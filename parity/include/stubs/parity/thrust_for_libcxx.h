@@ -1,0 +1,7 @@
+// Included before the real rocThrust, which uses a macro that newer versions of libc++ do not define.
+#pragma once
+
+#include <version>
+#ifndef _VSTD
+#define _VSTD std
+#endif
