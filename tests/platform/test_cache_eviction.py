@@ -96,5 +96,5 @@ def test_limit_parses_sizes(monkeypatch, text, bytes_):
 @pytest.mark.parametrize("text", ["much", "-1", "5 apples", "20000"])
 def test_limit_invalid_size_raises(monkeypatch, text):
     monkeypatch.setenv(cache_eviction.LIMIT, text)
-    with pytest.raises(UsageError, match=r"PARITY_CACHE_LIMIT is .* say \"10G\""):
+    with pytest.raises(UsageError, match=r"PARITY_CACHE_LIMIT is .* set \"10G\""):
         limit()

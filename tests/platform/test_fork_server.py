@@ -69,8 +69,8 @@ def test_killed_server_is_replaced():
 
 def test_fork_process_dying_servers_raise(monkeypatch):
     monkeypatch.setattr(fork_server, "_server", None)
-    monkeypatch.setattr(fork_server, "_BEGIN", "import sys; sys.exit(3)")
-    with pytest.raises(OSError, match="the process that forks them was ended"):
+    monkeypatch.setattr(fork_server, "_PROGRAM", "import sys; sys.exit(3)")
+    with pytest.raises(OSError, match="the fork server was ended"):
         fork_process(tell, Pipe()[0], {})
 
 
