@@ -106,7 +106,7 @@ def build_sample(module: str, target: str, folder: Path, policy: str) -> Built:
 def run(code: CodeObject, kernel: str) -> np.ndarray:
     """Return what a kernel makes of random small integers: a row for each thread."""
     given = np.random.default_rng(7).integers(-8, 9, (THREADS, VALUES)).astype(np.float32)
-    device = emulator.Device()
+    device = emulator.AmdgpuDevice()
     buffers = [device.allocate(given.nbytes, name) for name in ("in", "out")]
     device.write(buffers[0], given)
     device.write(buffers[1], np.zeros_like(given))
