@@ -131,7 +131,7 @@ def disassemble(source: Source, path: Path, folder: Path) -> None:
     # Compiled code objects, whose listings need no disassembler, have a different suffix.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
     copy.write_bytes(path.read_bytes())
-    listing.write_text(disassembler.listing_of(copy, path.name))
+    listing.write_text(disassembler.disassembled_listing(copy, path.name))
     write_record(parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
 
 

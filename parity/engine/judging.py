@@ -213,7 +213,7 @@ def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Che
         changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # other columns use the same buffers
-    verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
+    verdict = next(filter(None, changed), None) or _wrong_type(call, output) or compare(expected, output, vendor=vendor)
     return CheckedCase(
         case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
     )
@@ -224,7 +224,7 @@ def _written(name: str, before: Array, after: Array) -> Verdict | None:
     return modified and replace(modified, detail=f"the library wrote to the memory of {name}, which must not change")
 
 
-def _misfit(call: Call, output: Array) -> Verdict | None:
+def _wrong_type(call: Call, output: Array) -> Verdict | None:
     """Return a failure if the output does not have the requested dtype and shape, else None."""
     asked = call.computation
     for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
@@ -284,7 +284,7 @@ def _memory(call: Call, outcome: Outcome) -> Verdict | None:
             outside[layout.indices().ravel()] = False
             if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are not elements of the output"
-                return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
+                return _name_output(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
 
 
@@ -292,7 +292,7 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     verdicts = {name: compare(each, got[name], vendor=vendor) for name, each in expected.items()}
     for name, verdict in verdicts.items():
         if not verdict.passed:
-            return _of(name, call, verdict)
+            return _name_output(name, call, verdict)
     passed = verdicts.values()
     return replace(
         max(passed, key=lambda verdict: verdict.budget),
@@ -303,7 +303,7 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     )
 
 
-def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
+def _name_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict

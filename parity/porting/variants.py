@@ -28,9 +28,9 @@ from parity.porting.build_files import (
     switches_of,
 )
 from parity.porting.conditionals import macros_of
+from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_of_kernels, switches_tested
-from parity.porting.hipify import defined_macros
 from parity.porting.host_code import HostCode, RepairState
 from parity.porting.include_closure import closure
 from parity.porting.includes import INCLUDE

@@ -170,7 +170,7 @@ def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
         return run
 
     monkeypatch.setattr(disassembler.Disassembler, "run", forgetful)
-    listing = disassembler.listing_of(compiled["gfx1030"].binary)
+    listing = disassembler.disassembled_listing(compiled["gfx1030"].binary)
     assert "not_read_by_llvm" in listing
     assert "-v" not in listing
 
@@ -228,7 +228,7 @@ def test_old_llvm_for_new_target_is_an_error(path, tmp_path, binaries):
     path(llvm(tmp_path / "old", 14))
     (tmp_path / "module.hsaco").write_bytes(binaries["gfx1100"])
     with pytest.raises(UsageError, match=r"is for gfx1100, which .*LLVM 14.* cannot disassemble; install a newer LLVM"):
-        disassembler.listing_of(tmp_path / "module.hsaco")
+        disassembler.disassembled_listing(tmp_path / "module.hsaco")
 
 
 def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
@@ -243,7 +243,7 @@ def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypat
 
         monkeypatch.setattr(disassembler.Disassembler, "run", spelled)
         (given.folder / "module.hsaco").write_bytes(binaries["gfx90a"])
-        listings.append(disassembler.listing_of(given.folder / "module.hsaco"))
+        listings.append(disassembler.disassembled_listing(given.folder / "module.hsaco"))
     assert listings[0] == listings[1]
     assert "module.cu:" in listings[0]
     assert "./module.cu:" not in listings[0]

@@ -8,7 +8,7 @@ from parity.platform.cache import Cache
 
 @pytest.fixture
 def built(tmp_path):
-    """Builds one module of these files for gfx1100."""
+    """Return a function that builds one module from texts, for gfx1100 by default."""
 
     def run(source, target="gfx1100", **files):
         folder = tmp_path / "kernels"

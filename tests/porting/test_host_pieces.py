@@ -9,7 +9,7 @@ from parity.porting.repair import repair
 
 
 def left(text, line, column, error="unknown"):
-    """What becomes of a text with an error at a place; None if it stays the user's."""
+    """Return a text after the repair of an error at a place; None if the error is the user's."""
     host = repair(HostCode(), {"m.cu": text}, [Diagnostic(error, (("m.cu", line, column),))])
     return host and host.blanked("m.cu", text)
 

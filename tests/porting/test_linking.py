@@ -12,7 +12,7 @@ def test_undefined_function_is_reported_before_code_generation(built, monkeypatc
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
     (finding,) = one.error.findings
-    assert not one.translation.left_out  # the variable is no declaration of it
+    assert not one.translation.left_out  # the variable does not declare it
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that defines it" in finding.advice
 

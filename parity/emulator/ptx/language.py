@@ -83,7 +83,7 @@ class Ptx(Language):
     def arguments(self, kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
         return args
 
-    def dispatch(self, kernel: Kernel, shape: LaunchShape, arguments: int) -> bytes:
+    def dispatch(self, kernel: Kernel, shape: LaunchShape, kernarg: int) -> bytes:
         dynamic = shape.shared_bytes
         return struct.pack("<8I", *shape.block, *shape.grid, dynamic, kernel.lds_bytes + dynamic)
 
