@@ -190,6 +190,13 @@ def hip(session: nox.Session) -> None:
 
 
 @nox.session
+def stubs(session: nox.Session) -> None:
+    """Compare parity's stubs with the real libraries, every bit (arguments: libraries, --target)."""
+    session.install("-e", ".[emulated]")
+    session.run("python", "-m", "benchmarks.stubs", *session.posargs)
+
+
+@nox.session
 def gallery(session: nox.Session) -> None:
     """Run bugs of public ports before and after their fix: docs/gallery.md (arguments: names of projects)."""
     session.install("-e", ".[emulated,nvcc]")

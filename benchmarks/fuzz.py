@@ -277,7 +277,7 @@ class Fuzz:
             if kind == "recording":
                 read_recording(path)
             elif kind == "code object":
-                disassembler.listing_of(path)
+                disassembler.disassembled_listing(path)
             elif kind == "record":
                 return parity(["run", "mine.nothing", "--runner", f"recorded={path}"])
             else:

@@ -26,7 +26,7 @@ SIZES = (SMALL, SMALL, SMALL, MANY_IDS, MANY_IDS, MANY_ROWS, MANY_ROWS, WIDE, WI
 
 @dataclass(frozen=True)
 class Probe:
-    """A case of every run: so many rows, so many ids for them, and their data streams."""
+    """A named case with the given numbers of rows and ids, and their data streams."""
 
     title: str
     rows: int
@@ -105,7 +105,7 @@ def op(
 SUMS = ("small", "normal", "mixed", "special", "near", "bits")
 INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="repeat", data="small")
 ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
-# Rows of 8 elements are whole vectors of every type; of those of the other cases few are of any.
+# Rows of 8 elements are whole vectors for every type. Rows of the remaining cases rarely are.
 VECTORS = (
     NamedCase("rows of whole vectors", "ids=7~index@0 inp=2x5x8~normal@0 dim=1"),
     NamedCase("rows of whole vectors, by ids with gaps", "ids=40:2~sentinel@0 inp=2x300x8~normal@0 dim=1 launch=1x32"),

@@ -141,12 +141,12 @@ matmul = Op(
 
 
 def attention(width: int) -> Op:
-    """Attention with heads of so many elements; queries in tiles of 16, keys in blocks of 64."""
+    """Attention with heads of the given size; queries in tiles of 16, keys in blocks of 64."""
 
     def named(
         title: str, q: str, kv: str, v_recipe: str = "normal@5", causal: int = 0, scale: float = 0.125
     ) -> NamedCase:
-        """Batch, heads and queries of q; of k and v, whose layouts and data are ``kv`` and ``v_recipe``, likewise."""
+        """A case with batch, heads and queries of q, and ``kv`` and ``v_recipe`` as layouts and data of k and v."""
         return NamedCase(
             title,
             f"q={q.format(width)} k={kv.format(width)}~normal@3 v={kv.format(width)}~{v_recipe} "

@@ -13,7 +13,7 @@ from parity.model.layout import Layout, contiguous
 from parity.op import NamedCase, Op, Shape
 
 PLAIN = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0")
-"""Formats of 32 values per block; those of 256 are called K."""
+"""Formats with 32 values per block. K formats have 256."""
 K = ("q2_K", "q3_K", "q4_K", "q5_K", "q6_K")
 
 DATA = ("small", "normal", "special", "bits", "patterns", "equal")
@@ -43,7 +43,7 @@ LENGTHS = ("used", f"ceil(used/{PADDED})*{PADDED}")
 
 
 def dequantize(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int, count: str = "") -> Op:
-    """A kernel whose blocks of threads have ``per_block`` values each, and which may be told a ``count``."""
+    """A kernel whose thread blocks process ``per_block`` values each, with an optional argument ``count``."""
 
     def items(count: int, data: str, offset: int = 0) -> str:
         return f"x={contiguous((count,), offset)}~{data}@0 out={contiguous((count * values,), offset)}"
@@ -185,7 +185,7 @@ class Products:
 
     @property
     def named(self) -> tuple[NamedCase, ...]:
-        # With 288 columns of blocks of 32 values, a step through the columns ends beyond them whatever its length.
+        # With 288 columns in blocks of 32 values, a step of any length through the columns ends beyond them.
         unfinished = 256 + self.values % 256
         return (
             self.case("integers show every term", 33, 512),
@@ -207,7 +207,7 @@ class Products:
         )
 
     def bench(self, *vectors: int) -> tuple[NamedCase, ...]:
-        """Products of as many vectors with 4096 rows, which are as long as those of models."""
+        """Products of vectors with 4096 rows of the length that models use."""
         found = []
         for count in vectors:
             for columns, small in ((4096, 512), (11008, 768)):
@@ -291,7 +291,7 @@ def mul_mat(name: str, formats: tuple[str, ...], values: int, columns: int, rows
             products.case("one more than a tile, both ways", rows + 1, values, columns + 1, offset=1),
             products.case("one less than a tile, both ways", rows - 1, values, columns - 1, gap=1),
             products.case("more vectors than a tile has", 2, 512, columns + 2, w="normal", y="normal"),
-            # Each of these numbers ends in another part of a tile, which has code of its own.
+            # Each of these numbers ends in a different part of a tile, which has separate code.
             *(
                 products.case(f"{vectors} vectors, which do not fill a tile", 63, values, vectors, w="normal")
                 for vectors in (17, 29, 41, 55, *((76, 109) if columns == 128 else ()))
@@ -439,7 +439,7 @@ def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
     """Weights w (experts, n, blocks) of ``values`` values, ids (batch, topk), and y (batch, 1 or topk, blocks)."""
 
     def case(title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> NamedCase:
-        """``w`` and ``inputs`` without the last dim, which is one of so many columns."""
+        """``w`` and ``inputs`` without the last dim, which has the given number of columns."""
         padding = padded(columns // LANES)
         return NamedCase(title, f"w={w}x{columns // values}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
 

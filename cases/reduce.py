@@ -15,7 +15,7 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("u8", "u32", "i64")
 ANY_LAYOUT = ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any")
 
-# Long enough for a tail beside the block of 1024, and around the wavefronts.
+# Long enough for a tail after the block of 1024, and around the wavefront sizes.
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2049)
 KEPT = ((), (1,), (2,), (3,), (2, 3), (1, 2, 1))
 MANY = ((31,), (33,), (65,), (5, 13))
@@ -31,7 +31,7 @@ def is_float(dtype: str) -> bool:
 SUMS = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ())
 EXTREMA = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), ())
 SOME = "prod(kept) > 0 and prod(terms) > 0"  # the host refuses an extremum of nothing, and launches nothing for none
-# Data of which any slot may be the extremum, in types of which 4 Mi elements are soon walked over.
+# Data in which any slot may be the extremum, in types for which 4 Mi elements are fast to process.
 ANY_SLOT = (("unit", lambda t: t in ("f16", "bf16", "f32")), ("bits", lambda t: t in ("u8", "u32")))
 SUMMED_SLOTS = (("small", lambda t: t not in ("i64", "f64")),)
 ONE_DIM = f"reduced == 1 and {SOME}"
@@ -161,7 +161,7 @@ def unsummable(given: CaseView) -> str:
     axes = summed(given)
     rest = tuple(n for axis, n in enumerate(x.shape) if axis not in axes)
     if out.shape != rest or not out.is_contiguous:
-        return f"out={out} has to be a contiguous tensor of the other dims, {contiguous(rest)}"
+        return f"out={out} must be a contiguous tensor of the remaining dims, {contiguous(rest)}"
     return ""
 
 
@@ -313,7 +313,7 @@ layernorm = per_row(
 )
 
 
-# Rotary position embedding: a thread per pair of elements; the tables are those of every batch, or one for all.
+# Rotary position embedding: a thread per pair of elements, and one table per batch or a shared table.
 
 
 def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> Op:

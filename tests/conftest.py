@@ -1,4 +1,4 @@
-"""Fixtures that the whole test suite shares."""
+"""Shared fixtures, and the selection of thorough tests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the thorough tests, unless they are asked for: by the option, or one by its id."""
+    """Deselect thorough tests, unless ``--thorough`` or a test id on the command line selects them."""
     if config.option.thorough or any("::" in argument for argument in config.args):
         return
     kept, left_out = list[pytest.Item](), list[pytest.Item]()
@@ -56,13 +56,13 @@ def _is_thorough(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def headers() -> None:
-    """AMD's headers are found once for a process: a test that has a cache of its own does not fetch them again."""
+    """Find AMD's headers once per process, so that tests with a separate cache do not fetch them again."""
     hip_headers()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def whole_tables() -> Iterator[None]:
-    """Tables are printed whole, whatever the width of the terminal that the tests are started from."""
+    """Print full tables, independent of the width of the terminal."""
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("COLUMNS", raising=False)
         yield
@@ -78,7 +78,7 @@ def stubs_whatever_is_installed() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def not_in_github() -> Iterator[None]:
-    """Runs within tests tell GitHub nothing, also where the tests are run by GitHub Actions."""
+    """Keep runs inside tests from reporting to GitHub Actions."""
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("GITHUB_ACTIONS", raising=False)
         environment.delenv("GITHUB_STEP_SUMMARY", raising=False)
@@ -87,14 +87,14 @@ def not_in_github() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
-    """Ctrl-C interrupts these tests and the processes they start, even if they were started where it is ignored."""
+    """Let Ctrl-C interrupt the tests and their processes, even if the caller ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def cache() -> Cache:
-    """The cache of whoever runs the tests: what is compiled for one test or process serves all others."""
+    """The user's cache, so that all tests and processes share compiled code."""
     return Cache(default_root())
 
 
@@ -106,7 +106,7 @@ def suite() -> Suite:
 
 @pytest.fixture(scope="session")
 def conforms() -> Callable[[str, object], bool]:
-    """Whether JSON data are what the committed schema of that name (``matrix``, a line of a ``record``) says."""
+    """Check whether JSON data conform to a committed schema (``matrix``, or ``record`` for a line of a record)."""
 
     @functools.cache
     def validator(name: str) -> jsonschema.Draft202012Validator:
@@ -117,7 +117,7 @@ def conforms() -> Callable[[str, object], bool]:
 
 @pytest.fixture(scope="session")
 def data_of() -> Callable[[str], dict[str, object]]:
-    """Takes the data out of the text of report.html."""
+    """Extract the data from the text of report.html."""
 
     def data(text: str) -> dict[str, object]:
         found = re.search(r'<script type="application/octet-stream" id="data">([^<]*)</script>', text)
@@ -129,7 +129,7 @@ def data_of() -> Callable[[str], dict[str, object]]:
 
 @pytest.fixture
 def h200(monkeypatch):
-    """The emulator says that it is another device: as a class of its own, because what a class can do is remembered."""
+    """Let the emulator describe itself as an H200. It is a subclass, because capabilities are cached by class."""
     from parity.runners import emulated
 
     class Described(emulated.EmulatedRunner):
@@ -141,7 +141,7 @@ def h200(monkeypatch):
 
 @pytest.fixture
 def stopwatch(monkeypatch):
-    """A runner of that name, with invented times; called with other times, it has those."""
+    """Register the runner ``stopwatch`` with invented times; call the fixture to set other times."""
     import stopwatch as module
 
     monkeypatch.setitem(registry.BUILT_IN, "stopwatch", "stopwatch:current")
@@ -151,7 +151,7 @@ def stopwatch(monkeypatch):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Installs a module of runners, where every new process finds them, by their classes."""
+    """Install a module with runners where every new process finds it."""
 
     def install(module: str, text: str, **runners: str) -> None:
         (tmp_path / f"{module}.py").write_text(text)

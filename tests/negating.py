@@ -1,8 +1,9 @@
-"""Runners that negate, for ``installed``, and plans of cases for them."""
+"""Runners that negate, for ``installed``, and plans with cases for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from parity.engine import Column, Plan, make_tasks
 from parity.model.code_object import CodeObject, Kernel
@@ -36,13 +37,13 @@ class Idle(Negating):
 """
 
 FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
-"""A runner that a test has to write."""
+"""A column whose runner the test defines."""
 
 STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
-"""Negates, whatever comes, on a device of the other vendor."""
+"""A column of the other vendor that always negates."""
 
 IDLE = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
-"""Does not negate."""
+"""A column that never negates."""
 
 
 def plan_for(
@@ -53,8 +54,9 @@ def plan_for(
     examples: int = 1,
     seconds: float = 3.0,
 ) -> Plan:
-    """A case of ``unary.neg`` for each type and number of elements; ``seconds`` end one without end."""
+    """Return a plan with a case of ``unary.neg`` for each dtype and size; ``seconds`` is the time limit of a case."""
     cases = [f"unary.neg[{name}](x={n}~normal@0)" for name in dtypes for n in sizes]
     kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uneg_f64")}
     code = {("unary", column): CodeObject("unary", column.target, "", kernels, "digest") for column in columns}
-    return Plan.of(suite, make_tasks(suite.select(cases), columns), code, examples=examples, seconds=seconds)
+    plan = Plan.of(suite, make_tasks(suite.select(cases), columns), code, examples=examples)
+    return replace(plan, seconds=seconds)

@@ -1,4 +1,4 @@
-"""A runner with invented times: it executes on the emulator, and says that a launch takes what a table says."""
+"""A runner with fabricated times that executes on the emulator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMES = {"nothing": 2e-6, "copy": 5e-4, "fma_f32": 6e-4, "fma_f64": 1.2e-3}
 
 
 class Stopwatch:
-    """``scripts`` maps a kernel to its seconds, one after the other; the last one stays."""
+    """Maps kernels to lists of times in ``scripts``, in seconds. The last time of a list repeats."""
 
     name, evidence, vendor = "stopwatch", Evidence.HARDWARE, "amd"
 

@@ -1,4 +1,4 @@
-"""Faults that only the cases at the edges catch, in kernels of a project of one's own."""
+"""Faults in a small project that only edge cases catch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The tester is tested: faults planted in copies of the kernels must be caught, and shrunk to a few elements.
+"""Plants faults in copies of the kernels; parity must catch them and shrink the failures to a few elements.
 
-On the emulator always, and on an NVIDIA GPU where there is one (``-k gpu`` for these alone).
+Runs on the emulator, and on an NVIDIA GPU if there is one (``-k gpu`` selects these tests).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Fault:
-    """``old`` becomes ``new`` in one file; the kernel must fail in one of these ways, in a case of few elements.
+    """Replaces ``old`` by ``new`` in one file; the kernel must then fail in one of these ways, with a small case.
 
-    ``emulated_only`` says why a GPU does not show it, if it does not. What the failure has to say is ``says``.
+    ``emulated_only`` is the reason why a GPU does not show the fault. ``says`` is a text that the failure must contain.
     """
 
     name: str
@@ -61,7 +61,7 @@ EMULATED_KINDS = {"out-of-bounds read", "never-written read"}
 
 
 def faults_of(path: Path) -> list[Fault]:
-    """The rows of a file; what stands before the first one is said of all of them."""
+    """Return the rows of a file. Keys before the first row apply to all rows."""
     of_all = tomllib.loads(path.read_text())
     rows = of_all.pop("fault")
     return [Fault(**{**of_all, **row}) for row in rows]
@@ -82,7 +82,7 @@ MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)((?:.*\\\n)*.*\n)", re.MULTILINE
 
 
 def uses_of_macros(text: str) -> list[tuple[str, list[str]]]:
-    """Names and arguments, if a text consists of nothing else."""
+    """Return the names and arguments of macros if a text contains nothing else."""
     found = []
     while text := text.strip():
         use = re.match(r"(\w+)\(", text)
@@ -104,7 +104,7 @@ def uses_of_macros(text: str) -> list[tuple[str, list[str]]]:
 
 
 def without_other_kernels(kernel: str, text: str) -> str:
-    """A source without what its macros make of other kernels, which takes most of the time."""
+    """Return a source without macro uses for other kernels, which take most of the compile time."""
     macros = {
         name: (re.findall(r"\w+", names), body.replace("\\\n", "\n")) for name, names, body in MACRO.findall(text)
     }
@@ -129,7 +129,7 @@ def without_other_kernels(kernel: str, text: str) -> str:
 
 
 def built_for(folder: Path, module: str, kernel: str, edits: Sequence[tuple[str, str, str]], target: str) -> Built:
-    """A copy of the kernels with some edits (file, old, new), of which one module is built for one kernel entry."""
+    """Return edited kernels (file, old, new) with one module built for one kernel entry."""
     shutil.copytree(ROOT / "kernels", folder)
     for file, old, new in edits:
         path = folder / file
@@ -151,7 +151,7 @@ def worker_for(
     target: str = "gfx1100",
     gpu: tuple[Column, Session] | None = None,
 ) -> Worker:
-    """A worker for one kernel entry, on a copy of the kernels with some edits (file, old, new); else on the kernels."""
+    """Return a worker for one kernel entry, with edited kernels (file, old, new) if there are edits."""
     column, sessions = (gpu[0], dict([gpu])) if gpu else (runner_columns(runner("emulated"), [target])[0], {})
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
@@ -182,7 +182,7 @@ def test_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
 
 
 def size_of(worker: Worker, text: str) -> int:
-    """Elements of the largest tensor that is read, or written if none is."""
+    """Return the number of elements of the largest tensor that the kernel reads, or else writes."""
     tensors = [tensor for _, tensor in worker.suite.parse(text).tensors]
     return max(tensor.layout.numel for tensor in [each for each in tensors if each.data] or tensors)
 
@@ -202,7 +202,7 @@ def test_unmodified_kernels_pass_same_cases(suite, kernel, target, tmp_path):
 
 @pytest.fixture(scope="module")
 def gpu(request, suite, tmp_path_factory):
-    """A column of the runner ``cuda`` and its open device; what the tests of this file need is built, all at once."""
+    """Build everything that the GPU tests need at once, and return a column of the runner ``cuda`` with its device."""
     cuda = runner("cuda")
     probe = cuda.probe()
     if not probe.available:
@@ -265,7 +265,7 @@ PLAIN_CASTS = (
 
 
 def divergences(worker: Worker) -> set[str]:
-    """The known divergences that are met by all the cases of the worker's only task, which must pass."""
+    """Return the known divergences that the cases of the worker's only task meet. All cases must pass."""
     (task,) = worker.plan.tasks
     records = worker.perform(task)
     assert [r.case for r in records if not r.verdict.passed] == []

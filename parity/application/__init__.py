@@ -22,31 +22,10 @@ if TYPE_CHECKING:
     from parity.report.changes import Difference, differences
 
 __all__ = [
-    "RECORD",
-    "Columns",
-    "Difference",
-    "LoadedRun",
-    "Measured",
-    "Merged",
-    "Prepared",
-    "Recorded",
-    "Results",
-    "Run",
-    "Settings",
-    "Stored",
-    "default_runners",
-    "differences",
-    "explain",
-    "load",
-    "measure",
-    "measured_costs",
-    "merge",
-    "merge_recordings",
-    "record",
-    "replay",
-    "select_columns",
-    "write_shard_file",
-]
+    "RECORD", "Columns", "Difference", "LoadedRun", "Measured", "Merged", "Prepared", "Recorded", "Results", "Run",
+    "Settings", "Stored", "default_runners", "differences", "explain", "load", "measure", "measured_costs", "merge",
+    "merge_recordings", "record", "replay", "select_columns", "write_shard_file",
+]  # fmt: skip
 
 __getattr__ = lazy_getattr(
     __name__,

@@ -103,7 +103,7 @@ class Columns:
                 try:
                     now = suite.entry(suite.parse(case.case)).kernel
                     if now != case.kernel:
-                        raise UsageError(f"it called {case.kernel}, and calls {now} now")
+                        raise UsageError(f"it called {case.kernel} and now calls {now}")
                     found[column].setdefault(case.kernel, {})[case.case] = case.title
                 except UsageError as error:
                     problems[case.case] = str(error)
@@ -115,9 +115,7 @@ class Columns:
         sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
         changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
         if changed and modules:
-            yield (
-                f"{', '.join(changed)} changed since the recording: its values are those of the kernels as they were"
-            )
+            yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels")
 
     def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
         """Yield warnings about recorded cases that now denote another launch or other inputs."""
@@ -127,8 +125,8 @@ class Columns:
             why = f" ({', '.join(files)} changed since)" if files else ""
             mean = "recorded cases mean" if len(stale) > 1 else "recorded case means"
             yield (
-                f"{len(stale)} {mean} another launch or other inputs now{why}, such as {stale[0].case}: "
-                "they do not count; record again"
+                f"{len(stale)} {mean} a different launch or different inputs now{why}, such as {stale[0].case}: "
+                "they are not judged; record again"
             )
 
     def _each(self) -> list[Recording]:
@@ -173,7 +171,7 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
                 if (other.runner, other.target) == (column.runner, column.target):
                     raise UsageError(
                         f"--runner {other.spec} and --runner {spec} both give {column}; "
-                        "one run shows one of them: leave one out, or compare the records of two runs"
+                        "leave one out, or compare the records of two runs"
                     )
             found.append(column)
             if (recording := replayed_recording(each)) is not None:
@@ -205,10 +203,10 @@ def both_sides(find: Find = available) -> tuple[str, ...]:
 
 
 def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
-    """The targets that are wanted of one runner; its usual ones if none is.
+    """Return the wanted targets, or the default targets of the runner if none is wanted.
 
     Raises:
-        NotAvailable: it cannot run one of them.
+        NotAvailable: The runner does not support a target.
     """
     for name in wanted:
         if name not in runner.targets():
@@ -217,7 +215,7 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
-    """Names of the kernel sources and case files that no longer have these SHA-256, by name."""
+    """Yield the names of kernel sources and case files whose SHA-256 differs from ``sources``."""
     for name, before in sources.items():
         path = (suite.cases if name.endswith((".py", SUFFIX)) else suite.kernels) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
@@ -230,6 +228,6 @@ def _sources(recording: Recording) -> Mapping[str, str]:
 
 def _named(problems: Mapping[str, str]) -> Iterator[str]:
     for text, problem in list(problems.items())[:NAMED]:
-        yield f"the recorded case {text} is left out, because it is none any more: {problem}"
+        yield f"the recorded case {text} is left out, because it is no longer valid: {problem}"
     if len(problems) > NAMED:
-        yield f"so are {len(problems) - NAMED} other recorded cases; record again"
+        yield f"{len(problems) - NAMED} other recorded cases are left out, too; record again"

@@ -181,9 +181,7 @@ def _limits(expected: Expected) -> Iterator[str]:
     for vendor in VENDORS:
         _bounds(expected, Limits(vendor, asked=asked))
     for row in dict.fromkeys(asked):
-        unit = (
-            f"ULP of {row.ulp_of}" if row.function != "tanh_tail" else "times 1 - |tanh x|, beside half an ULP near 1"
-        )
+        unit = f"ULP of {row.ulp_of}" if row.function != "tanh_tail" else "times 1 - |tanh x|, plus half an ULP near 1"
         yield f"{row.vendor.upper()}: {row.function}: {row.documented:g} {unit} ({row.source})"
 
 

@@ -35,7 +35,6 @@ class Inspected:
 
     @property
     def remarks(self) -> list[Remark]:
-        """The remarks about these footprints."""
         return remarks(self.footprints)
 
     def frame(self) -> pandas.DataFrame:

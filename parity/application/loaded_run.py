@@ -76,14 +76,14 @@ class LoadedRun:
                 f"there is no {place}; name an output folder of parity run, a ZIP file of one, or a recording"
             )
         if place.is_file() and zipfile.is_zipfile(place):
-            return _of_archive(place)
+            return _read_archive(place)
         folder = place if place.is_dir() else place.parent
         record = place / RECORD if place.is_dir() else place
         if not record.exists():
             raise UsageError(f"{place} has no {RECORD}: it is not an output folder of parity run")
         names = (MATRIX, MEASUREMENTS, FOOTPRINTS) if place.is_dir() else ()
         files = {name: read_content(folder / name) for name in names if (folder / name).is_file()}
-        return _of_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
+        return _from_files(str(place), {RECORD: read_content(record), **files}, written_at(record))
 
     @classmethod
     def joined(cls, runs: Sequence[LoadedRun]) -> LoadedRun:
@@ -121,12 +121,12 @@ def written_at(path: Path) -> str:
     return datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 
-def _of_archive(path: Path) -> LoadedRun:
+def _read_archive(path: Path) -> LoadedRun:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if Path(name).name == RECORD]
             if not names:
-                return _of_recording(path)
+                return _judge_recording(path)
             if len(names) > 1:
                 raise UsageError(f"{path} has several runs ({', '.join(names)}); unpack it, and name a folder")
             folder = names[0].removesuffix(RECORD)
@@ -135,10 +135,10 @@ def _of_archive(path: Path) -> LoadedRun:
             date = datetime.datetime(*archive.getinfo(names[0]).date_time).astimezone()
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    return _of_files(str(path), files, date.isoformat(timespec="seconds"))
+    return _from_files(str(path), files, date.isoformat(timespec="seconds"))
 
 
-def _of_recording(path: Path) -> LoadedRun:
+def _judge_recording(path: Path) -> LoadedRun:
     results = Run.of(runners=[f"recorded={path}"]).build().execute()
     measured, _ = recorded_measurements(results.run)
     matrix = replace(results, measured=first_valid(measured)).matrix
@@ -152,7 +152,7 @@ def _of_recording(path: Path) -> LoadedRun:
     )
 
 
-def _of_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
+def _from_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
     record = parse_record(files[RECORD], name if Path(name).is_file() else f"{name}: {RECORD}")
     if MATRIX in files:
         matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}")

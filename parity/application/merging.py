@@ -81,8 +81,6 @@ class _ShardFile:
 
 @dataclass(frozen=True)
 class _Shard:
-    """The results of a shard."""
-
     environment: Environment
     records: tuple[CaseRecord, ...]
     part: _ShardFile
@@ -107,7 +105,6 @@ class Merged(CaseQueries):
 
     @functools.cached_property
     def known(self) -> KnownIssues:
-        """The known issues of the suite."""
         return load_known_issues(self.suite, self.columns)
 
     @functools.cached_property
@@ -225,7 +222,6 @@ def _measurements(texts: Mapping[Path, bytes], environment: Environment) -> byte
 
 
 def _read(folder: Path) -> _Shard:
-    """Read the results of a shard."""
     record = read_record(folder / RECORD)
     environment = record.environment
     if "part" not in environment:
@@ -282,7 +278,6 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _joined(heads: Sequence[Environment]) -> Environment:
-    """Return the environment of the whole run."""
     whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
     for name, value in whole.items():
         others: list[Any] = [head.get(name, type(value)()) for head in heads]

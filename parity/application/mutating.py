@@ -12,6 +12,7 @@ from parity.application.run import Prepared, Run
 from parity.engine import Journal, Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.mutation import (
+    CampaignEvents,
     CampaignSettings,
     MutantResult,
     MutatedKernel,
@@ -62,25 +63,10 @@ def plant_faults(
         UsageError, ResourceExhausted: The journal is not writable.
     """
     run, plan = prepared.run, prepared.plan
-    subjects = tuple(_subjects(prepared))
-    problems: dict[str, None] = {}
     start = time.perf_counter()
     stopped: KeyboardInterrupt | NotAvailable | None = None
     tried: list[MutantResult] = []
-
-    def problem(subject: MutatedKernel, error: Exception) -> None:
-        problems.setdefault(f"{subject.op} on {subject.column.target}: {error}")
-
-    budgets: dict[tuple[str, str], float] = {}
-
-    def measured(subject: MutatedKernel, usual: UnmutatedResult) -> None:
-        entry = run.suite.entry(subject)
-        for kernel in entry.kernels:
-            budgets[kernel, subject.column.target] = round(usual.budget, 6)
-        if left := usual.drawn - usual.cases:
-            told = f"{subject.op} on {subject.column.target}: {left} of {usual.drawn} cases are left out"
-            problems.setdefault(f"{told}, because {entry.kernel} does not pass them without a fault")
-
+    observed = _Observations(run)
     decides = {
         "environment": {**run.environment(plan), "arguments": []},
         "parity": _own_digest(),
@@ -89,18 +75,11 @@ def plant_faults(
     advice = "choose another folder with --output"
     with Journal(folder / JOURNAL, MutantResult, decides, "planted faults", advice) as journal:
         known = {one.mutant.key: one for one in journal.entries}
+        events = CampaignEvents(progress, observed.problem, observed.unmutated)
         try:
             with closing(  # type: ignore[type-var]
                 mutate(
-                    plan,
-                    run.suite,
-                    subjects,
-                    settings,
-                    known=known,
-                    progress=progress,
-                    problem=problem,
-                    measured=measured,
-                    pools=run.pools,
+                    plan, run.suite, tuple(_kernels(prepared)), settings, known=known, events=events, pools=run.pools
                 )
             ) as results:
                 for one in results:
@@ -113,10 +92,30 @@ def plant_faults(
             stopped = error
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     recall = compute_recall(
-        tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=budgets
+        tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=observed.budgets
     )
     resumed = sum(one.mutant.key in known for one in tried)
-    return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(problems), stopped)
+    return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(observed.problems), stopped)
+
+
+@dataclass
+class _Observations:
+    """What a campaign reports about kernels: problems, and shares of error bounds without faults."""
+
+    run: Run
+    problems: dict[str, None] = field(default_factory=dict)
+    budgets: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def problem(self, kernel: MutatedKernel, error: Exception) -> None:
+        self.problems.setdefault(f"{kernel.op} on {kernel.column.target}: {error}")
+
+    def unmutated(self, kernel: MutatedKernel, result: UnmutatedResult) -> None:
+        entry = self.run.suite.entry(kernel)
+        for name in entry.kernels:
+            self.budgets[name, kernel.column.target] = round(result.budget, 6)
+        if left := result.drawn - result.cases:
+            head = f"{kernel.op} on {kernel.column.target}: {left} of {result.drawn} cases are left out"
+            self.problems.setdefault(f"{head}, because {entry.kernel} does not pass them without a fault")
 
 
 def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
@@ -128,7 +127,7 @@ def stored_recall(run: Run) -> tuple[Recall | None, list[str]]:
         return None, [f"recall is not shown: {error}"]
 
 
-def _subjects(prepared: Prepared) -> Iterator[MutatedKernel]:
+def _kernels(prepared: Prepared) -> Iterator[MutatedKernel]:
     """Yield the kernels with the columns on which faults are planted, and the columns that judge them."""
     run, plan = prepared.run, prepared.plan
     for task in plan.tasks:

@@ -210,7 +210,6 @@ def _readme(
 def _execute(
     suite: Suite, case: Case, call: Call, runners: Sequence[str], targets: Sequence[str], checked: bool
 ) -> _Observed:
-    """Execute a case on the requested runners and targets."""
     run = Run.of(
         str(case),
         runners=runners,
@@ -279,7 +278,6 @@ def _verdict(record: CaseRecord) -> str:
 
 
 def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[tuple[str, str]]:
-    """Yield the files of a reproducer with their content."""
     for side in sides:
         yield (
             f"{side.name}/",

@@ -27,7 +27,7 @@ from parity.suite.loading import Suite
 
 __all__ = ["Sources", "cuda_sources", "hip_sources"]
 
-NO_SOURCE = "module {!r} is given as a code object, and there is no source"
+NO_SOURCE = "module {!r} is a code object without a source"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,6 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield the option before each value."""
     return (part for value in values for part in (option, value))
 
 

@@ -6,13 +6,6 @@ from parity.bisect.rebuild import Rebuild
 from parity.bisect.search import BisectResult, CaseState, Effect, bisect_options, case_state
 
 __all__ = [
-    "COMPILER_OPTIONS",
-    "BisectResult",
-    "CaseState",
-    "Effect",
-    "LineChange",
-    "Rebuild",
-    "bisect_options",
-    "case_state",
+    "COMPILER_OPTIONS", "BisectResult", "CaseState", "Effect", "LineChange", "Rebuild", "bisect_options", "case_state",
     "changed_lines",
-]
+]  # fmt: skip

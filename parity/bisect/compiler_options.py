@@ -56,7 +56,6 @@ class CompilerOption:
         return " ".join(self.flags or (f"without {' '.join(self._matches(flags))}",))
 
     def _matches(self, flags: Sequence[str]) -> list[str]:
-        """Return the flags of the project that match ``where``."""
         return [each[0].replace(_SEPARATOR, " ") for each in self._pattern.finditer(_SEPARATOR.join(flags))]
 
     @property

@@ -37,7 +37,6 @@ class RebuildTask:
 
     @property
     def entry(self) -> Entry:
-        """The kernel entry."""
         return worker.current().suite.entry(self.task)
 
 

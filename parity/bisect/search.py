@@ -181,7 +181,7 @@ def _changes(task: RebuildTask) -> Iterator[tuple[CompilerOption, str, tuple[str
 
 
 def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
-    """Return the records of a worker. If the case ended its process, the records say so."""
+    """Return the records of a worker. If the case ended its process, they contain a fault."""
     try:
         return future.result()
     except (WorkerCrashed, CallTimeout) as error:
@@ -189,7 +189,6 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
 
 
 def _ended(error: WorkerCrashed | CallTimeout, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
-    """Return the records of a case that ended its process."""
     assert task.cases
     entry, verdict = suite.entry(task), fault_verdict(call_fault(error, limit))
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
@@ -198,7 +197,6 @@ def _ended(error: WorkerCrashed | CallTimeout, task: Task, suite: Suite, limit: 
 def _result(
     future: Future[Rebuild], task: RebuildTask, option: CompilerOption, how: str, suite: Suite, limit: float
 ) -> Rebuild:
-    """The answer of a worker."""
     try:
         return future.result()
     except (WorkerCrashed, CallTimeout) as error:

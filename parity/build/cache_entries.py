@@ -42,7 +42,7 @@ def write_record(
     hip: str = "",
     translation: Translation | None = None,
 ) -> None:
-    """Write the record of a code object beside its listing."""
+    """Write the record of a code object next to its listing."""
     kernels = tuple(code.kernels.values())
     record = EntryRecord(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
     (listing.parent / _RECORD).write_bytes(json_text(record))

@@ -60,7 +60,7 @@ class Attempts:
 
 @dataclass(frozen=True)
 class Job:
-    """What a module is built for, and where: ``fingerprint`` is the digest of the compilers for the target."""
+    """The target and the cache of a build. ``fingerprint`` is the digest of the compilers for the target."""
 
     target: Target
     fingerprint: str
@@ -107,7 +107,7 @@ def key(source: Source, job: Job) -> str:
 
 
 def provenance(source: Source, target: Target) -> str:
-    """Describe the sources, the compiler and the headers that code is made of."""
+    """Describe the sources, the compiler and the headers that code is built from."""
     if target.vendor == "cuda":
         return f"CUDA sources, {cuda_toolkit.described()}"
     installed = rocm.chosen(target)
@@ -128,10 +128,10 @@ def compile_source(source: Source, job: Job, folder: Path) -> None:
 
 def disassemble(source: Source, path: Path, folder: Path) -> None:
     """Write a given code object, its listing and their record to ``folder``."""
-    # The suffix differs from that of compiled code objects, whose listings need no disassembler.
+    # Compiled code objects, whose listings need no disassembler, have a different suffix.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
     copy.write_bytes(path.read_bytes())
-    listing.write_text(disassembler.listing_of(copy, path.name))
+    listing.write_text(disassembler.disassembled_listing(copy, path.name))
     write_record(parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
 
 

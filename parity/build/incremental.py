@@ -35,7 +35,7 @@ class Stage:
         module: Name of the module.
         target: Name of the target.
         folder: The root of the files.
-        unit: What is compiled. Paths below ``folder`` are relative to it.
+        unit: The source to compile. Paths below ``folder`` are relative to it.
         files: Paths below ``folder`` of the user's files, by their names in line tables. The first line of each file
             is not the user's.
         scratch: A folder for temporary files on the same file system.
@@ -49,7 +49,7 @@ class Stage:
     scratch: Path
 
     def text(self, name: str) -> str:
-        """Return the text of a user's file as it is compiled."""
+        """Return the text of a user's file that the compiler reads."""
         return _read(self.folder / self.files[name]).partition("\n")[2]
 
 

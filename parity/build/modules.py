@@ -47,7 +47,7 @@ def build(
 ) -> list[Built]:
     """Build modules of a folder for targets, by default all modules for all AMD targets.
 
-    A module that does not compile yields a result with an error and does not stop the others.
+    A module that does not compile yields a result with an error and does not stop the build.
 
     Args:
         folder: The folder of the sources.
@@ -62,7 +62,7 @@ def build(
         The results, ordered by module, then by target.
 
     Raises:
-        UsageError: there is no such folder, module or target, or the cache cannot be written.
+        UsageError: a folder, module or target does not exist, or the cache cannot be written.
         MissingTool: a compiler or the device libraries are not installed.
     """
     folder, settings, progress = folder.absolute(), settings or BuildSettings(), progress or BuildCallbacks()

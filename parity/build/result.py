@@ -25,7 +25,7 @@ class Built:
         cached: True if the result comes from the cache.
         code_object: The code object, unless there is an error.
         error: The error, unless there is a code object.
-        hip: The HIP source that was compiled. A CUDA target has none.
+        hip: The HIP source that was compiled. None for a CUDA target.
         translation: The changes to the source. None for a CUDA target whose source was compiled unchanged.
         switches: Flags from the project's build files without which the module does not compile.
         part_of: The source that was built instead, because it includes this one, which does not compile alone.

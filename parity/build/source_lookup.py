@@ -36,7 +36,7 @@ def missing_source(module: str, target: Target, path: Path, sides: Sides) -> NoS
     if target.vendor == "cuda":
         return NoSource(module, target.name, f"{path.name} is a HIP source, and there is no CUDA source next to it")
     names = ", ".join(f"{path.stem}{suffix}" for suffix in PORTED_SUFFIXES[:3])
-    reason = f"{path.name} has no port in {sides.ported}; it would be called {names} or the like there"
+    reason = f"{path.name} has no port in {sides.ported}; expected a file such as {names}"
     return NoSource(module, target.name, reason)
 
 
@@ -72,7 +72,7 @@ def _source(
 
 
 def _with_arch(options: CompileOptions, arch: int | None, texts: Iterable[str]) -> CompileOptions:
-    """Define ``__CUDA_ARCH__`` if a source uses it and the project says what it is."""
+    """Define ``__CUDA_ARCH__`` if a source uses it and the project has a value for it."""
     if arch is None or not any(ARCH in text for text in texts):
         return options
     return replace(options, flags=(f"-D{ARCH}={arch}", *options.flags))

@@ -44,7 +44,7 @@ _SHOWN_LINES = 3
 
 @dataclass(frozen=True)
 class _Attempt:
-    """The build of a source as it stands, and what to try next.
+    """The build of a source without changes, and the variants to try next.
 
     ``empty_kernels`` are kernels without code although the source has a body for them.
     """
@@ -152,7 +152,7 @@ def _best(attempt: _Attempt, source: Source, job: Job) -> tuple[Variant | None, 
     for variant in attempt.variants:
         if job.attempts.exhausted:
             break
-        # A variant that changed something has tried the others as its own variants. More would try all combinations.
+        # A variant that changed something has tried the remaining ones itself. All combinations would take too long.
         if flags_matter and variant.kind in COMBINABLE:
             continue
         # A crash is a single error at every optimization level.

@@ -1,7 +1,8 @@
 """The command line ``parity COMMAND``.
 
-The module ``parity.cli.<command>`` implements each command, and ``parity.cli.shared`` holds the common code:
-``shared/options.py`` declares options such as ``--target``.
+The module ``parity.cli.<command>`` implements each command: ``options(parser)`` adds its options, ``main(arguments)``
+runs it and returns the exit code, and the docstring of the module is its help. ``parity.cli.shared`` holds the common
+code: ``shared/options.py`` declares options such as ``--target``.
 """
 
 from __future__ import annotations

@@ -38,7 +38,6 @@ PURPOSE = "parity bench"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     parser.add_argument(
         "--runner", metavar="NAME", help="runner to measure (default: a GPU if this machine has one, else the emulator)"
@@ -77,7 +76,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     with connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 

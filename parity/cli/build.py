@@ -51,7 +51,6 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "modules", nargs="*", metavar="MODULE", help="a module, or the path of its file (default: all modules)"
     )

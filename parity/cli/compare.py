@@ -21,7 +21,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("old", type=Path, metavar="OLD", help="the earlier run")
     parser.add_argument("new", type=Path, metavar="NEW", help="the later run")
     parser.add_argument("--full", action="store_true", help="list all changes")

@@ -63,7 +63,6 @@ class Fact:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_json(parser)
 
 

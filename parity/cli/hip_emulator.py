@@ -28,7 +28,6 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.epilog = LIMITATIONS
     parser.add_argument(
         "--target",

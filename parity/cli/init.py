@@ -28,7 +28,7 @@ from parity.engine import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts
-from parity.inference.prober import Prober
+from parity.inference.prober import ProbedKernel, Prober
 from parity.inference.ptx_dataflow import Flow, flows
 from parity.inference.signature import Probe
 from parity.inference.skeleton import Skeleton, skeletons
@@ -165,7 +165,7 @@ class _CaseFiles:
             self.settle(shown=False)
 
     def settle(self, *, shown: bool = True) -> None:
-        """Turn declarations with which CUDA's side fails into comments."""
+        """Turn declarations that fail on CUDA's side into comments."""
         self.asked |= _failures(self.project, self.untried, shown) if self.untried else {}
         for path in self.untried:
             _write(path, case_file(*self.ops[path], self.asked))
@@ -310,7 +310,8 @@ def _probe(
     flow: Flow | None,
 ) -> InferredSpec | str:
     assert flow
-    return _prober().probe(cuda, symbol, args, flow, launches.get(unqualified(source_name(symbol)), ()))
+    host = launches.get(unqualified(source_name(symbol)), ())
+    return _prober().probe(ProbedKernel(cuda, symbol, args, flow, host))
 
 
 @functools.cache

@@ -21,7 +21,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     parser.add_argument("--cases", action="store_true", help="print the cases that a run would execute")
     add_drawing(parser)
@@ -29,7 +28,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     suite, selection = select(arguments)
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)

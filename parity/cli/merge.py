@@ -25,7 +25,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "shards", nargs="+", type=Path, metavar="FOLDER|ZIP", help="the results of each shard, in any order"
     )
@@ -37,7 +36,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     folders = [path for path in arguments.shards if path.is_dir()]
     files = [path for path in arguments.shards if path not in folders]
     if folders and files:

@@ -52,7 +52,6 @@ KINDS = tuple(sorted({operator.kind for operator in (*SOURCE, *INSTRUCTIONS)}))
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     declare(parser.add_argument, "target", help=f"AMD targets to plant faults for (default: {TARGET})")
     parser.add_argument(
@@ -88,7 +87,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     for kind in arguments.kind:
         if kind not in KINDS:
             raise UsageError(f"--kind {kind}: unknown class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}")

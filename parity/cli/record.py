@@ -35,7 +35,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
     parser.add_argument("--runner", default="cuda", metavar="NAME", help="runner to record (default: %(default)s)")
@@ -51,7 +50,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
     with connect_cluster(arguments) as cluster:

@@ -30,7 +30,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument(
         "runs",
         nargs="*",
@@ -51,7 +50,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     paths = arguments.runs or [Path("parity-out")]
     run = LoadedRun.joined([LoadedRun.read(path) for path in paths])
     more: dict[str, Any] = {}

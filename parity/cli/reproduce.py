@@ -29,7 +29,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_case(parser)
     add_output(parser, "-o", "--output", default="reproducer", help="folder to write, which must not exist yet")
     declare(parser.add_argument, "target")
@@ -50,7 +49,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     suite = load_suite(arguments)
     made = make_reproducer(
         suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked

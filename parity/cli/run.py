@@ -71,7 +71,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     declare(
         parser.add_argument,
@@ -117,7 +116,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     with connect_cluster(arguments) as cluster:
         if arguments.watch:
             return watch(arguments, partial(_main, arguments, cluster))

@@ -20,7 +20,6 @@ _ID = re.compile(r"D\d+")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_case(parser, "; or the id of a known divergence, for example D14")
     parser.add_argument(
         "--elements",
@@ -33,7 +32,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     console = output()
     if _ID.fullmatch(arguments.case):
         known = divergence(arguments.case)

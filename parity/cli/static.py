@@ -19,7 +19,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_selection(parser)
     add_target(parser, f"{CUDA_TARGET} {' '.join(DEFAULT_TARGETS)}")
     add_full(parser, "print one line for each kernel and target, with instructions by class")

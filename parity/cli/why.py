@@ -31,7 +31,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_case(parser)
     declare(
         parser.add_argument,
@@ -46,7 +45,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
     suite = load_suite(arguments)
 
     def build(run: Run) -> Prepared:

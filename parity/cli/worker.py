@@ -21,7 +21,6 @@ __all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument("scheduler", metavar="SCHEDULER", help="address of a scheduler, or a file that names one")
     add_jobs(parser, "concurrent calls")
     add_insecure_cluster(parser)

@@ -88,7 +88,6 @@ def pack_plan(plan: Plan) -> tuple[Manifest, str, dict[str, bytes]]:
 
 
 def bundle_digest(data: bytes) -> str:
-    """Return the name of a bundle."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -36,16 +36,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = [
-    "QUIET",
-    "Cluster",
-    "Site",
-    "WorkerSpec",
-    "configure",
-    "connected",
-    "local_cluster",
-    "parse_site",
+    "QUIET", "Cluster", "Site", "WorkerSpec", "configure", "connected", "local_cluster", "parse_site",
     "require_trusted",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -243,9 +236,7 @@ class Cluster:
         found = [each for offer in self.offers for each in offer.runners if each.name == name]
         if not found:
             there = dict.fromkeys(each.name for offer in self.offers for each in offer.runners)
-            raise NotAvailable(
-                f"the runner {name!r} is on no worker; they have {' '.join(there)}{nearest(name, there)}"
-            )
+            raise NotAvailable(f"no worker has the runner {name!r}; available: {' '.join(there)}{nearest(name, there)}")
         return _joined(found)
 
     def describe(self, spec: str) -> dict[str, str]:
@@ -270,7 +261,6 @@ class Cluster:
 
 
 def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
-    """Combine the offers of one runner by several workers."""
     first = found[0]
     facts = {key: ", ".join(dict.fromkeys(each.device.get(key, "") for each in found)) for key in first.device}
 
@@ -327,7 +317,6 @@ def need_dask() -> None:
 
 @contextlib.asynccontextmanager
 async def _there(where: Site) -> AsyncIterator[Client]:
-    """Connect to a running scheduler."""
     from distributed import Client
 
     configure(where)

@@ -182,8 +182,6 @@ def _remote_session(worker: _RemoteWorker, column: Column) -> Session:
 
 
 class _RemoteLibrary:
-    """A library on a worker."""
-
     def __init__(self, worker: _RemoteWorker, column: Column) -> None:
         self._worker, self._column = worker, column
         self.name, self.vendor, self.evidence = column.runner, column.vendor, Evidence.LIBRARY

@@ -32,16 +32,9 @@ from parity.runners import (
 )
 
 __all__ = [
-    "Answer",
-    "Request",
-    "RunnerOffer",
-    "WorkerOffer",
-    "column_resource",
-    "local_offer",
-    "machine_name",
-    "version_differences",
-    "versions",
-]
+    "Answer", "Request", "RunnerOffer", "WorkerOffer", "column_resource", "local_offer", "machine_name",
+    "version_differences", "versions",
+]  # fmt: skip
 
 _ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, ResourceExhausted, ParityError)}
 
@@ -134,7 +127,6 @@ def version_differences(theirs: Mapping[str, str], where: str) -> str:
 
 
 def machine_name() -> str:
-    """Return the name of this machine."""
     return socket.gethostname()
 
 

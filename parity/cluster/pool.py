@@ -146,7 +146,6 @@ class DaskPool:
         return call.future
 
     def _has(self, resources: tuple[str, ...]) -> bool:
-        """Return True if one worker has all resources."""
         return any(all(one.get(name, 0) >= 1 for name in resources) for one in self._workers)
 
     def _everybody_has(self, resources: tuple[str, ...]) -> bool:
@@ -158,7 +157,6 @@ class DaskPool:
         return max((one.get(name, 0) for one in self._workers), default=0) or 1 if self.alone else 1
 
     async def _there(self) -> list[Mapping[str, float]]:
-        """Return the resources of each worker, and its number of threads."""
         found = (await self.client.scheduler.identity(n_workers=-1))["workers"].values()
         return [{**each["resources"], THREADS: each["nthreads"]} for each in found]
 
@@ -200,13 +198,11 @@ class DaskPool:
                 task.add_done_callback(self._tasks.discard)
 
     def _handle_event(self, event: tuple[float, Any]) -> None:
-        """Handle an answer that arrived as an event."""
         match event[1]:
             case (str(ticket), bytes(data)) if ticket in self._sent:
                 self._take(self._sent[ticket], data)
 
     async def _finish(self, call: _RemoteCall) -> None:
-        """Wait for one call, and report how it ended."""
         from distributed import KilledWorker
 
         dask = call.dask

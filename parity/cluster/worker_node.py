@@ -144,6 +144,5 @@ class WorkerNode:
 
 
 def _perform(call: bytes) -> bytes:
-    """Execute a call in a process, and return its packed value."""
     function, arguments = pickle.loads(call)
     return packed(function(*arguments))

@@ -48,7 +48,6 @@ def local_gpus() -> tuple[str, ...]:
 
 
 def _numbered(resource: str) -> SupportsDeviceNumbers | None:
-    """Return the runner of a resource if its devices are numbered."""
     found = runner(resource.partition(" ")[0])
     return found if isinstance(found, SupportsDeviceNumbers) else None
 

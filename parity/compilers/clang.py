@@ -145,8 +145,8 @@ def _unresolved_calls(optimized: Path, target: Target, flags: Sequence[str]) -> 
 def _generate(optimized: Path, output: Path, target: Target, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Write the listing ``output`` of optimized code, which is deleted.
 
-    Two compilers run in parallel: one writes the listing, the other dumps the memory operands that a listing lacks.
-    The dump takes longer than the listing, because clang writes to stderr a few bytes at a time.
+    Two compilers run in parallel: one writes the listing, and the second dumps the memory operands, which a listing
+    does not contain. The dump takes longer, because clang writes to stderr a few bytes at a time.
     """
     dump = output.with_suffix(".mir")
     command = [*intermediate_command(target, flags), "-Xclang", "-disable-llvm-passes", "-S", optimized.resolve()]

@@ -24,7 +24,7 @@ class CompileOptions:
     forced: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_settings(
         cls, folder: Path, include: Sequence[str] = (), flags: Sequence[str] = (), forced: Sequence[str] = ()
     ) -> CompileOptions:
         """Return the options for settings with paths relative to ``folder``.

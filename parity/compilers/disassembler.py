@@ -22,7 +22,7 @@ from typing import Any
 from parity.compilers.targets import Target, target
 from parity.errors import MissingTool, ParityError, UsageError
 
-__all__ = ["Disassembler", "find_disassembler", "listing_of"]
+__all__ = ["Disassembler", "disassembled_listing", "find_disassembler"]
 
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
@@ -121,7 +121,7 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
     return max(found, key=lambda one: one.version, default=None)
 
 
-def listing_of(path: Path, name: str = "") -> str:
+def disassembled_listing(path: Path, name: str = "") -> str:
     """Return the listing of a code object. Errors call the file ``name``.
 
     Raises:

@@ -74,7 +74,7 @@ def compile_module(unit: Unit, outputs: CudaOutputs, target: Target, *, main: Pa
     ptx, module, host = outputs.ptx, unit.main.stem, host_compiler_options(unit.flags)
     source = (*_ALL_ERRORS, *_options(unit), str(main or unit.main))
     log = _run(module, target, ptx.parent, *host, "-ptx", *source, "-o", str(ptx))
-    # nvcc defines such a variable again, as zero, instead of using the variable of the other file.
+    # nvcc defines such a variable again, as zero, instead of using the variable in the source that defines it.
     if static := _MADE_STATIC.findall(log):
         words = Counter(_WORD.findall(ptx.read_text()))
         if used := [each for each in static if words[each] > 1]:

@@ -27,8 +27,8 @@ class TargetLimits:
 
     The WGP is what the compiler's default mode uses. ``waves``, ``vgprs`` (per lane) and ``sgprs`` (0 if they limit
     nothing) belong to one of the ``simds``. ``vgpr_step``, ``sgpr_step`` and ``shared_step`` are allocation
-    granularities. ``shared`` is LDS or shared memory in bytes, of which each workgroup costs ``shared_own`` bytes in
-    addition to its request. ``groups`` is the number of workgroups.
+    granularities. ``shared`` is LDS or shared memory in bytes. Each workgroup costs ``shared_own`` bytes in addition to
+    its request. ``groups`` is the number of workgroups.
 
     Sources. AMD: LLVM, AMDGPUBaseInfo.cpp (getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU,
     getMaxWorkGroupsPerCU); SGPRs: the occupancy functions of the HIP runtime, hip_platform.cpp; LDS: the ISA documents,

@@ -1,4 +1,13 @@
-"""Executes compiled GPU code on the CPU: AMD listings and PTX. Names are imported when they are first used."""
+"""Executes compiled GPU code on the CPU, with checks of every memory access. Names are imported on first use.
+
+* ``amdgpu`` translates AMD listings and ``ptx`` translates PTX to C++; ``language`` is their common interface.
+* ``programs`` and ``jit`` compile and cache kernels, as compiled or as threaded code (``threaded_code``).
+* ``device`` is the emulated GPU, with its ``memory``, ``variables`` and ``trace``; ``fault_report`` decodes ``faults``.
+* ``runtime`` is the C++ that kernels call: ``workgroups.cpp`` (launches, barriers), ``memory.cpp`` (accesses),
+  ``tracing.cpp`` and ``warps.cpp`` (races), ``faults.cpp``, ``requests.cpp`` (printf), ``matrix.cpp``,
+  ``functions.cpp`` (long functions), ``threaded.cpp`` and ``ptx.cpp``. ``runtime_headers`` reads its
+  constants and structs.
+"""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ class Language(Protocol):
     def arguments(self, kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
         """Return the argument segment; ``mailbox`` is the address of the buffer for requests to the host, or 0."""
 
-    def dispatch(self, kernel: Kernel, shape: LaunchShape, arguments: int) -> bytes:
-        """Return the data that describes a launch to its kernel; ``arguments`` is the address of the segment."""
+    def dispatch(self, kernel: Kernel, shape: LaunchShape, kernarg: int) -> bytes:
+        """Return the data that describes a launch to its kernel; ``kernarg`` is the address of the arguments."""
 
     def documented_errors(self, target: Target) -> ctypes.Array[ctypes.Structure]:
         """Return the documented errors of approximate instructions (``parity.emulator.approximate``)."""

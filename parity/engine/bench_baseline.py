@@ -15,16 +15,9 @@ from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
 __all__ = [
-    "FORMAT",
-    "VERSION",
-    "BenchBaseline",
-    "BenchChange",
-    "BenchVerdict",
-    "compare_counts",
-    "compare_shares",
-    "parse_baseline",
-    "read_baseline",
-]
+    "FORMAT", "VERSION", "BenchBaseline", "BenchChange", "BenchVerdict", "compare_counts", "compare_shares",
+    "parse_baseline", "read_baseline",
+]  # fmt: skip
 
 FORMAT, VERSION = "parity bench", 1
 
@@ -65,16 +58,12 @@ class BenchChange:
 
 @dataclass(frozen=True)
 class _FileFormat:
-    """The format and version that a file declares."""
-
     format: Any = None
     version: Any = None
 
 
 @dataclass(frozen=True)
 class _BaselineFile:
-    """The fields that are read from a file of measurements."""
-
     devices: dict[str, str]
     measurements: tuple[Measurement, ...]
 

@@ -14,15 +14,8 @@ from parity.runners import Evidence, Vendor
 from parity.suite.selection import EntryName
 
 __all__ = [
-    "COMPILE_ERROR",
-    "NOT_RECORDED",
-    "CaseRecord",
-    "Column",
-    "CrossVendorComparison",
-    "Provenance",
-    "Task",
-    "add_cases",
-]
+    "COMPILE_ERROR", "NOT_RECORDED", "CaseRecord", "Column", "CrossVendorComparison", "Provenance", "Task", "add_cases",
+]  # fmt: skip
 
 COMPILE_ERROR = "compile error"
 """The failure class of a kernel that does not compile."""
@@ -47,7 +40,7 @@ class Column:
     device: str = ""
 
     @classmethod
-    def told(cls, runner: str, target: str, evidence: str) -> Column:
+    def from_record(cls, runner: str, target: str, evidence: str) -> Column:
         """Return the column that a record or matrix describes. Targets that are not AMD's are CUDA's."""
         vendor: Vendor = "amd" if target in TARGETS else "cuda"
         return cls(runner, target, evidence, "host" if evidence == Evidence.LIBRARY else vendor, runner)
@@ -231,4 +224,4 @@ class CaseRecord:
     @property
     def where(self) -> Column:
         """The column, with the fields that a record stores."""
-        return Column.told(self.runner, self.target, self.evidence)
+        return Column.from_record(self.runner, self.target, self.evidence)

@@ -93,7 +93,7 @@ def search_task(task: Task, tries: int) -> list[FoundCase]:
         if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)
             if isinstance(session, SupportsCoverage):
-                search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))
+                search = _Search(entry, code, session, Random(here.plan.entry_seed(entry)))
                 return search.run([entry.op.parse(text) for _, text in here.plan.draw(here.suite, task)], tries)
     return []
 

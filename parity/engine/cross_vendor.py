@@ -39,11 +39,13 @@ def compare_vendors(
         outputs = judged[cuda].output is not None and judged[amd].output is not None
         comparison = arbitrate(judged[cuda], judged[amd], expected() if expected and outputs else None)
         if comparison:
-            found[mine] = _against(judged[mine], other, judged[other], comparison)
+            found[mine] = _stored_comparison(judged[mine], other, judged[other], comparison)
     return found
 
 
-def _against(mine: SideResult, column: Column, other: SideResult, comparison: Comparison) -> CrossVendorComparison:
+def _stored_comparison(
+    mine: SideResult, column: Column, other: SideResult, comparison: Comparison
+) -> CrossVendorComparison:
     first, output = mine.verdict.first, other.output
     value = ""
     if first is not None and output is not None and len(first.coordinates) == output.ndim:

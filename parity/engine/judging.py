@@ -23,23 +23,17 @@ from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
 __all__ = [
-    "NO_REFERENCE",
-    "CheckedCase",
-    "Implementation",
-    "fault_verdict",
-    "judge",
-    "not_judged_verdict",
-    "run_and_judge",
+    "NO_REFERENCE", "CheckedCase", "Implementation", "fault_verdict", "judge", "not_judged_verdict", "run_and_judge",
     "verdict_on_output",
-]
+]  # fmt: skip
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """A function from the outputs to the expectation of each output."""
 
 NO_REFERENCE = "no reference"
 NOT_COMPARED = (
-    "the op has no reference, and the other vendor's side has no result for this case; what the kernel does with "
-    "memory was checked, its values were not"
+    "the op has no reference, and the other vendor's side has no result for this case; memory accesses "
+    "were checked, but values were not"
 )
 
 # Maps the kind of a fault to the status of the case. Any other kind is a failure of the kernel.
@@ -177,7 +171,6 @@ def _expectation(
 
 
 def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
-    """Return the outputs in logical shape."""
     return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
 
 
@@ -197,7 +190,6 @@ def not_judged_verdict(error: Exception) -> Verdict | None:
 
 
 def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> CheckedCase:
-    """Compute a case with a library, and judge it."""
     if call.references is None:
         detail = "the op has no reference, and a library is not judged by CUDA's kernel"
         return CheckedCase(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
@@ -221,7 +213,7 @@ def _computed(case: Case, call: Call, library: OpSession, vendor: Vendor) -> Che
         changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # other columns use the same buffers
-    verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
+    verdict = next(filter(None, changed), None) or _wrong_type(call, output) or compare(expected, output, vendor=vendor)
     return CheckedCase(
         case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
     )
@@ -232,7 +224,7 @@ def _written(name: str, before: Array, after: Array) -> Verdict | None:
     return modified and replace(modified, detail=f"the library wrote to the memory of {name}, which must not change")
 
 
-def _misfit(call: Call, output: Array) -> Verdict | None:
+def _wrong_type(call: Call, output: Array) -> Verdict | None:
     """Return a failure if the output does not have the requested dtype and shape, else None."""
     asked = call.computation
     for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
@@ -292,7 +284,7 @@ def _memory(call: Call, outcome: Outcome) -> Verdict | None:
             outside[layout.indices().ravel()] = False
             if stray := check_unmodified(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are not elements of the output"
-                return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
+                return _name_output(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
 
 
@@ -300,7 +292,7 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     verdicts = {name: compare(each, got[name], vendor=vendor) for name, each in expected.items()}
     for name, verdict in verdicts.items():
         if not verdict.passed:
-            return _of(name, call, verdict)
+            return _name_output(name, call, verdict)
     passed = verdicts.values()
     return replace(
         max(passed, key=lambda verdict: verdict.budget),
@@ -311,7 +303,7 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     )
 
 
-def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
+def _name_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict

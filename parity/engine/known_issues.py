@@ -59,8 +59,6 @@ _Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(descript
 
 
 class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of the file."""
-
     cases: _Texts
     failure: _Texts
     reason: str
@@ -214,14 +212,14 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
         return KnownIssues(mistakes=(f"{location}: {reason}; no known issue applies in this run",))
     lines = text.splitlines()
     mistakes = [
-        f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
+        f"{file}, line {_find_line(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
         "[[issue]]"
         for name in document
         if name != "issue"
     ]
     tables = document.get("issue", [])
     if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
-        mistakes.append(f"{file}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
+        mistakes.append(f"{file}, line {_find_line(lines, 'issue')}: write [[issue]], with two brackets")
         tables = []
     issues = []
     everywhere = tuple(columns)
@@ -229,7 +227,7 @@ def load_known_issues(suite: Suite, columns: Iterable[Column], today: datetime.d
         try:
             issues.append(_issue(table, f"{file}, line {start}", suite, everywhere, today or datetime.date.today()))
         except _Mistake as mistake:
-            line = _line_of(lines[:end], mistake.key, start)
+            line = _find_line(lines[:end], mistake.key, start)
             mistakes.append(f"{file}, line {line}: {mistake}; the entry is left out")
     return KnownIssues(tuple(issues), tuple(mistakes))
 
@@ -332,12 +330,12 @@ def _spans(lines: Sequence[str], count: int) -> Iterator[tuple[int, int]]:
     """Yield the first and last line of every entry, counted from 1, because tomllib does not report lines."""
     starts = [number for number, line in enumerate(lines, 1) if _HEADER.match(line)]
     if len(starts) != count:  # a header inside a multi-line string, or inline entries
-        starts = [_line_of(lines, "issue")] * count
+        starts = [_find_line(lines, "issue")] * count
         return zip(starts, [len(lines)] * count, strict=True)
     return zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=False)
 
 
-def _line_of(lines: Sequence[str], key: str, start: int = 1) -> int:
+def _find_line(lines: Sequence[str], key: str, start: int = 1) -> int:
     """Return the first line, from ``start`` on, that sets a key or opens a table; ``start`` if there is none."""
     pattern = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
     return next((n for n, line in enumerate(lines, 1) if n >= start and key and pattern.match(line)), start)

@@ -68,7 +68,6 @@ class Plan:
         examples: int,
         seed: int = 0,
         checked: bool = True,
-        seconds: float = SECONDS,
         known: KnownIssues | None = None,
     ) -> Plan:
         """Return a plan for tasks of a suite."""
@@ -80,10 +79,9 @@ class Plan:
             seed,
             checked,
             code,
-            seconds,
-            known or KnownIssues(),
-            suite.sides,
-            suite.launches,
+            known=known or KnownIssues(),
+            sides=suite.sides,
+            launches=suite.launches,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
 
@@ -113,7 +111,7 @@ class Plan:
                 found.setdefault(column.target, {})[code.made_by] = None
         return {target: "; ".join(texts) for target, texts in found.items()}
 
-    def seed_of(self, entry: Entry) -> int:
+    def entry_seed(self, entry: Entry) -> int:
         """Return the seed of one kernel entry. It does not depend on what else is selected."""
         return zlib.crc32(f"{self.seed}/{entry.name}".encode())
 
@@ -128,10 +126,10 @@ class Plan:
         entry = suite.entry(task)
         op, dtypes, launches = entry.op, entry.dtypes, self.launches
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
-        found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
+        found = drawn_cases(op, dtypes, launches, self.entry_seed(entry), self.examples)
         if not found:
             fulfils = f"fulfils where={op.where!r} and " if op.where else ""
-            raise op.origin.error(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
+            raise op.origin.error(f"no drawn case {fulfils}has a launch; set choices= so that some do")
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)

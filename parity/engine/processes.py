@@ -132,7 +132,7 @@ class Processes:
                     if not alive:
                         mine.remove(each)
                         if attempts == ATTEMPTS:
-                            self._give_up(_none_begins(each))
+                            self._give_up(_no_worker_starts(each))
         except BaseException as error:  # otherwise the callers would wait forever
             self._give_up(RuntimeError("".join(traceback.format_exception(error))))
             raise
@@ -204,7 +204,6 @@ class Processes:
         return True
 
     def _give_up(self, problem: Exception) -> None:
-        """Fail all current and later calls with ``problem``."""
         with self._lock:
             self._problem = problem
             left = list(self._calls)
@@ -226,7 +225,7 @@ def _started() -> _WorkerProcess:
     return _WorkerProcess(process, ours)
 
 
-def _none_begins(last: _WorkerProcess) -> NotAvailable:
+def _no_worker_starts(last: _WorkerProcess) -> NotAvailable:
     return NotAvailable(
         f"{ATTEMPTS} worker processes in a row died before they were ready (the last one "
         f"{describe_exit(last.process.returncode)}); if the system lacks memory, use fewer worker processes: -j 1"

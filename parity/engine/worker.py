@@ -25,15 +25,8 @@ from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay,
 from parity.suite.loading import Suite
 
 __all__ = [
-    "SKIPPED",
-    "Worker",
-    "current",
-    "hangs_repeatedly",
-    "perform",
-    "perform_or_lose_device",
-    "prepare_kernels",
-    "start",
-]
+    "SKIPPED", "Worker", "current", "hangs_repeatedly", "perform", "perform_or_lose_device", "prepare_kernels", "start",
+]  # fmt: skip
 
 FAILURES_TO_SHRINK = 2
 """Number of kinds of failures to shrink per kernel and column."""
@@ -223,13 +216,12 @@ class Worker:
         return next((column for column in cuda if column.live), cuda[0] if cuda else None)
 
     def _shrink(self, entry: Entry, task: Task, column: Column, failing: CheckedCase, hints: list[Case]) -> CheckedCase:
-        """Shrink a failing case, and diagnose it."""
         plan = self.plan
 
         def is_known(checked: CheckedCase) -> bool:
             return bool(self._mark(_record(entry, column, checked)).known)
 
-        settings = ShrinkSettings(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
+        settings = ShrinkSettings(plan.entry_seed(entry), plan.examples, plan.launches, hints, is_known)
         oracle = self._oracle(entry, task, failing)
         if oracle and not oracle.live:
             return replace(failing, verdict=failing.verdict.noted(NOT_SMALLER))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from parity.compilers.disassembler import listing_of
+from parity.compilers.disassembler import disassembled_listing
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse
 from parity.platform.cache import default_root
@@ -26,7 +26,7 @@ def code_object_from_image(image: bytes) -> CodeObject:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "module.hsaco")
             path.write_bytes(image)
-            return parse(listing_of(path, f"the code object of {len(image)} bytes"), "module")
+            return parse(disassembled_listing(path, f"the code object of {len(image)} bytes"), "module")
     except (MissingTool, UsageError) as error:
         raise UsageError(
             f"no code object in {default_root() / 'build'} has these {len(image)} bytes: parity did not build it, and "

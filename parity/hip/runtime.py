@@ -68,8 +68,8 @@ class Runtime:
     """The HIP state of one process. Each method ``do_ACTION`` implements an action that ``amdhip64.c`` requests.
 
     An action takes the number of the GPU, its arguments and the data of the request. It returns a value and bytes. All
-    GPUs share one memory, so that an address is unique across GPUs. After a kernel has failed, every action fails with
-    the same error, as on a GPU with a lost context.
+    GPUs share one memory, so that an address is unique across GPUs. After a sticky error, every action except
+    queries of the devices fails with the same error, as on a GPU with a lost context.
     """
 
     def __init__(self, targets: Sequence[str], memory: int, faults: Sequence[PlantedFault] = ()) -> None:

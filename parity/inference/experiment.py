@@ -102,7 +102,7 @@ class Experiment:
 
     @property
     def probing_fills(self) -> tuple[InputFill, ...]:
-        """``fills``, and one in which integers are not zero."""
+        """``fills``, and a fill with integers other than zero."""
         return *self.fills, InputFill(whole=1)
 
     def observe(

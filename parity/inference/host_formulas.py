@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["OPERATORS", "Formulas", "HostValues", "names_of", "replaced"]
+__all__ = ["OPERATORS", "Formulas", "HostValues", "free_names", "with_formulas"]
 
 _CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
@@ -58,21 +58,21 @@ class Formulas:
         nodes = [_parsed(text) for text in arguments]
         given = [self._given(node) for node in nodes]
         passed = {_named(node).id for node in nodes if isinstance(node, _ATOMS)}
-        free = {name for node in given if node is not None for name in names_of(node)} - passed
+        free = {name for node in given if node is not None for name in free_names(node)} - passed
         self.grid = tuple(self._text(_parsed(part), passed | free) for part in grid)
-        known = passed | {name for part in self.grid if part for name in names_of(ast.parse(part, mode="eval"))}
+        known = passed | {name for part in self.grid if part for name in free_names(ast.parse(part, mode="eval"))}
         found, made = list[str](), dict[str, ast.expr]()
         for node, of in zip(nodes, given, strict=True):
             own = _named(node).id if isinstance(node, _ATOMS) else ""
             text = self._text(of, passed | free) if of is not None else ""
-            names = names_of(ast.parse(text, mode="eval")) if text else frozenset[str]()
+            names = free_names(ast.parse(text, mode="eval")) if text else frozenset[str]()
             if names and names <= known - made.keys() - {own}:
                 made[own] = ast.parse(text, mode="eval").body
                 found.append(text)
             else:
                 found.append(own)
         self.arguments = tuple(found)
-        self.grid = tuple(replaced(text, made) if text else "" for text in self.grid)
+        self.grid = tuple(with_formulas(text, made) if text else "" for text in self.grid)
 
     def _given(self, node: ast.expr | None) -> ast.expr | None:
         """Return the formula of an argument or of the variable it names, or None without one."""
@@ -81,7 +81,7 @@ class Formulas:
             node = _parsed(text) if text is not None else None
         if not isinstance(node, ast.BinOp):
             return None
-        kept = {name for name in names_of(node) if name not in self._host.fixed}
+        kept = {name for name in free_names(node) if name not in self._host.fixed}
         try:
             return self._expanded(node, kept, _DEEP)
         except ValueError:
@@ -158,7 +158,7 @@ class Formulas:
         return _named(node)
 
 
-def replaced(text: str, formulas: Mapping[str, ast.expr]) -> str:
+def with_formulas(text: str, formulas: Mapping[str, ast.expr]) -> str:
     """Replace names in an expression by formulas."""
     return ast.unparse(_Replaced(formulas).visit(ast.parse(text, mode="eval"))).replace(" ", "")
 
@@ -171,7 +171,7 @@ class _Replaced(ast.NodeTransformer):
         return self._formulas.get(node.id, node)
 
 
-def names_of(node: ast.AST) -> frozenset[str]:
+def free_names(node: ast.AST) -> frozenset[str]:
     """Return the names in a formula, except the names of functions."""
     called = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called)

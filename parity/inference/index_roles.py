@@ -25,7 +25,7 @@ Reach = Callable[[Mapping[str, IndexRole], Sequence[str]], Mapping[str, int]]
 def find_roles(
     integers: Sequence[str], used: Set[str], numbers: Sequence[str], reach: Reach
 ) -> tuple[dict[str, IndexRole], list[str]]:
-    """Return the roles with which a kernel reaches more, and the names of its numbers including their bounds.
+    """Return the roles that make a kernel reach more elements, and the names of its numbers including their bounds.
 
     A bound is one of the kernel's numbers if it has a suitable name, or else an additional number.
 

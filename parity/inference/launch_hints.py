@@ -10,7 +10,7 @@ from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
 from parity.inference.conditions import likely_blocks
-from parity.inference.host_formulas import names_of, replaced
+from parity.inference.host_formulas import free_names, with_formulas
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
@@ -50,7 +50,7 @@ def launch_hints(
         known, formulas, extents = named
         grid = tuple(substituted(text, known) for text in _trimmed(launch.grid))
         made = {number: substituted(text, known) for number, text in formulas.items()}
-        if not flow.strided and not any(names_of(_tree(text)) for text in grid):
+        if not flow.strided and not any(free_names(_tree(text)) for text in grid):
             continue
         if any(each in FUNCTIONS or iskeyword(each) for each in known.values()):
             continue
@@ -67,7 +67,7 @@ def launch_hints(
 
 def substituted(text: str, formulas: Mapping[str, str]) -> str:
     """Replace names in an expression by formulas."""
-    return replaced(text, {name: _tree(formula).body for name, formula in formulas.items()})
+    return with_formulas(text, {name: _tree(formula).body for name, formula in formulas.items()})
 
 
 def _named(
@@ -83,8 +83,8 @@ def _named(
     passed = {number.name: launch.arguments[i] for i, number in numbers.items() if i < len(launch.arguments)}
     known = {text: number for number, text in passed.items() if text.isidentifier()}
     formulas = {number: text for number, text in passed.items() if text and not text.isidentifier()}
-    needed = dict.fromkeys(other for text in _trimmed(launch.grid) for other in sorted(names_of(_tree(text))))
-    explained = dict.fromkeys(other for text in formulas.values() for other in sorted(names_of(_tree(text))))
+    needed = dict.fromkeys(other for text in _trimmed(launch.grid) for other in sorted(free_names(_tree(text))))
+    explained = dict.fromkeys(other for text in formulas.values() for other in sorted(free_names(_tree(text))))
     repeated = {text for text, count in Counter(passed.values()).items() if count > 1}
     if not needed.keys() <= known.keys() | explained.keys() or repeated & {*needed, *explained}:
         return None  # if two arguments have the same value, the name may stand for either

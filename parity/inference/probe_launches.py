@@ -101,7 +101,7 @@ class ProbeLaunches:
 
     @property
     def succeeded(self) -> bool:
-        """True if any launch completed without a fault."""
+        """True if a launch completed without a fault."""
         return any(self._observed.values())
 
     def observe(self, config: LaunchConfig) -> Observation | None:

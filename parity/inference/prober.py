@@ -16,7 +16,8 @@ The steps are functions from an immutable ``Experiment`` and a specification to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from parity.emulator.ptx import PtxDevice
 from parity.inference.conditions import Condition, likely_blocks
@@ -25,17 +26,33 @@ from parity.inference.grid_inference import candidate_specs, hinted_spec
 from parity.inference.host_launches import HostLaunch
 from parity.inference.hypotheses import candidate_conditions, is_plausible, with_roles, with_strides
 from parity.inference.index_inference import with_indices, with_positive_numbers
-from parity.inference.launch_hints import LaunchHint, launch_hints
+from parity.inference.launch_hints import launch_hints
 from parity.inference.probe_launches import BUDGET, ProbeLaunches, ProbeLimit
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import InferredSpec, KernelArgument, Triple
 from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
-__all__ = ["Prober"]
+__all__ = ["ProbedKernel", "Prober"]
 
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
+
+
+@dataclass(frozen=True)
+class ProbedKernel:
+    """A kernel of a module by its symbol, with its arguments, its data flow, and its launches in host code."""
+
+    code: CodeObject
+    symbol: str
+    args: Sequence[KernelArgument]
+    flow: Flow
+    launches: Sequence[HostLaunch] = ()
+
+    @property
+    def name(self) -> str:
+        """The name with template arguments."""
+        return source_name(self.symbol)
 
 
 class Prober:
@@ -47,40 +64,24 @@ class Prober:
         self._results: dict[object, InferredSpec | str] = {}
         self._device = PtxDevice(traced=True, instruction_budget=BUDGET, cache=Cache(default_root() / "emulator"))
 
-    def probe(
-        self,
-        code: CodeObject,
-        kernel: str,
-        args: Sequence[KernelArgument],
-        flow: Flow,
-        launches: Sequence[HostLaunch] = (),
-    ) -> InferredSpec | str:
+    def probe(self, kernel: ProbedKernel) -> InferredSpec | str:
         """Return what launches show of a kernel with the first likely block that works, or why they show nothing.
 
         A kernel that occurs in several modules, because they include the same file, is probed once.
-
-        Args:
-            code: The module.
-            kernel: Symbol of the kernel.
-            args: The kernel's arguments.
-            flow: What the PTX shows.
-            launches: The launches in host code.
         """
-        geometries = tuple((each.template, each.block, each.shared, each.grid, each.arguments) for each in launches)
-        own, _, *texts = self._device.parts(code, kernel)  # the rest of the module does not matter
-        key = own, *texts, tuple(args), geometries
+        geometries = tuple(
+            (each.template, each.block, each.shared, each.grid, each.arguments) for each in kernel.launches
+        )
+        own, _, *texts = self._device.parts(kernel.code, kernel.symbol)  # the rest of the module does not matter
+        key = own, *texts, tuple(kernel.args), geometries
         if key not in self._results:
-            self._results[key] = self._hinted(code, kernel, args, flow, launches) or self._searched(
-                code, kernel, args, flow, launches
-            )
+            self._results[key] = self._hinted(kernel) or self._searched(kernel)
         return self._results[key]
 
-    def _hinted(
-        self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
-    ) -> InferredSpec | None:
-        """Return the specification for the grid of a launch in host code, if any of them explains all accesses."""
-        for hint in launch_hints(source_name(kernel), launches, args, flow):
-            experiment = self._experiment(code, kernel, args, flow, hint, share=_SHARE)
+    def _hinted(self, kernel: ProbedKernel) -> InferredSpec | None:
+        """Return the specification for the grid of a launch in host code, if it explains all accesses."""
+        for hint in launch_hints(kernel.name, kernel.launches, kernel.args, kernel.flow):
+            experiment = self._experiment(kernel, hint.made, share=_SHARE)
             try:
                 experiment = with_roles(with_strides(experiment, hint.block), hint.block)
                 for condition in candidate_conditions(experiment, hint.block, is_open=False):
@@ -94,24 +95,19 @@ class Prober:
                 pass
         return None
 
-    def _searched(
-        self, code: CodeObject, kernel: str, args: Sequence[KernelArgument], flow: Flow, launches: Sequence[HostLaunch]
-    ) -> InferredSpec | str:
+    def _searched(self, kernel: ProbedKernel) -> InferredSpec | str:
         """Return the specification for the first likely block that works, or the reason why none does."""
-        name = source_name(kernel)
         # Instances of a template are similar: the next one is tried first with the same block and condition.
-        similar = name.partition("<")[0], tuple(each.name for each in args)
-        is_open = not any(isinstance(size, int) for each in launches for size in each.block)
-        share = _SHARE if self._failures[similar] >= _FAILURES else 1
-        experiment = self._experiment(code, kernel, args, flow, share=share)
+        similar = kernel.name.partition("<")[0], tuple(each.name for each in kernel.args)
+        is_open = not any(isinstance(size, int) for each in kernel.launches for size in each.block)
+        experiment = self._experiment(kernel, {}, share=_SHARE if self._failures[similar] >= _FAILURES else 1)
         found: InferredSpec | None = None
         limit = ""
         try:
-            for block in likely_blocks(name, launches, flow):
+            for block in likely_blocks(kernel.name, kernel.launches, kernel.flow):
                 experiment = with_roles(with_strides(experiment, block), block)
-                for condition in candidate_conditions(
-                    experiment, block, is_open=is_open, hint=self._hints.get(similar)
-                ):
+                hint = self._hints.get(similar)
+                for condition in candidate_conditions(experiment, block, is_open=is_open, hint=hint):
                     if not is_plausible(experiment, block, condition):
                         continue
                     for candidate in candidate_specs(experiment, block, condition):
@@ -128,19 +124,10 @@ class Prober:
         self._failures[similar] += not found
         return found or limit or _reason(experiment)
 
-    def _experiment(
-        self,
-        code: CodeObject,
-        kernel: str,
-        args: Sequence[KernelArgument],
-        flow: Flow,
-        hint: LaunchHint | None = None,
-        *,
-        share: int,
-    ) -> Experiment:
-        made = hint.made if hint else {}
-        numbers = tuple(each.name for each in args if each.is_whole and each.name not in made)
-        return Experiment(args, flow, ProbeLaunches(self._device, code, kernel, args, share), ProbeLog(), numbers, made)
+    def _experiment(self, kernel: ProbedKernel, made: Mapping[str, str], *, share: int) -> Experiment:
+        numbers = tuple(each.name for each in kernel.args if each.is_whole and each.name not in made)
+        launches = ProbeLaunches(self._device, kernel.code, kernel.symbol, kernel.args, share)
+        return Experiment(kernel.args, kernel.flow, launches, ProbeLog(), numbers, made)
 
 
 def _reason(experiment: Experiment) -> str:

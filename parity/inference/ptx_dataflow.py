@@ -178,7 +178,7 @@ class _DataFlow:
         accesses = [(*each, self._pointed(each[2], known)) for each in self._accesses]
         written = {key for what, *_, keys in accesses if what != "ld" for key in keys}
         for what, kind, address, width, keys in accesses:
-            # An access that may read either of two pointers counts for the output only if there is no input.
+            # An access that may read either of two pointers counts for the output only without an input.
             for key in keys - written or keys if what == "ld" else keys:
                 use = uses.get(key, Use())
                 reads = use.reads | {kind} if what != "st" else use.reads

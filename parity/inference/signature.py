@@ -14,7 +14,7 @@ from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["ELEMENTS", "SUFFIXES", "Parameter", "Probe", "Signature", "signature_of", "type_variables"]
+__all__ = ["ELEMENTS", "SUFFIXES", "Parameter", "Probe", "Signature", "read_signature", "type_variables"]
 
 Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
 """Launches a kernel and returns what that shows of its arguments, or why it shows nothing."""
@@ -87,7 +87,7 @@ class Signature:
     launches: tuple[HostLaunch, ...] = ()
 
 
-def signature_of(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
+def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
     """Return the signature of a kernel, with what PTX and the declared structures show of its parameters."""
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()

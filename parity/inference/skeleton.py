@@ -17,7 +17,7 @@ from parity.inference.call import DeclaredCall, guessed_call, inferred_call, is_
 from parity.inference.host_launches import HostLaunch
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.ptx_dataflow import Flow
-from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, signature_of, type_variables
+from parity.inference.signature import ELEMENTS, SUFFIXES, Parameter, Probe, Signature, read_signature, type_variables
 from parity.inference.spec import GRID_EXTENTS, InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
@@ -105,7 +105,7 @@ def skeletons(
     for kernel in kernels:
         probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
-        one = replace(signature_of(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
+        one = replace(read_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -165,7 +165,7 @@ def _keywords(
     spec: InferredSpec | None,
     tables: Mapping[str, _Table],
 ) -> list[Keyword]:
-    """Return the arguments of ``Op``, in the order in which a case file has them."""
+    """Return the arguments of ``Op``, in the order of a case file."""
     one = alike[0]
     pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
     role = "" if any(each.is_input is not None for each in pointers) else _GUESSED_ROLE
@@ -319,7 +319,7 @@ def _may_be(parameter: Parameter, dtype: str, varies: bool) -> bool:
 
 
 def _number_kind(number: Parameter, variables: Mapping[str, str]) -> str:
-    """Return the likely type of a number of which only the name and the size are known."""
+    """Return the likely type of a number from its name and size."""
     is_real = _REAL_NAME.fullmatch(number.name) is not None
     if is_real and variables:
         kind, variable = next(iter(variables.items()))

@@ -63,7 +63,7 @@ class IndexRole:
     bound: str = ""
 
     def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:
-        """Return ``count`` elements with which a kernel reaches everything up to ``bound``."""
+        """Return ``count`` elements that lead a kernel to everything up to ``bound``."""
         if self.use == "offsets":
             return np.minimum(np.arange(count) * -(-bound // 2), bound)
         return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
@@ -80,9 +80,9 @@ class InferredSpec:
         threads: The threads of a block, if a number determines them.
         shared: Dynamic shared memory in bytes.
         where: Conditions under which all of this holds.
-        whole: Tensors of which a launch writes each element.
+        whole: Tensors that a launch writes completely.
         indices: Integer tensors whose elements are positions, with the number of positions.
-        distinct: Those of ``indices`` in which no position may occur twice.
+        distinct: Tensors in ``indices`` whose positions must be distinct.
         roles: Integer tensors whose elements are bounds.
         choices: Values to draw numbers from, where random values would seldom satisfy ``where``.
         loose: Tensors that may be smaller than ``shapes`` says.

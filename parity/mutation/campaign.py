@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from parity.engine import Plan
-from parity.engine.calls import CallTimeout, NoWorker, Progress, T, WorkerCrashed, quiet
+from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed, quiet
 from parity.engine.execution import prepare
 from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.errors import ResourceExhausted
@@ -18,7 +18,7 @@ from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, U
 from parity.mutation.trial import MutatedKernel, choose_faults, run_unmutated, try_mutant
 from parity.suite.loading import Suite
 
-__all__ = ["COUNT", "LEVELS", "SEARCH", "CampaignSettings", "distribute_faults", "mutate"]
+__all__ = ["COUNT", "LEVELS", "SEARCH", "CampaignEvents", "CampaignSettings", "distribute_faults", "mutate"]
 
 COUNT = 100
 """Default number of faults."""
@@ -84,73 +84,97 @@ def distribute_faults(
     return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
 
 
+@dataclass(frozen=True)
+class CampaignEvents:
+    """Callbacks of a campaign.
+
+    ``problem`` receives kernels in which nothing could be planted, and ``unmutated`` the results without faults.
+    """
+
+    progress: Progress = quiet
+    problem: Callable[[MutatedKernel, Exception], None] = lambda kernel, error: None
+    unmutated: Callable[[MutatedKernel, UnmutatedResult], None] = lambda kernel, result: None
+
+
 def mutate(
     plan: Plan,
     suite: Suite,
-    subjects: Sequence[MutatedKernel],
+    kernels: Sequence[MutatedKernel],
     settings: CampaignSettings,
     *,
     known: Mapping[str, MutantResult] | None = None,
-    progress: Progress = quiet,
-    problem: Callable[[MutatedKernel, Exception], None] | None = None,
-    measured: Callable[[MutatedKernel, UnmutatedResult], None] | None = None,
+    events: CampaignEvents | None = None,
     pools: PoolFactory = worker_pool,
 ) -> Iterator[MutantResult]:
-    """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
+    """Yield the result of each mutant as soon as it is known. Mutants in ``known``, by key, are not tried again.
 
-    ``problem`` is called for a kernel in which nothing could be planted, ``measured`` with what each other gives as it
-    is. ``pools`` makes what executes (default: processes of this machine). Closing the iterator stops the workers.
+    ``pools`` creates the pool (default: worker processes on this machine). Closing the iterator stops the workers.
 
     Raises:
-        SystemLacks: nobody can execute it any more.
+        ResourceExhausted: No worker can execute the mutants any more.
     """
-    known = known or {}
-    limit = LIMIT * plan.seconds
-    shared = distribute_faults(subjects, settings)
+    known, events = known or {}, events or CampaignEvents()
+    shared = distribute_faults(kernels, settings)
     names = {(each.op, each.dtypes) for each, _ in shared}
     plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
     with pools(plan, settings.jobs) as pool:
-
-        def scheduled(function: Callable[..., T], subject: MutatedKernel, *more: object) -> Future[T]:
-            columns = (*subject.others, subject.column)
-            return pool.schedule(function, [subject, *more], seconds=limit, columns=columns)
-
         if pool.shared:
-            prepare(plan, suite, pool, progress)
-        progress("choosing", 0, len(shared))
+            prepare(plan, suite, pool, events.progress)
+        campaign = _Campaign(pool, LIMIT * plan.seconds, settings, events)
+        chosen = campaign.choose(shared)
+        yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
+        yield from campaign.try_all(chosen, known)
+
+
+@dataclass(frozen=True)
+class _Campaign:
+    pool: Pool
+    limit: float
+    settings: CampaignSettings
+    events: CampaignEvents
+
+    def choose(self, shared: Sequence[tuple[MutatedKernel, Mapping[Level, int]]]) -> list[tuple[MutatedKernel, Mutant]]:
+        """Choose the faults of each kernel."""
+        self.events.progress("choosing", 0, len(shared))
         choosing = {
-            scheduled(choose_faults, subject, dict(share), settings.seed, settings.kinds): subject
-            for subject, share in shared
+            self._schedule(choose_faults, kernel, dict(share), self.settings.seed, self.settings.kinds): kernel
+            for kernel, share in shared
         }
         chosen: list[tuple[MutatedKernel, Mutant]] = []
-        for done, (future, subject) in enumerate(choosing.items(), 1):
+        for done, (future, kernel) in enumerate(choosing.items(), 1):
             try:
-                chosen += ((subject, mutant) for mutant in future.result())
-            except Exception as error:  # of one kernel, which costs this one
-                if problem:
-                    problem(subject, error)
-            progress("choosing", done, len(shared))
-        total = len(chosen)
-        yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
+                chosen += ((kernel, mutant) for mutant in future.result())
+            except Exception as error:  # affects only this kernel
+                self.events.problem(kernel, error)
+            self.events.progress("choosing", done, len(shared))
+        return chosen
+
+    def try_all(
+        self, chosen: Sequence[tuple[MutatedKernel, Mutant]], known: Mapping[str, MutantResult]
+    ) -> Iterator[MutantResult]:
+        """Yield the results of the mutants that are not ``known``, and report the unmutated results."""
         before = sum(mutant.key in known for _, mutant in chosen)
-        progress("planting", before, total)
+        self.events.progress("planting", before, len(chosen))
         trying: dict[Future[MutantResult], Mutant] = {}
-        as_is: dict[tuple[str, str], tuple[MutatedKernel, Future[UnmutatedResult]]] = {}
-        for subject, mutant in chosen:
-            if (key := (mutant.kernel, mutant.target)) not in as_is:
-                as_is[key] = subject, scheduled(run_unmutated, subject)
+        unmutated: dict[tuple[str, str], tuple[MutatedKernel, Future[UnmutatedResult]]] = {}
+        for kernel, mutant in chosen:
+            if (key := (mutant.kernel, mutant.target)) not in unmutated:
+                unmutated[key] = kernel, self._schedule(run_unmutated, kernel)
             if mutant.key not in known:
-                trying[scheduled(try_mutant, subject, mutant, settings.search)] = mutant
-        for done, tried in enumerate(completed(trying), before + 1):
+                trying[self._schedule(try_mutant, kernel, mutant, self.settings.search)] = mutant
+        for done, future in enumerate(completed(trying), before + 1):
             try:
-                yield _outcome(tried, trying[tried], limit)
+                yield _outcome(future, trying[future], self.limit)
             except NoWorker as reason:
                 raise ResourceExhausted(str(reason)) from None
-            progress("planting", done, total)
-        for subject, found in as_is.values():
+            self.events.progress("planting", done, len(chosen))
+        for kernel, result in unmutated.values():
             with contextlib.suppress(WorkerCrashed, CallTimeout, NoWorker):
-                if measured:
-                    measured(subject, found.result())
+                self.events.unmutated(kernel, result.result())
+
+    def _schedule(self, function: Callable[..., T], kernel: MutatedKernel, *more: object) -> Future[T]:
+        columns = (*kernel.others, kernel.column)
+        return self.pool.schedule(function, [kernel, *more], seconds=self.limit, columns=columns)
 
 
 def _outcome(future: Future[MutantResult], mutant: Mutant, limit: float) -> MutantResult:

@@ -21,14 +21,9 @@ from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
 from parity.platform.cache import digest
 
 __all__ = [
-    "IsolatedCode",
-    "instruction_edits",
-    "instruction_mutants",
-    "isolate_kernels",
-    "program",
-    "source_lines",
+    "IsolatedCode", "instruction_edits", "instruction_mutants", "isolate_kernels", "program", "source_lines",
     "with_instruction",
-]
+]  # fmt: skip
 
 _PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
 _PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
@@ -116,15 +111,15 @@ def isolate_kernels(code: CodeObject, kernels: Sequence[str]) -> IsolatedCode:
         removed.append((line, listing.count("\n", start, end)))
         position = end
     kept = {symbol: code.kernels[symbol] for symbol in symbols if symbol in code.kernels}
-    cut = _of(code, "".join([*parts, listing[position:]]))
+    cut = _with_listing(code, "".join([*parts, listing[position:]]))
     return IsolatedCode(replace(cut, kernels=kept), tuple(removed))
 
 
 def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObject:
     """Return the code object with ``old`` replaced by ``new`` in one line of its listing."""
-    start = _start_of(code.listing, line)
+    start = _line_start(code.listing, line)
     at = code.listing.index(old, start)
-    return _of(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
+    return _with_listing(code, f"{code.listing[:at]}{new}{code.listing[at + len(old) :]}")
 
 
 def program(listing: str, kernel: str) -> tuple[object, ...]:
@@ -155,12 +150,12 @@ def source_lines(code: CodeObject, kernel: str) -> dict[tuple[str, int], dict[in
     return found
 
 
-def _start_of(listing: str, line: int) -> int:
+def _line_start(listing: str, line: int) -> int:
     start = 0
     for _ in range(line - 1):
         start = listing.index("\n", start) + 1
     return start
 
 
-def _of(code: CodeObject, listing: str) -> CodeObject:
+def _with_listing(code: CodeObject, listing: str) -> CodeObject:
     return replace(code, listing=listing, digest=digest(listing), binary=None)

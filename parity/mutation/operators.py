@@ -59,7 +59,7 @@ _TYPES = (
 )
 _NARROWED = _TYPES.split()
 
-#: Faults in source, as it is compiled for AMD.
+#: Faults in source as compiled for AMD.
 SOURCE: tuple[Operator, ...] = (
     *_swaps("arithmetic", "+ -  - +  * +  / *  % /  += -=  -= +=  *= +=  /= *=", "another arithmetic operation"),
     Operator("- dropped", "arithmetic", _UNARY.format("-"), "({a})", "a sign lost"),
@@ -85,7 +85,7 @@ SOURCE: tuple[Operator, ...] = (
     ),
     Operator(
         "index + 1", "index", "(subscript_expression (subscript_argument_list (_) @site))", "({site}) + 1",
-        "the element beside it",
+        "the adjacent element",
     ),
     Operator(
         "first term of an index", "index",
@@ -276,8 +276,8 @@ INSTRUCTIONS: tuple[Operator, ...] = (
         "float doubled", "immediate", r"(?<=, )(-?(?:0\.5|1\.0|2\.0|4\.0))(?=$|, | )", "{1:next}",
         "another inline constant",
     ),
-    Operator("offset + 4", "offset", r"(?<=offset:)(-?\d+)", "{1:+4}", "an address beside the right one"),
-    Operator("scalar offset + 4", "offset", r"^(s_load_\w+ .*, )(0x[0-9a-f]+)$", "{1}{2:+4}", "an argument beside it"),
+    Operator("offset + 4", "offset", r"(?<=offset:)(-?\d+)", "{1:+4}", "an address that is off by 4"),
+    Operator("scalar offset + 4", "offset", r"^(s_load_\w+ .*, )(0x[0-9a-f]+)$", "{1}{2:+4}", "the adjacent argument"),
     Operator("offset dropped", "offset", r" offset:-?\d+", "", "an address without its offset"),
     Operator(
         "operand to 0", "operand", rf"^({_VECTOR} \S+, )(-?\|?[vs]{_REGISTER}\|?)(?=, )", "{1}0", "an operand dropped",

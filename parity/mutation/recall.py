@@ -13,24 +13,15 @@ from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
 __all__ = [
-    "FILE",
-    "FORMAT",
-    "ClassRecall",
-    "KernelRecall",
-    "Recall",
-    "Survivor",
-    "compute_recall",
-    "find_recall_file",
+    "FILE", "FORMAT", "ClassRecall", "KernelRecall", "Recall", "Survivor", "compute_recall", "find_recall_file",
     "read_recall",
-]
+]  # fmt: skip
 
 FORMAT = "parity recall, version 1"
 FILE = "recall.json"
 
 
 class _Counts:
-    """Numbers of faults."""
-
     caught: int
     survived: int
     equivalent: int

@@ -64,19 +64,15 @@ class MutatedKernel:
 
     @property
     def op(self) -> str:
-        """The name of the op."""
         return self.task.op
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the kernel."""
         return self.task.dtypes
 
 
 @dataclass(frozen=True)
-class _Concrete:
-    """A case with its lowered call."""
-
+class _LoweredCase:
     text: str
     case: Case
     call: Call
@@ -89,15 +85,14 @@ class _KernelState:
     subject: MutatedKernel
     entry: Entry
     alone: IsolatedCode
-    cases: tuple[_Concrete, ...]
+    cases: tuple[_LoweredCase, ...]
     usual: dict[str, tuple[CheckedCase, str]] = field(default_factory=dict)
-    more: dict[int, tuple[_Concrete, ...]] = field(default_factory=dict)
+    more: dict[int, tuple[_LoweredCase, ...]] = field(default_factory=dict)
     recompiled: str = ""
     unreached: Mapping[int, Gap] | None = None
 
     @property
     def code(self) -> CodeObject:
-        """The code of the kernel."""
         return self.alone.code
 
 
@@ -114,12 +109,12 @@ def choose_faults(
         UnknownInstruction, UsageError: The kernel cannot be parsed.
         CompileError, MissingTool: As ``parity.build.incremental.stage``, for faults in source.
     """
-    ready = _of(subject)
+    ready = _kernel_state(subject)
     found: list[Mutant] = []
     for level, count in wanted.items():
         if count:
             every = _instructions(ready) if level == "instruction" else _source(ready)
-            found += _sampled(every, count, seed, kinds)
+            found += _sample(every, count, seed, kinds)
     return found
 
 
@@ -142,8 +137,8 @@ def _staged(module: str, target: str) -> Stage | None:
 
 def run_unmutated(subject: MutatedKernel) -> UnmutatedResult:
     """Run the cases of the kernel without faults."""
-    ready = _of(subject)
-    verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
+    ready = _kernel_state(subject)
+    verdicts = [_unmutated(ready, concrete)[0].verdict for concrete in ready.cases]
     budgets = [verdict.budget for verdict in verdicts if verdict.passed]
     return UnmutatedResult(len(budgets), len(verdicts), max(budgets, default=0.0))
 
@@ -153,17 +148,17 @@ def try_mutant(subject: MutatedKernel, mutant: Mutant, search: int) -> MutantRes
     global _loaded
     if mutant.kind == NOT_SHOWN:
         return MutantResult(mutant, MutantOutcome.NOT_SHOWN)
-    ready, state = _of(subject), worker.current()
+    ready, state = _kernel_state(subject), worker.current()
     _loaded += 1
     if _loaded % OPEN == 0:
         state.sessions.pop(subject.column, None)
     try:
-        code = _planted(ready, mutant)
+        code = _code_with_fault(ready, mutant)
     except CompileError as error:
         return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=error.first)
     if code is None:
         return MutantResult(mutant, MutantOutcome.EQUAL)
-    results: list[tuple[_Concrete, CheckedCase]] = []
+    results: list[tuple[_LoweredCase, CheckedCase]] = []
     for concrete, checked in _run(ready, code, ready.cases):
         if checked.verdict.status is Status.ERROR:
             return MutantResult(mutant, MutantOutcome.UNCOMPILED, detail=checked.verdict.detail.partition("\n")[0])
@@ -177,24 +172,26 @@ def try_mutant(subject: MutatedKernel, mutant: Mutant, search: int) -> MutantRes
         return MutantResult(
             mutant, MutantOutcome.NOT_SHOWN, detail="no case of the kernel passes and can be judged without the fault"
         )
-    return _explained(ready, code, MutantResult(mutant, MutantOutcome.SURVIVED, cases=len(results)), results, search)
+    return _explain_survivor(
+        ready, code, MutantResult(mutant, MutantOutcome.SURVIVED, cases=len(results)), results, search
+    )
 
 
-def _explained(
+def _explain_survivor(
     ready: _KernelState,
     code: CodeObject,
     tried: MutantResult,
-    results: Sequence[tuple[_Concrete, CheckedCase]],
+    results: Sequence[tuple[_LoweredCase, CheckedCase]],
     search: int,
 ) -> MutantResult:
     """Return a survivor with the reason, and with a case from a longer search that catches it, if found."""
-    own = max(_usual(ready, concrete)[0].verdict.budget for concrete, _ in results)
-    changed = [checked for concrete, checked in results if _bits(checked) != _usual(ready, concrete)[1]]
-    more = _more(ready, search) if search else ()
+    own = max(_unmutated(ready, concrete)[0].verdict.budget for concrete, _ in results)
+    changed = [checked for concrete, checked in results if _output_digest(checked) != _unmutated(ready, concrete)[1]]
+    more = _longer_search(ready, search) if search else ()
     for number, (concrete, checked) in enumerate(_run(ready, code, more), 1):
         if checked.verdict.failed:
             return replace(tried, reason=Reason.MISSED, usual=own, searched=number, found=concrete.text)
-        if _bits(checked) != _usual(ready, concrete)[1]:
+        if _output_digest(checked) != _unmutated(ready, concrete)[1]:
             changed.append(checked)
     reason, detail = Reason.WITHIN, ""
     if not changed:
@@ -207,7 +204,7 @@ def _explained(
     return replace(tried, reason=reason, budget=budget, usual=own, searched=len(more), detail=detail)
 
 
-def _of(subject: MutatedKernel) -> _KernelState:
+def _kernel_state(subject: MutatedKernel) -> _KernelState:
     """Return the state of a kernel. Drops the state of the previous kernel."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
@@ -215,12 +212,12 @@ def _of(subject: MutatedKernel) -> _KernelState:
         module = state.plan.code[entry.op.module, subject.column]
         texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
         _ready[:] = [
-            _KernelState(subject, entry, isolate_kernels(module, entry.kernels), tuple(_concrete(entry, texts)))
+            _KernelState(subject, entry, isolate_kernels(module, entry.kernels), tuple(_lower_cases(entry, texts)))
         ]
     return _ready[0]
 
 
-def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
+def _lower_cases(entry: Entry, texts: Sequence[str]) -> Iterator[_LoweredCase]:
     """Yield the lowered cases. Skips cases that cannot be lowered, which a normal run reports."""
     for text in texts:
         try:
@@ -228,18 +225,20 @@ def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
             call = entry.op.call(case)
         except Exception:
             continue
-        yield _Concrete(text, case, call)
+        yield _LoweredCase(text, case, call)
 
 
-def _run(ready: _KernelState, code: CodeObject, cases: Sequence[_Concrete]) -> Iterator[tuple[_Concrete, CheckedCase]]:
+def _run(
+    ready: _KernelState, code: CodeObject, cases: Sequence[_LoweredCase]
+) -> Iterator[tuple[_LoweredCase, CheckedCase]]:
     """Yield the results of the cases on ``code``, without cases that the unmutated kernel does not pass."""
     for number, concrete in enumerate(cases):
         checked = _checked(ready, code, concrete, first=number == 0)
-        if checked.verdict.passed or (checked.verdict.failed and _usual(ready, concrete)[0].verdict.passed):
+        if checked.verdict.passed or (checked.verdict.failed and _unmutated(ready, concrete)[0].verdict.passed):
             yield concrete, checked
 
 
-def _checked(ready: _KernelState, code: CodeObject, concrete: _Concrete, first: bool = False) -> CheckedCase:
+def _checked(ready: _KernelState, code: CodeObject, concrete: _LoweredCase, first: bool = False) -> CheckedCase:
     subject, state = ready.subject, worker.current()
     key = (ready.entry.op.module, subject.column)
     planted: Worker = replace(state, plan=replace(state.plan, code=ChainMap({key: code}, state.plan.code)))  # type: ignore[arg-type]
@@ -247,15 +246,15 @@ def _checked(ready: _KernelState, code: CodeObject, concrete: _Concrete, first: 
     return planted.on_all(ready.entry, columns, concrete.case, concrete.call, {subject.column: first})[subject.column]
 
 
-def _usual(ready: _KernelState, concrete: _Concrete) -> tuple[CheckedCase, str]:
+def _unmutated(ready: _KernelState, concrete: _LoweredCase) -> tuple[CheckedCase, str]:
     """Return the unmutated result of a case without its outputs, and a digest of the outputs."""
     if concrete.text not in ready.usual:
         checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
-        ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _bits(checked)
+        ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _output_digest(checked)
     return ready.usual[concrete.text]
 
 
-def _bits(checked: CheckedCase) -> str:
+def _output_digest(checked: CheckedCase) -> str:
     sha = hashlib.sha256()
     for name, array in checked.outputs.items():
         sha.update(name.encode())
@@ -263,15 +262,15 @@ def _bits(checked: CheckedCase) -> str:
     return sha.hexdigest()
 
 
-def _more(ready: _KernelState, count: int) -> tuple[_Concrete, ...]:
+def _longer_search(ready: _KernelState, count: int) -> tuple[_LoweredCase, ...]:
     """Return the cases of a longer search, without the usual cases."""
     if count not in ready.more:
         state = worker.current()
-        seed = state.plan.seed_of(ready.entry) ^ SEARCH
+        seed = state.plan.entry_seed(ready.entry) ^ SEARCH
         drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count)
         known = {concrete.text for concrete in ready.cases}
         texts = [text for text in map(str, drawn) if text not in known]
-        ready.more[count] = tuple(_concrete(ready.entry, texts))
+        ready.more[count] = tuple(_lower_cases(ready.entry, texts))
     return ready.more[count]
 
 
@@ -289,7 +288,7 @@ def _gap(ready: _KernelState, mutant: Mutant) -> Gap | None:
     return gaps[0] if gaps and all(gaps) else None
 
 
-def _planted(ready: _KernelState, mutant: Mutant) -> CodeObject | None:
+def _code_with_fault(ready: _KernelState, mutant: Mutant) -> CodeObject | None:
     """Return the code with a fault; None if it equals the code without the fault.
 
     Raises:
@@ -335,7 +334,7 @@ def _source(ready: _KernelState) -> Iterator[Mutant]:
                 )  # fmt: skip
 
 
-def _sampled(every: Iterator[Mutant], count: int, seed: int, kinds: frozenset[str]) -> list[Mutant]:
+def _sample(every: Iterator[Mutant], count: int, seed: int, kinds: frozenset[str]) -> list[Mutant]:
     """Draw ``count`` mutants by seed. The classes are represented in proportion to their places in the code."""
     found: dict[tuple[int, int, str], tuple[str, Mutant]] = {}
     for mutant in every:

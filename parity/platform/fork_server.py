@@ -1,7 +1,7 @@
-"""A process that has imported parity and forks others, which begin in milliseconds where Python takes most of a second.
+"""A server process that has imported parity and forks worker processes in milliseconds. Starting Python takes longer.
 
-Not multiprocessing's: it runs the program of its parent once more, in some versions of Python is the user's own, and
-lets a process whose parent is killed early print a traceback.
+multiprocessing's fork server does not fit: it runs the parent's program again, belongs to the user's program in some
+versions of Python, and prints a traceback in a process whose parent is killed early.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ from parity.platform.signals import INTERRUPTS
 
 __all__ = ["ForkedProcess", "fork_process", "start_server"]
 
-# What is imported and found out here no forked process does again: all of parity.engine, Hypothesis, the runners that
-# nearly all use, and what code draws.
-_BEGIN = (
+# Preloaded once; forked processes inherit it: parity.engine, Hypothesis, common runners, and the digest of the code
+# that draws cases.
+_PROGRAM = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis, parity.engine, parity.runners.ptx; "
     "from parity.suite.sample_cache import drawing_code; drawing_code(); "
     "from parity.platform.fork_server import serve; gc.enable(); serve(int(sys.argv[1]))"
 )
 
 _ATTEMPTS = 2
-"""Servers that are asked for a process, if the first has been killed."""
+"""Number of servers to try, in case the first has been killed."""
 
 _REQUEST = b"."
-_OPENED = 6
-"""The parts of a request: the pipe that tells how it ended, connection, what to do, folder, output and error."""
+_DESCRIPTORS = 6
+"""File descriptors of a request: pipe for the exit status, connection, pickled task, working folder, output, error."""
 
 
 @dataclass
 class ForkedProcess:
-    """A process that was forked, with methods of ``subprocess.Popen``. The server, its parent, tells how it ended."""
+    """A forked process, with methods of ``subprocess.Popen``. Its parent, the server, reports the exit status."""
 
     pid: int
-    _told: Connection
+    _status: Connection
     returncode: int | None = None
-    """The exit code, negative if a signal ended it; None while it runs, or if the server ended first."""
+    """Exit code, negative if a signal ended the process. None while it runs, or if the server ended first."""
 
     def poll(self) -> int | None:
-        """The exit code, if the process has ended."""
+        """Return the exit code, or None if the process is running."""
         self._has_ended(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code, when the process has ended.
+        """Wait for the end of the process and return the exit code.
 
         Raises:
-            subprocess.TimeoutExpired: it has not ended in so many seconds.
+            subprocess.TimeoutExpired: the process did not end within ``timeout`` seconds.
         """
         if not self._has_ended(timeout):
             raise subprocess.TimeoutExpired([str(self.pid)], timeout or 0.0)
@@ -79,28 +79,28 @@ class ForkedProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     def _has_ended(self, seconds: float | None) -> bool:
-        if not self._told.closed and self._told.poll(seconds):
+        if not self._status.closed and self._status.poll(seconds):
             with contextlib.suppress(EOFError, OSError):
-                self.returncode = self._told.recv()
-            self._told.close()
-        return self._told.closed
+                self.returncode = self._status.recv()
+            self._status.close()
+        return self._status.closed
 
 
 @dataclass
 class _Server:
-    """The server of a process, and the socket with which it is asked; it ends when that is closed."""
+    """The server of a process. It ends when the control socket is closed."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     parent: int
-    asked: bool = False
+    used: bool = False
 
     def end(self) -> None:
-        """Wait for its end, unless this is a copy of the process that it serves."""
+        """Close the socket and wait for the server, unless this is a fork of the process that it serves."""
         self.control.close()
         if self.parent == os.getpid():
-            if not self.asked:
-                self.process.kill()  # it may be importing still
+            if not self.used:
+                self.process.kill()  # it may still be importing
             self.process.wait()
 
 
@@ -109,76 +109,76 @@ _lock = threading.Lock()
 
 
 def start_server() -> None:
-    """Start the server, which imports for as long as a command does that is going to ask it."""
+    """Start the server early, so that it imports while the command does."""
     with _lock, contextlib.suppress(OSError):
-        _running()
+        _running_server()
 
 
 def fork_process(
     function: Callable[[int], None], connection: Connection, environment: Mapping[str, str]
 ) -> ForkedProcess:
-    """Call a function with the file descriptor of a connection in a new process, which ends when it returns.
+    """Call a function with the file descriptor of a connection in a new process, which then ends.
 
-    The process has this environment and nothing to read, and of the one that asks: the working directory, standard
-    output and error, and ``sys.path``.
+    The process has the given environment, an empty standard input, and the caller's working directory, standard output
+    and error, and ``sys.path``.
 
     Raises:
-        OSError: the system has no more processes.
+        OSError: the system cannot create a process.
     """
-    with tempfile.TemporaryFile() as said, contextlib.ExitStack() as opened:
-        pickle.dump((function, _folders(), dict(environment)), said)
-        said.flush()
-        given = [connection.fileno(), said.fileno(), *(_opened(opened, each) for each in (os.curdir, 1, 2))]
+    with tempfile.TemporaryFile() as task, contextlib.ExitStack() as stack:
+        pickle.dump((function, _folders(), dict(environment)), task)
+        task.flush()
+        given = [connection.fileno(), task.fileno(), *(_descriptor(stack, each) for each in (os.curdir, 1, 2))]
         for _ in range(_ATTEMPTS):
-            told, tells = Pipe(duplex=False)
-            with tells, _lock, contextlib.suppress(BrokenPipeError):
-                server = _running()
-                server.asked = True
-                socket.send_fds(server.control, [_REQUEST], [tells.fileno(), *given])
+            status, report = Pipe(duplex=False)
+            with report, _lock, contextlib.suppress(BrokenPipeError):
+                server = _running_server()
+                server.used = True
+                socket.send_fds(server.control, [_REQUEST], [report.fileno(), *given])
             with contextlib.suppress(EOFError):
-                answer = told.recv()
+                answer = status.recv()
                 if isinstance(answer, int):
-                    return ForkedProcess(answer, told)
-                told.close()
+                    return ForkedProcess(answer, status)
+                status.close()
                 raise answer
-            told.close()
+            status.close()
             server.end()
-    raise BrokenPipeError(errno.EPIPE, "the process that forks them was ended")
+    raise BrokenPipeError(errno.EPIPE, "the fork server was ended")
 
 
 def _folders() -> list[str]:
-    """``sys.path``, whatever the working directory will be."""
+    """``sys.path``, with the working directory as an absolute path."""
     return [folder or str(Path.cwd()) for folder in sys.path]
 
 
-def _opened(until: contextlib.ExitStack, what: str | int) -> int:
-    """A descriptor of a folder or of a standard stream, while the stack is open; of nothing, where that is closed."""
+def _descriptor(stack: contextlib.ExitStack, what: str | int) -> int:
+    """A descriptor of a folder or standard stream, or of the null device if that is closed. The stack closes it."""
     try:
         if isinstance(what, str):
             descriptor = os.open(what, os.O_PATH | os.O_DIRECTORY)
         elif os.get_inheritable(what):
             descriptor = os.dup(what)
-        else:  # a file of this program, which has the number of a stream that is closed
+        else:  # the stream is closed, and another file has its number
             descriptor = os.open(os.devnull, os.O_RDWR)
     except OSError:
         descriptor = os.open(os.devnull, os.O_RDWR)
-    until.callback(os.close, descriptor)
+    stack.callback(os.close, descriptor)
     return descriptor
 
 
-def _running() -> _Server:
-    """The server of this process, which is started if there is none, or none any more."""
+def _running_server() -> _Server:
+    """The server of this process; starts one if none is running."""
     global _server
     if _server is None or _server.parent != os.getpid() or _server.process.poll() is not None:
-        _server = _started()
+        _server = _start()
     return _server
 
 
-def _started() -> _Server:
+def _start() -> _Server:
     ours, theirs = socket.socketpair()
-    command = [sys.executable, "-c", _BEGIN, str(theirs.fileno()), *_folders()]
-    with theirs, contextlib.ExitStack() as opened:
-        error = _opened(opened, 2)
+    command = [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *_folders()]
+    with theirs, contextlib.ExitStack() as stack:
+        error = _descriptor(stack, 2)
         try:
             process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=error
@@ -192,11 +192,11 @@ def _started() -> _Server:
 
 
 def serve(descriptor: int) -> NoReturn:
-    """Fork a process for each request from this socket until it closes, inside of the server."""
+    """Run the server: fork a process for each request from a socket, until the socket closes."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
-    warnings.simplefilter("ignore", DeprecationWarning)  # about threads, which are those of NumPy's BLAS
+    warnings.simplefilter("ignore", DeprecationWarning)  # forking warns about the threads of NumPy's BLAS
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     woken, wakes = socket.socketpair()
@@ -204,66 +204,66 @@ def serve(descriptor: int) -> NoReturn:
         each.setblocking(False)
     signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    gc.freeze()  # or each process would have pages of its own for what all of them share
+    gc.freeze()  # keeps the garbage collector from copying shared pages in every process
     children: dict[int, Connection] = {}
     while True:
         ready = wait([control, woken])
         if woken in ready:
             with contextlib.suppress(BlockingIOError):
                 woken.recv(4096)
-            _tell(children)
+            _report_ended(children)
         if control in ready:
-            request, descriptors, _, _ = socket.recv_fds(control, 1, _OPENED)
+            request, descriptors, _, _ = socket.recv_fds(control, 1, _DESCRIPTORS)
             if not request:
                 os._exit(0)
             _fork(descriptors, children, (control, woken, wakes))
 
 
-def _tell(children: dict[int, Connection]) -> None:
-    """Tell how those processes ended that have."""
+def _report_ended(children: dict[int, Connection]) -> None:
+    """Report the exit codes of ended processes."""
     for pid in list(children):
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            with children.pop(pid) as tells, contextlib.suppress(OSError):
-                tells.send(os.waitstatus_to_exitcode(status))
+            with children.pop(pid) as report, contextlib.suppress(OSError):
+                report.send(os.waitstatus_to_exitcode(status))
 
 
 def _fork(descriptors: list[int], children: dict[int, Connection], server: Sequence[socket.socket]) -> None:
-    tells = Connection(descriptors.pop(0), readable=False)
+    report = Connection(descriptors.pop(0), readable=False)
     try:
         pid = os.fork()
     except OSError as error:
         answer: int | OSError = error
     else:
         if not pid:
-            tells.close()
-            _become(descriptors, [*children.values(), *server])
+            report.close()
+            _run_task(descriptors, [*children.values(), *server])
         answer = pid
-        children[pid] = tells
+        children[pid] = report
     for each in descriptors:
         os.close(each)
     with contextlib.suppress(OSError):
-        tells.send(answer)
+        report.send(answer)
     if isinstance(answer, OSError):
-        tells.close()
+        report.close()
 
 
-def _become(descriptors: Sequence[int], others: Iterable[Connection | socket.socket]) -> NoReturn:
-    """Do what was asked for, inside of the process that was forked for it."""
+def _run_task(descriptors: Sequence[int], others: Iterable[Connection | socket.socket]) -> NoReturn:
+    """Run the requested task, inside the forked process."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for each in others:
             each.close()
-        connection, said, folder, out, error = descriptors
+        connection, task, folder, out, error = descriptors
         for to, copy in enumerate((out, error), 1):
             os.dup2(copy, to)
             os.close(copy)
         with contextlib.suppress(OSError):
             os.fchdir(folder)
         os.close(folder)
-        with os.fdopen(said, "rb") as file:
+        with os.fdopen(task, "rb") as file:
             file.seek(0)
             function, sys.path[:], environment = pickle.load(file)
         importlib.invalidate_caches()

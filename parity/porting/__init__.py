@@ -2,7 +2,7 @@
 
 Other packages import from here only. The main functions are:
 
-* ``find_modules`` and ``closure`` find the sources of a suite, and ``Source`` describes those of one module.
+* ``find_modules`` and ``closure`` find the sources of a suite, and ``Source`` describes the sources of one module.
 * ``compile_as_hip`` and ``compile_as_cuda`` write a source as each compiler accepts it, and call the compiler until
   only errors in device code remain; ``Translation`` lists the changes, and ``PortError`` gives advice.
 * ``after_errors`` and ``with_kernels`` list further ``Variant`` forms of a source, from the project's build files.
@@ -43,46 +43,13 @@ if TYPE_CHECKING:
     from parity.porting.variants import ARCH, COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
 
 __all__ = [
-    "ARCH",
-    "COMBINABLE",
-    "HELPFUL",
-    "HIPIFIERS",
-    "HIPIFY",
-    "HIP_ON_CUDA",
-    "LITERAL",
-    "PORTED_SUFFIXES",
-    "Instantiation",
-    "PortError",
-    "Source",
-    "StagedCuda",
-    "Switch",
-    "Translation",
-    "TranslationError",
-    "Variant",
-    "after_errors",
-    "chosen_hipifier",
-    "closure",
-    "compile_as_cuda",
-    "compile_as_hip",
-    "compile_with_templates",
-    "confirmed",
-    "find_modules",
-    "find_ported",
-    "forget_folders",
-    "found_in",
-    "hipifier_fingerprint",
-    "included",
-    "instantiations",
-    "kernels_of",
-    "parameters",
-    "parse",
-    "real_libraries",
-    "setting_for",
-    "stubbed_libraries",
-    "switches_of_kernels",
-    "with_cuda_version",
-    "with_kernels",
-]
+    "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
+    "Instantiation", "PortError", "Source", "StagedCuda", "Switch", "Translation", "TranslationError", "Variant",
+    "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
+    "confirmed", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint", "included",
+    "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "stubbed_libraries",
+    "switches_of_kernels", "with_cuda_version", "with_kernels",
+]  # fmt: skip
 
 __getattr__ = lazy_getattr(
     __name__,

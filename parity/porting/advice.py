@@ -8,7 +8,7 @@ from pathlib import Path
 from parity.compilers.diagnostics import ATTRIBUTES, Diagnostic
 from parity.compilers.headers import available_headers
 from parity.compilers.include import STUBS
-from parity.porting.hipify import table
+from parity.porting.cuda_names import header_rules, name_rules
 from parity.porting.stubs import library_of, needed_for
 
 __all__ = ["general_advice"]
@@ -20,7 +20,7 @@ _MISSING_HEADER = 'the project does not have it; name its folder: include = ["..
 
 
 def general_advice(error: Diagnostic) -> str:
-    """Return what to do about an error whatever the project is, or an empty string."""
+    """Return advice that applies to any project, or an empty string."""
     names = error.names
     if by_name := _advice_for_name(error):
         return by_name
@@ -36,7 +36,7 @@ def general_advice(error: Diagnostic) -> str:
         return _MISSING_HEADER if error.missing_header else ""
     if library := _host_only_stub(error):
         return f"{library} is replaced by a stub for host code; device code needs the real library"
-    if any(names[0] == rule.hip for rules in table() for rule in rules.values()):
+    if any(names[0] == rule.hip for rule in (*name_rules().values(), *header_rules().values())):
         return f"the headers of {available_headers() or 'parity'} do not have it; the headers of an installed ROCm may"
     if error.missing_header:
         return _MISSING_HEADER
@@ -47,7 +47,7 @@ def general_advice(error: Diagnostic) -> str:
 
 def _advice_for_name(error: Diagnostic) -> str:
     """Return the advice for the first quoted name that hipify's table or the list of libraries knows."""
-    names, headers = table()
+    names, headers = name_rules(), header_rules()
     for name in error.names:
         rule = names.get(name) or headers.get(name)
         if rule and (rule.note or rule.hip):

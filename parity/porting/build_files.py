@@ -18,17 +18,9 @@ from parity.compilers.lexing import code
 from parity.platform.files import is_folder
 
 __all__ = [
-    "Switch",
-    "build_files",
-    "folders_of",
-    "is_against_cuda",
-    "is_for_cuda",
-    "named_folder",
-    "same_statement",
-    "standard_of",
-    "standard_used",
-    "switches_of",
-]
+    "Switch", "build_files", "folders_of", "is_against_cuda", "is_for_cuda", "named_folder", "same_statement",
+    "standard_of", "standard_used", "switches_of",
+]  # fmt: skip
 
 _MAKEFILES = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
@@ -107,7 +99,7 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
 
     Build files in ``folders`` come first, nearest folder first. A file up to two levels below counts if it mentions
     the source, or, for macros that no such file defines, if all makefiles there agree. The first of several
-    definitions in a file is taken, and lists the others. A value that is only known at run time is guessed.
+    definitions in a file is taken, and lists the rest. A value that is only known at run time is guessed.
     """
     folders = tuple(folders)
     files = list(build_files(folders, source))
@@ -125,7 +117,7 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
 
 
 def same_statement(switch: Switch) -> Iterator[Switch]:
-    """Yield the other macros that the CMake statement of a switch defines."""
+    """Yield the macros that the CMake statement of a switch defines besides the switch."""
     text = _without_comments(switch.file.read_text(encoding="utf-8", errors="replace"))
     for each in _CMAKE_DEFINITIONS.finditer(text):
         if _line(text, each.start()) <= switch.line <= _line(text, each.end()):
@@ -246,7 +238,7 @@ def _definitions(name: str, files: Iterable[tuple[Path, str]], every: str) -> di
 
 
 def _flags(name: str, text: str, every: str) -> Iterator[tuple[str, int]]:
-    """Yield the options by which a build file defines a macro, with their lines."""
+    """Yield the options of a build file that define a macro, with their lines."""
     option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
     macro = re.compile(rf"(?<![\w=-]){name}{_VALUE}{_END}", re.MULTILINE)
     pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")

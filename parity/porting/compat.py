@@ -1,9 +1,9 @@
-"""Names that CUDA has and AMD's headers lack: those of a source that parity's compatibility headers supply.
+"""Finds the compatibility headers that a source needs for names that CUDA has and AMD's headers lack.
 
-The table ``compat.csv`` has a row for each name: the header that supplies it, or none; ``beside``, names of which one
-must be in the source as well (``atomicAdd`` is HIP's own unless there is a half); the HIP version from which it is not
-needed; and the reason. The headers are in ``include/compat``, where a source may include them itself
-(``<parity/compat/simd.h>``). Every function in them gives way to one of the source's own.
+Each row of ``compat.csv`` is a name: the ``header`` that supplies it, or none; ``beside``, names of which one must also
+be in the source (``atomicAdd`` is HIP's own except for halves); ``until``, the HIP version that has it; and the reason.
+The headers are in ``include/compat``. A source may include them itself (``<parity/compat/simd.h>``), and a function of
+the source takes precedence over a function of theirs.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_table
-from parity.porting.hipify import defined_macros
+from parity.porting.cuda_names import defined_macros
 from parity.porting.includes import INCLUDE
 
-__all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]
+__all__ = ["Compat", "CompatRule", "confirmed", "identifiers", "parse_version", "rules", "supplied"]
 
 TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
-"""Headers below this are included first where a name is met; others have the name by which the source includes them."""
+"""Headers below this folder are included first; the source includes the others itself."""
 _OF_MACROS = (f"{FORCED}guards.h", f"{FORCED}macros.h")
-"""Headers whose names a source may define itself: that it does is the matter."""
+"""Headers for names that the source itself defines, which causes the conflict."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of the table. ``until`` is the HIP version that has it, empty if none is known."""
+class CompatRule:
+    """A row of the table. ``until`` is the HIP version that has the name, empty if none is known."""
 
     name: str
     header: str
@@ -47,8 +47,11 @@ class Row:
 class Compat:
     """The compatibility headers that a source needs.
 
-    ``headers`` are to be included first. ``needs`` are the names that they supply, each where it stands first;
-    ``refused`` those that nothing supplies, with the reason; ``defects`` is what is wrong in AMD's headers.
+    Attributes:
+        headers: Headers to include first.
+        needs: The names that the headers supply, each at its first place.
+        refused: Names that nothing supplies, with the reason.
+        defects: Uses of functions that are wrong in AMD's headers.
     """
 
     headers: tuple[str, ...] = ()
@@ -57,42 +60,41 @@ class Compat:
     defects: tuple[Finding, ...] = ()
 
     def left(self, unmapped: Sequence[Finding]) -> list[Finding]:
-        """Of the names that have no counterpart in HIP, those that are not supplied; and those that are refused."""
+        """Return the names without a HIP counterpart that nothing supplies."""
         known = {finding.name for finding in (*self.needs, *self.refused)}
         return [*(finding for finding in unmapped if finding.name not in known), *self.refused]
 
 
 @functools.cache
-def table() -> Mapping[str, tuple[Row, ...]]:
-    """The rows by name."""
-    rows: dict[str, tuple[Row, ...]] = {}
+def rules() -> Mapping[str, tuple[CompatRule, ...]]:
+    """Return the rows by name."""
+    rows: dict[str, tuple[CompatRule, ...]] = {}
     for each in read_table(TABLE):
-        row = Row(
-            each["name"], each["header"], frozenset(each["beside"].split()), of_version(each["until"]), each["reason"]
-        )
+        beside, until = frozenset(each["beside"].split()), parse_version(each["until"])
+        row = CompatRule(each["name"], each["header"], beside, until, each["reason"])
         rows[row.name] = (*rows.get(row.name, ()), row)
     return rows
 
 
-def of_version(text: str) -> tuple[int, ...]:
-    """A version as numbers: ``6.2.41134`` is (6, 2, 41134)."""
+def parse_version(text: str) -> tuple[int, ...]:
+    """Return a version as numbers: ``6.2.41134`` is (6, 2, 41134)."""
     return tuple(int(part) for part in text.split(".")) if text else ()
 
 
 def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
-    """The compatibility headers that HIP sources ``files`` (text by name) need beside AMD's headers of a version."""
+    """Return what the HIP sources ``files`` (text by name) need in addition to AMD's headers of a version."""
     met = {file: identifiers(text) for file, text in files.items()}
     everywhere = {name for names in met.values() for name in names}
-    # A macro of the program's may be in a branch for HIP that is not taken. Where it is, it hides what a header has.
+    # The program's macro may be in a branch that is not compiled. Where it is compiled, it hides the header's name.
     own: set[str] = set().union(*(defined_macros(text) for text in files.values()))
-    said = set[str]()
+    reported = set[str]()
     headers: set[str] = set()
     needs: list[Finding] = []
     refused: list[Finding] = []
     for file, names in met.items():
-        for name in sorted(names.keys() & table().keys() - said):
-            said.add(name)  # once is enough
-            for row in table()[name]:
+        for name in sorted(names.keys() & rules().keys() - reported):
+            reported.add(name)
+            for row in rules()[name]:
                 if (row.beside and not row.beside & everywhere) or (row.until and version >= row.until):
                     continue
                 if row.header.startswith(FORCED):
@@ -104,9 +106,9 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
 
 
 def confirmed(needs: Sequence[Finding], sources: Iterable[Path]) -> tuple[Finding, ...]:
-    """``needs`` without those that were only possible: whose header gave no code, by the files that code is from.
+    """Return the needs without uncertain ones, if no code came from their header; ``sources`` are the files with code.
 
-    That a name with a condition is met says little: an ``atomicAdd`` beside a half need not be one of halves.
+    A name with a condition is uncertain: an ``atomicAdd`` in a source with halves need not be an addition of halves.
     """
     used = {path.as_posix() for path in sources}
     return tuple(each for each in needs if _is_certain(each) or any(path.endswith(_header(each)) for path in used))
@@ -117,14 +119,14 @@ def _header(need: Finding) -> str:
 
 
 def _is_certain(need: Finding) -> bool:
-    return any(row.header == _header(need) and not row.beside for row in table()[need.name])
+    return any(row.header == _header(need) and not row.beside for row in rules()[need.name])
 
 
 @functools.lru_cache(maxsize=512)
 def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
-    """The identifiers of a source outside of comments and literals, and the headers it includes.
+    """Return the identifiers of a source outside comments and literals, and the headers that it includes.
 
-    Each with line and column, from 1, of where it stands first.
+    Each has the line and column, from 1, of its first place.
     """
     lines = Lines(text)
     found: dict[str, tuple[int, int]] = {}
@@ -135,13 +137,13 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    # What a condition asks is no use of it: a name that is not there is 0 in one. A guard is nowhere else.
+    # A name in a condition is not used: if it is missing, it is 0. But include guards occur only there.
     plain = code(text)
     for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), plain)):
         yield match[0], match.start()
     for condition in _CONDITION.finditer(plain):
         for match in _NAME.finditer(plain, *condition.span()):
-            if any(row.header in _OF_MACROS for row in table().get(match[0], ())):
+            if any(row.header in _OF_MACROS for row in rules().get(match[0], ())):
                 yield match[0], match.start()
     for match in INCLUDE.finditer(text):
         yield match[2], match.start(2)

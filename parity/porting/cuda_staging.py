@@ -49,7 +49,7 @@ HIP_ON_CUDA = HEADERS / "cuda"
 
 @dataclass(frozen=True)
 class StagedCuda:
-    """A module as it is compiled, and the changes to it.
+    """The files to compile, and the changes to the source.
 
     Attributes:
         unit: The translation unit.
@@ -69,7 +69,7 @@ class StagedCuda:
 
     @property
     def translation(self) -> Translation | None:
-        """The changes to the source; None if there are none."""
+        """The changes to the source; None if it is unchanged."""
         if self.host == HostCode() and not self.needs:
             return None
         empty = tuple(header for header in self.host.empty_headers if header not in self.stubs)
@@ -191,7 +191,7 @@ class _CudaStaging:
         return Path(os.path.normpath(self._folder / os.path.relpath(path, self._source.root)))
 
     def _with_source_names(self, error: Diagnostic, staged: StagedCuda) -> Diagnostic:
-        """Return an error with the source's names of its files. nvcc reports no column; it is that of the code."""
+        """Return an error with the source's names of its files. nvcc does not report a column; the code's is used."""
 
         def named(place: Place) -> Place:
             file, line, column = place

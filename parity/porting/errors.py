@@ -15,7 +15,7 @@ __all__ = ["PortError", "Remedies"]
 
 @dataclass(frozen=True)
 class Remedies:
-    """What a project has for the names that a compilation misses.
+    """Remedies in a project for names that a compilation misses.
 
     ``hints`` are advice by name or file, ``switches`` the macros that the project's build may have to define.
     """

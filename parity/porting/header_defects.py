@@ -1,10 +1,10 @@
-"""Known defects of AMD's headers: functions that do something else than CUDA's documentation says.
+"""Finds uses of functions in AMD's headers that differ from CUDA's documentation.
 
-The table ``header_defects.csv`` has a row for each: names of which one must be in the source as well, names that must
-not (a function of that name for another type is right; ``unnamed-namespace`` is one beside HIP's header of halves), the
-first and the last HIP version in which it was seen (the last is empty if it is in the newest that was looked at), what
-happens, and the way round.
-``tests/porting/test_header_defects.py`` shows each of them by executing it.
+Each row of ``header_defects.csv`` is a defect: ``name`` is the function, or ``operator`` and its signs; one of the
+names in ``beside`` must also be in the source, and none of those in ``without``, where the function is correct. The
+pseudo name ``unnamed-namespace`` means an unnamed namespace in a source that includes ``hip/hip_fp16.h``. ``first`` and
+``last`` are the HIP versions in which the defect was seen; ``last`` is empty if the newest version has it. ``happens``
+and ``instead`` tell what the function does and what to use. ``tests/porting/test_header_defects.py`` executes them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from pathlib import Path
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
 from parity.platform.files import read_table
-from parity.porting.compat import identifiers, of_version
+from parity.porting.compat import identifiers, parse_version
 
-__all__ = ["Defect", "defects", "table"]
+__all__ = ["Defect", "defects", "known_defects"]
 
 TABLE = Path(__file__).with_name("header_defects.csv")
 OPERATOR = "operator"
 _UNNAMED, _HALVES = "unnamed-namespace", "hip/hip_fp16.h"
 _NAMESPACE = re.compile(r"\bnamespace\s*\{")
 
-# Between blanks, for they may be around template arguments as well.
+# Between blanks, because these signs may also enclose template arguments.
 _OPERATORS = {"<": r"(?<=\s)<(?=\s)", ">": r"(?<=\s)>(?=\s)"}
-# Words that stand before a name, or before its type, and are none.
+# Words before a name, or before its type, that are not a type.
 _NO_TYPE = (
     *(
         "return",
@@ -56,7 +56,7 @@ _DECLARED = re.compile(
 
 @dataclass(frozen=True)
 class Defect:
-    """One row of the table."""
+    """A row of the table."""
 
     name: str
     beside: frozenset[str]
@@ -67,33 +67,33 @@ class Defect:
     instead: str
 
     def is_in(self, version: tuple[int, ...]) -> bool:
-        """True if headers of a version have it."""
+        """Return whether the headers of a version have the defect."""
         return self.first <= version and (not self.last or version[: len(self.last)] <= self.last)
 
 
 @functools.cache
-def table() -> tuple[Defect, ...]:
-    """The rows."""
+def known_defects() -> tuple[Defect, ...]:
+    """Return the rows of the table."""
     return tuple(
         Defect(
             row["name"], frozenset(row["beside"].split()), frozenset(row["without"].split()),
-            of_version(row["first"]), of_version(row["last"]), row["happens"], row["instead"],
+            parse_version(row["first"]), parse_version(row["last"]), row["happens"], row["instead"],
         )
         for row in read_table(TABLE)
     )  # fmt: skip
 
 
 def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding, ...]:
-    """The places where the HIP sources ``files`` (text by name) use defects of the headers of a version.
+    """Return the places where the HIP sources ``files`` (text by name) use defects of the headers of a version.
 
-    A name is reported once per file. An operator is reported where an operand is visibly of the type.
+    A name is reported once per file, an operator wherever an operand visibly has the type.
     """
     everywhere = {name for text in files.values() for name in identifiers(text)}
     if _HALVES in everywhere and any(_NAMESPACE.search(code(text)) for text in files.values()):
         everywhere.add(_UNNAMED)
     rows = [
         each
-        for each in table()
+        for each in known_defects()
         if each.is_in(version) and (not each.beside or each.beside & everywhere) and not each.without & everywhere
     ]
     return tuple(
@@ -116,14 +116,14 @@ def _places(row: Defect, text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _compared(plain: str, row: Defect) -> set[int]:
-    """The places where values of the row's types, variables or arguments of a macro, are compared by its operators."""
+    """Return where the operators of a defect compare values of its types: variables, or arguments of a macro."""
     operators = "|".join(_OPERATORS.get(each, re.escape(each)) for each in row.name.removeprefix(OPERATOR).split())
     kind = "|".join(sorted(row.beside))
-    # The macro has the comparison as one argument and the type as another.
+    # A macro that takes the type and the comparison as arguments.
     in_macro = rf"\w\s*\((?:[^()]*,)?\s*(?:{kind})\s*,[^()]*?(?P<operator>{operators})[^()]*\)"
     found = {match.start("operator") for match in re.finditer(in_macro, plain)}
     values, pointers = _variables(plain, kind)
-    # An element of two is no value of the type that holds both.
+    # One element of a pair does not have the type of the pair.
     element = r"(?!\s*\.)" if all(name.endswith("2") for name in row.beside) else r"(?:\.[xy]\b)?"
     operands = [rf"\b(?:{'|'.join(values)})\b(?!\s*\[){element}"] if values else []
     if names := "|".join(pointers):
@@ -135,7 +135,7 @@ def _compared(plain: str, row: Defect) -> set[int]:
 
 
 def _variables(plain: str, kind: str) -> tuple[list[str], list[str]]:
-    """Variables of a type, and pointers to and arrays of it; none of a name that is declared as something else, too."""
+    """Return variables of a type, and pointers to it or arrays; without names that have other declarations as well."""
     declared: dict[str, set[str]] = {}
     for match in _DECLARED.finditer(plain):
         is_kind, after = re.fullmatch(kind, match["type"]), (match["after"] or "").strip()

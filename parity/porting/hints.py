@@ -12,8 +12,8 @@ from pathlib import Path
 from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
 from parity.porting.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
+from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import Remedies
-from parity.porting.hipify import defined_macros
 from parity.porting.includes import INCLUDE, found_in, searched
 from parity.porting.project import project_of
 from parity.porting.sources import Source

@@ -1,17 +1,16 @@
-"""CUDA to HIP, token by token.
+"""Translates CUDA to HIP, token by token.
 
-Identifiers outside comments and strings, and the names of included headers, are replaced by the table
-``cuda_to_hip.csv``; inline PTX becomes C++ where ``ptx.py`` knows how. Every line keeps its number. What cannot be
-translated is reported, never guessed.
+The rules are tables. ``cuda_to_hip.csv`` maps identifiers and headers (``cuda_names.py``), ``ptx_to_cpp.csv`` inline
+PTX (``inline_ptx.py``), ``nvcc_syntax.py`` syntax that only nvcc accepts. Comments and strings stay, every line keeps
+its number, and what cannot be translated is reported.
 
-There are two styles. ``literal`` does what AMD's hipify does, name by name, so that what is tested is the port that
-people make: ``__shfl_xor_sync(0xffffffff, v, m)`` stays as it is, and exchanges values among 64 lanes where a wavefront
-has 64. ``helpful`` writes out what CUDA means: ``__shfl_xor(v, m, 32)``, and votes among 32 lanes alike; where the mask
-is not that of all lanes, it stays, and a shuffle is given its width.
+There are two styles. ``literal`` does what AMD's hipify does, so that parity tests the port that people make:
+``__shfl_xor_sync(0xffffffff, v, m)`` stays, and exchanges values among 64 lanes where a wavefront has 64. ``helpful``
+writes out CUDA's meaning for warps of 32 lanes: ``__shfl_xor(v, m, 32)`` (``warp_calls.py``).
 
-What stands opposite to ``#ifdef __HIPCC__`` (its ``#else``, the body of ``#ifndef``) is for CUDA only: it stays as it
-is, and nothing in it is reported. In other lines that AMD's compiler leaves out, names are replaced, and nothing is
-reported. A condition that depends on a macro of CUDA's is explained: which of its branches is compiled for AMD.
+Code opposite ``#ifdef __HIPCC__`` (its ``#else``, the body of ``#ifndef``) is for CUDA only: it stays, and nothing in
+it is reported. In other lines that AMD's compiler skips, names are replaced, and nothing is reported. A condition on a
+macro of CUDA is explained: which of its branches is compiled for AMD.
 """
 
 from __future__ import annotations
@@ -21,53 +20,42 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 from parity.model.finding import Finding
-from parity.platform.files import read_table
 from parity.porting import inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
+from parity.porting.cuda_names import (
+    DIRECTIVE,
+    NO_TYPE,
+    Rule,
+    declared_names,
+    defined_macros,
+    header_rule,
+    looks_like_cuda,
+    looks_like_cuda_header,
+    name_rules,
+)  # fmt: skip
+from parity.porting.nvcc_syntax import replacements
 from parity.porting.vector_types import short_of_components
+from parity.porting.warp_calls import SHUFFLES, WARP_FUNCTIONS, for_32_lanes
 
-__all__ = [
-    "HELPFUL",
-    "LITERAL",
-    "STYLES",
-    "Hipified",
-    "Rule",
-    "counterpart",
-    "declared_names",
-    "defined_macros",
-    "hipify",
-    "table",
-]
+__all__ = ["HELPFUL", "LITERAL", "STYLES", "Hipified", "hipify"]
 
-TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 LITERAL, HELPFUL = STYLES = ("literal", "helpful")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One row of the table.
-
-    An empty ``hip`` means that HIP has no counterpart. A ``note`` says what to do instead or, beside a counterpart, in
-    what way that one differs.
-    """
-
-    category: str
-    cuda: str
-    hip: str
-    note: str
-
-
-@dataclass(frozen=True)
 class Hipified:
-    """HIP text of one file, how often each CUDA name was replaced, and what is left to a person.
+    """The translation of one file.
 
-    ``unmapped`` names have no HIP counterpart or are unknown to the table; ``hazards`` were translated or kept, but
-    mean something different on AMD GPUs; ``branches`` say which lines are compiled for AMD, where that depends on a
-    macro of CUDA's. ``spelled_out`` are the lines that the two styles write differently, in the words of ``helpful``.
+    Attributes:
+        text: The HIP text.
+        replaced: How often each CUDA name was replaced.
+        unmapped: Names without a HIP counterpart, and names that look like CUDA's and are not in the table.
+        hazards: Code that was translated or kept, and means something different on AMD GPUs.
+        branches: Which lines are compiled for AMD, where that depends on a macro of CUDA.
+        spelled_out: The lines that the two styles translate differently, as ``helpful`` writes them.
     """
 
     text: str
@@ -78,7 +66,7 @@ class Hipified:
     spelled_out: tuple[Finding, ...] = ()
 
 
-# A pp-number is a token of its own, so that the quote in 1'000'000 does not open a character literal.
+# A pp-number is one token, so that the quote in 1'000'000 does not open a character literal.
 _TOKEN = re.compile(
     rf"""{COMMENT_OR_LITERAL}
     | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]*
@@ -89,105 +77,39 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_LINE_END = re.compile(r"\\?\r?\n")
 
-# Names of CUDA's own namespaces: cuda or cu and a capital, the libraries, and the upper-case prefixes. Plain words
-# of a program (cumsum, cutoff, cu_seqlens, nvals) are not among them.
-_LOOKS_LIKE_CUDA = re.compile(
-    r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+
-      | __CUDA\w+ | CUDA_(?:SUCCESS|ERROR|VERSION|[RC]_)\w* | CU_[A-Z]\w+
-      | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|\d\w*) | curand_\w+
-      | CU(?:BLAS|SPARSE|SOLVER|FFT|RAND|DNN)_\w+ | nv(?:rtc|tx|ml|jpeg|JitLink)[A-Z]\w* | NV(?:RTC|TX|ML)_\w+""",
-    re.VERBOSE,
-)
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
-_AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
-_LAUNCH_BOUNDS = "__launch_bounds__"
-_NO_TEMPLATE = "HIP's is a macro, which a comma between template arguments ends an argument of; in parentheses"
-_NO_STRUCT = "HIP's vector types are other names of a class template; left out"
-_NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
-_RESTRICTED_NUMBER = re.compile(
-    r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
-)
-_PRAGMA_MACRO = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?P<pragma>#[ \t]*pragma[ \t]+(?P<said>[^\n\r\"\\]*[^\s\"\\]))", re.MULTILINE
-)
-"""A macro that is a ``#pragma``, which only nvcc takes."""
-_NO_DIRECTIVE = "clang takes no directive that a macro expands to, nvcc does; _Pragma is for that"
-_NO_POINTER = "is for pointers and references only; nvcc takes it for others, and it says nothing there"
-_FOR_ALL = "HIP takes one number for all components; CUDA takes it for the first, and 0 for the others"
-_FILLED = "HIP's vectors are classes that need each component; the zeros that CUDA takes for the others are spelled out"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
-_CUDA_HEADER = re.compile(r"(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
-# Headers of parity's own have these names.
-_SUPPLIED_HEADER = re.compile(r"cuda/std/\w+")
-_CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
-# Namespaces are short words that a program may use for something else.
+_IN_PARENTHESES = "HIP's is a macro, and a comma between template arguments would end its argument; put in parentheses"
+_AS_UINT3 = "HIP's has a type of its own that does not convert to uint3; written out"
+
 _NAMESPACES = frozenset({"cub", "nvcuda"})
-_NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
-_NAMESPACE_AFTER = re.compile(r"\s*::")
-# Coordinates as a whole are a uint3, or become one, in CUDA alone, where a program may have operators for it. HIP has
-# such operators, but none for its dim3.
+"""Namespaces are short words that a program may use for something else."""
+_NAMESPACE_BEFORE, _NAMESPACE_AFTER = re.compile(r"\bnamespace\s+$"), re.compile(r"\s*::")
+_USING_BEFORE, _WMMA, _ALIAS = (
+    re.compile(r"\busing\s+namespace\s+$"), re.compile(r"\s*::\s*wmma\b"), re.compile(r"\s*=")
+)  # fmt: skip
+
+# Only CUDA's coordinates are a uint3 or convert to one, for which a program may have operators. HIP has such operators,
+# but none for its dim3.
 _COORDINATES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 _UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$|\bmake_\w+\(\s*$")
 _WHOLE = re.compile(r"\s*[;,)}]")
-_OPERATOR_BEFORE = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$")
-_OPERATOR_AFTER = re.compile(r"\s*[-+*/%](?![-+=/*])")
-_USING_BEFORE = re.compile(r"\busing\s+namespace\s+$")
-_WMMA = re.compile(r"\s*::\s*wmma\b")
-_ALIAS = re.compile(r"\s*=")
+_OPERATOR_BEFORE, _OPERATOR_AFTER = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$"), re.compile(r"\s*[-+*/%](?![-+=/*])")
+
 _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
-# What a name follows where it is declared; "return f(x)" declares nothing.
-_DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
 _DEFINED_AS = re.compile(r"[ \t]+(\w+)[ \t]*\r?$", re.MULTILINE)
-_VECTOR_AS_STRUCT = re.compile(
-    r"\b(?P<word>struct\s+)(?:u?(?:char|short|int|long|longlong)|float|double)[1-4](?=\s*[*&>,)]|\s+\w+\s*[;,)=\[])"
-)
-"""Matches a vector type of CUDA's behind the word ``struct``, where it is used and not declared."""
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
-_DIRECTIVE_BEFORE = re.compile(rf"{_DIRECTIVE.pattern}\n", re.MULTILINE)
-_NO_TYPE = frozenset(
-    ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
-)
+_DIRECTIVE_BEFORE = re.compile(rf"{DIRECTIVE.pattern}\n", re.MULTILINE)
+_CALL = re.compile(r"\s*\(")
+_LAUNCH_BOUNDS = "__launch_bounds__"
 
-_LINE_END = re.compile(r"\\?\r?\n")
-_LAUNCH = re.compile(r"(?P<open><<[ \t]*<)[^;{}]*?(?P<close>>>[ \t]*>)(?=\s*\()")
-_APART = "nvcc reads it as {whole}, hipcc does not; a port has to write it so"
-_SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
-_ALL_LANES = re.compile(
-    r"(?:\(\s*unsigned(?:\s+int)?\s*\)\s*)?(?:0[xX][fF]{8}|~\s*0[xX]?0*|-\s*1)[uUlL]*|UINT_MAX|UINT32_MAX"
-)
-# What 32 lanes mean where a wavefront may have 64: what stands before and after the arguments of a vote.
-_HALF = ">> (__lane_id() & 32)"
-_VOTES = {
-    "__ballot_sync": ("((unsigned)(__ballot(", f") {_HALF}))"),
-    "__any_sync": ("((unsigned)(__ballot(", f") {_HALF}) != 0)"),
-    "__all_sync": ("((unsigned)(__ballot(!(", f")) {_HALF}) == 0)"),
-}
-_ACTIVE = f"((unsigned)(__ballot(1) {_HALF}))"
-# HIP's functions take a kernel as an address, as their first or second argument; CUDA's are templates.
 _KERNEL_ARGUMENT = {
     "cudaFuncSetAttribute": 0, "cudaFuncSetCacheConfig": 0, "cudaFuncSetSharedMemConfig": 0, "cudaFuncGetAttributes": 1,
     "cudaLaunchKernel": 0, "cudaLaunchCooperativeKernel": 0,
 }  # fmt: skip
-
-
-@functools.cache
-def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
-    """The rules for identifiers and those for headers, each by CUDA name."""
-    names: dict[str, Rule] = {}
-    headers: dict[str, Rule] = {}
-    for row in read_table(TABLE):
-        rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
-        (headers if rule.category == "header" else names)[rule.cuda] = rule
-    return names, headers
-
-
-def counterpart(name: str) -> str:
-    """HIP's identifier in the place of CUDA's; empty if there is none, or it is the same."""
-    rule = table()[0].get(name)
-    return rule.hip if rule and rule.hip != name and rule.hip.isidentifier() else ""
+"""The place of the kernel among the arguments: HIP's functions take an address, CUDA's are templates."""
 
 
 def hipify(
@@ -200,15 +122,17 @@ def hipify(
     style: str = LITERAL,
     assembly: str = "",
 ) -> Hipified:
-    """The HIP form of CUDA source ``text``, which findings call ``file``.
+    """Translate the CUDA source ``text``, which findings call ``file``, to HIP.
 
-    ``own`` are names that the program itself defines elsewhere (in its headers); they are never reported.
-    ``headers`` are names in ``#include`` lines that are files of the program, whatever CUDA's are called. ``macros``
-    are those that are surely defined, by options of the compiler or by a header, with their values. ``style`` is one
-    of ``STYLES``. ``assembly`` are macros of other files that inline assembly is made of.
-
-    The result has the same lines as ``text``, without a byte order mark. It includes no header that the source did not
-    ask for: nvcc's implicit ``cuda_runtime.h`` is the caller's to add.
+    Args:
+        text: The source. The result has the same lines, without a byte order mark, and includes no additional header:
+            the caller adds nvcc's implicit ``cuda_runtime.h``.
+        file: The name of the source in findings.
+        own: Names that the program defines in other files; they are never reported.
+        headers: Names in ``#include`` lines that are files of the program, even if CUDA has headers of that name.
+        macros: Macros that compiler options or a header certainly define, with their values.
+        style: One of ``STYLES``.
+        assembly: Definitions of macros in other files that are parts of inline assembly.
     """
     text = text.removeprefix("\ufeff")
     conditionals = Conditionals(text, own, macros or {})
@@ -217,8 +141,8 @@ def hipify(
         text, lambda at: not conditionals.region(lines.number(at)).is_left_out, assembly
     )
     known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
-    both = _has_warps(text) or any(each.compiled for each in short_of_components(plain))
-    works = {each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}
+    both = any(name in text for name in WARP_FUNCTIONS) or any(each.compiled for each in short_of_components(plain))
+    works = {each: _FileTranslation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}
     for each in works.values():
         each.run()
     work = works[style]
@@ -233,11 +157,7 @@ def hipify(
     )
 
 
-def _has_warps(text: str) -> bool:
-    return "__activemask" in text or any(name in text for name in (*_SHUFFLES, *_VOTES))
-
-
-def _spelled_out(literal: _Translation, helpful: _Translation) -> Iterator[Finding]:
+def _spelled_out(literal: _FileTranslation, helpful: _FileTranslation) -> Iterator[Finding]:
     pairs = zip(literal.result().split("\n"), helpful.result().split("\n"), strict=True)
     for number, (one, other) in enumerate(pairs, 1):
         if one != other:
@@ -249,9 +169,21 @@ def _in_order(findings: Collection[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (finding.line, finding.column)))
 
 
+@dataclass(frozen=True)
+class _Name:
+    """An identifier in the text, and where it is."""
+
+    text: str
+    start: int
+    end: int
+    region: Region
+    in_directive: bool
+    in_condition: bool
+
+
 @dataclass
-class _Translation:
-    """One file on its way: what is to be replaced in it, and what was found."""
+class _FileTranslation:
+    """Collects the edits and the findings of one file."""
 
     text: str
     file: str
@@ -265,10 +197,10 @@ class _Translation:
     _edits: list[tuple[int, int, str]] = field(default_factory=list)
 
     def result(self) -> str:
-        """The text with its replacements."""
+        """Return the text with all edits."""
         parts, done = [], 0
         for start, end, new in sorted(self._edits):
-            if start >= done:  # not within another
+            if start >= done:  # not within another edit
                 parts += [self.text[done:start], new]
                 done = end
         return "".join([*parts, self.text[done:]])
@@ -282,143 +214,139 @@ class _Translation:
         return declared_names(self.text)
 
     def run(self) -> None:
-        """Look at every token."""
+        """Translate every token, and then the syntax that only nvcc accepts."""
         at, in_directive, in_condition = 0, 0, 0
         while match := _TOKEN.search(self.text, at):
             at = match.end()
-            if match["directive"]:  # whose tokens come next
+            if match["directive"]:  # its tokens follow
                 in_directive = match.end()
                 if "define" not in match["directive"]:
                     in_condition = in_directive
                 at = match.start("rest")
                 continue
-            region = self.conditionals.region(self._lines.number(match.start()))
-            if region is Region.CUDA_ONLY and not in_directive > match.start():
+            start = match.start()
+            region = self.conditionals.region(self._lines.number(start))
+            if region is Region.CUDA_ONLY and not in_directive > start:
                 continue
             if match["header"]:
                 self._header(match, region)
-            elif name := match["name"]:
-                self._name(
-                    name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
-                )
-        self._launches()
-        for short in short_of_components(self.text):
-            if short.compiled and self.style == LITERAL:
-                self._say("{...}", short.span.start, _FOR_ALL)
+            elif match["name"]:
+                self._name(_Name(match["name"], start, at, region, start < in_directive, start < in_condition))
+        for each in replacements(self.text, literal=self.style == LITERAL):
+            if each.counted:
+                region = self.conditionals.region(self._lines.number(each.span.start))
+                self._apply(Rule("syntax", each.name, each.new or "", each.note), each.name, each.span.start, region)
             else:
-                self._write("{...}", short.span, short.instead, _FILLED)
-        for match in _VECTOR_AS_STRUCT.finditer(self.text):
-            self._write(match["word"].strip(), Span(*match.span("word")), "", _NO_STRUCT)
-        for match in _RESTRICTED_NUMBER.finditer(self.text):
-            self._write(match["restrict"], Span(*match.span("restrict")), "", _NO_POINTER)
-        for match in _PRAGMA_MACRO.finditer(self.text):
-            self._write("#pragma", Span(*match.span("pragma")), f'_Pragma("{match["said"]}")', _NO_DIRECTIVE)
+                self._warn(each.name, each.span.start, each.note)
+                self._edits += [] if each.new is None else [(each.span.start, each.span.end, each.new)]
 
     def _header(self, match: re.Match[str], region: Region) -> None:
         header = match["header"]
         if header in self.headers:
             return
-        _, headers = table()
-        rule = headers.get(header)
-        if rule is None and _CUB_HEADER.fullmatch(header):
-            rule = headers["cub/cub.cuh"]
-        # A quoted header is one of the program's own unless it is a known one of CUDA's.
-        if rule or (match["open"] == "<" and _CUDA_HEADER.fullmatch(header) and not _SUPPLIED_HEADER.fullmatch(header)):
+        rule = header_rule(header)
+        # A quoted header is the program's own unless the table has it.
+        if rule or (match["open"] == "<" and looks_like_cuda_header(header)):
             self._apply(rule, header, match.start("header"), region)
 
-    def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
-        names, _ = table()
-        if name in _COORDINATES and (rule := self._as_vector(name, start, end)):
-            self._apply(rule, name, start, region)
+    def _name(self, name: _Name) -> None:
+        if name.text in _COORDINATES and (rule := self._as_vector(name)):
+            self._apply(rule, name.text, name.start, name.region)
             return
-        if name in _NAMESPACES:
-            opened = _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
-            # namespace cub = hipcub; is how a program that is ported already calls HIP's by CUDA's name.
-            if (opened and _ALIAS.match(self.text, end)) or not (opened or _NAMESPACE_AFTER.match(self.text, end)):
-                return
-            if name == "nvcuda":
-                self._without_wmma(start, end)
-        if name == _LAUNCH_BOUNDS:
-            self._in_parentheses(name, start, end)
-        rule = names.get(name)
+        if name.text in _NAMESPACES and not self._is_namespace(name):
+            return
+        if name.text == _LAUNCH_BOUNDS:
+            self._in_parentheses(name)
+        rule = name_rules().get(name.text)
         if rule is None:
             # In a condition, a name that nobody defines is 0.
-            if _LOOKS_LIKE_CUDA.fullmatch(name) and not in_condition and not self._is_own(name, start):
-                self._apply(None, name, start, region)
-            return
-        if name == NVCC and name not in self.conditionals.renamed:
-            return
-        if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
-            return  # the condition is explained
-        if rule.category == "device" and self._is_declared_at(start):
-            return
-        # A program that maps CUDA's names itself would define HIP's own macros as themselves, which ends them.
-        if in_directive and (same := _DEFINED_AS.match(self.text, end)) and same[1] == rule.hip:
-            return
-        if call := re.compile(r"\s*\(").match(self.text, end):
-            given = arguments(self.text, call.end())
-            if self.style == HELPFUL and self._spelled_out(name, Span(start, end), given):
-                return
-            if name in _SHUFFLES and len(given) > 3:
-                return  # a width says it all
-            place = _KERNEL_ARGUMENT.get(name, len(given))
-            if place < len(given) and region is not Region.CUDA_ONLY:
-                self._as_address(given[place])
-        self._apply(rule, name, start, region)
+            if looks_like_cuda(name.text) and not name.in_condition and not self._is_own(name):
+                self._apply(None, name.text, name.start, name.region)
+        elif not self._stays(rule, name) and not self._is_call_without_renaming(name):
+            self._apply(rule, name.text, name.start, name.region)
 
-    def _as_vector(self, name: str, start: int, end: int) -> Rule | None:
-        """The text for a whole coordinate that initializes a uint3, or goes to an operator of the program's."""
-        before = self.text[max(0, start - 80) : start]
-        factor = _OPERATOR_AFTER.match(self.text, end)
-        whole = _WHOLE.match(self.text, end)
+    def _is_namespace(self, name: _Name) -> bool:
+        """Return whether the name of a namespace of CUDA's stands for one; ``nvcuda::wmma`` becomes one name."""
+        opened = _NAMESPACE_BEFORE.search(self.text[max(0, name.start - 40) : name.start])
+        # A program that is ported already may have "namespace cub = hipcub;".
+        if (opened and _ALIAS.match(self.text, name.end)) or not (
+            opened or _NAMESPACE_AFTER.match(self.text, name.end)
+        ):
+            return False
+        if name.text == "nvcuda":
+            self._without_wmma(name)
+        return True
+
+    def _stays(self, rule: Rule, name: _Name) -> bool:
+        """Return whether a name that has a rule stays where it is."""
+        if name.text == NVCC and name.text not in self.conditionals.renamed:
+            return True
+        if rule.category == "macro" and name.in_directive and not rule.hip.startswith("__HIP"):
+            return True  # the condition is explained
+        if rule.category == "device" and self._is_declared_at(name.start):
+            return True
+        # A program that maps CUDA's names itself would define HIP's own macros as themselves, which ends them.
+        same = _DEFINED_AS.match(self.text, name.end) if name.in_directive else None
+        return bool(same and same[1] == rule.hip)
+
+    def _is_call_without_renaming(self, name: _Name) -> bool:
+        """Translate the arguments of a call; return whether the name needs no translation any more."""
+        call = _CALL.match(self.text, name.end)
+        if call is None:
+            return False
+        given = arguments(self.text, call.end())
+        if self.style == HELPFUL and (
+            spelled := for_32_lanes(self.text, name.text, Span(name.start, name.end), given, self.conditionals.value)
+        ):
+            if spelled.renamed:
+                self._replace(name.text, *spelled.renamed)
+            self._edits += spelled.edits
+            return True
+        if name.text in SHUFFLES and len(given) > 3:
+            return True  # the width is explicit
+        place = _KERNEL_ARGUMENT.get(name.text, len(given))
+        if place < len(given) and name.region is not Region.CUDA_ONLY:
+            self._as_address(given[place])
+        return False
+
+    def _as_vector(self, name: _Name) -> Rule | None:
+        """Return the rule for a whole coordinate that initializes a uint3, or is an operand of the program's own."""
+        before = self.text[max(0, name.start - 80) : name.start]
+        factor = _OPERATOR_AFTER.match(self.text, name.end)
+        whole = _WHOLE.match(self.text, name.end)
         if not (factor or (whole and (_OPERATOR_BEFORE.search(before) or _UINT3_BEFORE.search(before)))):
             return None
-        declared = re.finditer(rf"\b([A-Za-z_]\w*)[\s&]+{name}\b", code(self.text))
-        if any(each[1] not in _NO_TYPE for each in declared):
+        declared = re.finditer(rf"\b([A-Za-z_]\w*)[\s&]+{name.text}\b", code(self.text))
+        if any(each[1] not in NO_TYPE for each in declared):
             return None
-        return Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3)
+        return Rule("device", name.text, f"make_uint3({name.text}.x, {name.text}.y, {name.text}.z)", _AS_UINT3)
 
-    def _in_parentheses(self, name: str, start: int, end: int) -> None:
-        """Keep the arguments of a macro whole."""
-        call = re.compile(r"\s*\(").match(self.text, end)
+    def _in_parentheses(self, name: _Name) -> None:
+        """Put the arguments of a macro in parentheses if they contain commas."""
+        call = _CALL.match(self.text, name.end)
         given = arguments(self.text, call.end()) if call else ()
         if any("," in each.of(self.text) and "<" in each.of(self.text) for each in given):
             for each in given:
                 self._edits += [(each.start, each.start, "("), (each.end, each.end, ")")]
-            self._say(name, start, _NO_TEMPLATE)
+            self._warn(name.text, name.start, _IN_PARENTHESES)
 
-    def _launches(self) -> None:
-        """``k << <blocks, threads >> >(x)``, as some formatters write it, is a launch."""
-        said = False
-        for match in _LAUNCH.finditer(code(self.text)) if "<<" in self.text else ():
-            for brackets, whole in (("open", "<<<"), ("close", ">>>")):
-                start, end = match.span(brackets)
-                if end - start > len(whole):
-                    region = self.conditionals.region(self._lines.number(start))
-                    rule = Rule("launch", self.text[start:end], whole, "" if said else _APART.format(whole=whole))
-                    self._apply(rule, rule.cuda, start, region)
-                    said = True
+    def _without_wmma(self, name: _Name) -> None:
+        """Replace ``nvcuda::wmma`` as a whole: HIP has one namespace."""
+        if inner := _WMMA.match(self.text, name.end):
+            self._edits.append((name.end, inner.end(), ""))
+        elif using := _USING_BEFORE.search(self.text[max(0, name.start - 40) : name.start]):
+            self._edits.append((name.start - len(using[0]), name.start, "namespace wmma = "))
 
-    def _without_wmma(self, start: int, end: int) -> None:
-        """HIP's namespace is that of ``nvcuda::wmma``: the name within goes, or means the same."""
-        if inner := _WMMA.match(self.text, end):
-            self._edits.append((end, inner.end(), ""))
-        elif using := _USING_BEFORE.search(self.text[max(0, start - 40) : start]):
-            self._edits.append((start - len(using[0]), start, "namespace wmma = "))
-
-    def _is_own(self, name: str, start: int) -> bool:
-        return (
-            name in self.own
-            or name in self._declared
-            or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
-        )
+    def _is_own(self, name: _Name) -> bool:
+        before = self.text[max(0, name.start - 60) : name.start]
+        return name.text in self.own or name.text in self._declared or bool(_MEMBER_BEFORE.search(before))
 
     def _is_declared_at(self, start: int) -> bool:
-        """True if a type stands before a place: a program may have its own function of a name that CUDA has too."""
+        """Return whether a type precedes a place: a program may define its own function of a name that CUDA has."""
         begin = max(self.text.rfind("\n", 0, max(0, start - 60)) + 1, start - 300)
-        # What ends the line of a directive (#endif) is no type.
+        # The end of a directive, such as #endif, is not a type.
         before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))
-        return before is not None and before[1] not in _NO_TYPE
+        return before is not None and before[1] not in NO_TYPE
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
@@ -430,12 +358,7 @@ class _Translation:
         if rule and rule.hip and rule.hip != name:
             self._replace(name, Span(at, at + len(name)), rule.hip)
 
-    def _write(self, name: str, span: Span, new: str, note: str) -> None:
-        """Write what no name of the table stands for."""
-        self._edits.append((span.start, span.end, new))
-        self._say(name, span.start, note)
-
-    def _say(self, name: str, at: int, note: str) -> None:
+    def _warn(self, name: str, at: int, note: str) -> None:
         line, column = self._lines.number(at), self._lines.column(at)
         if not self.conditionals.region(line).is_left_out:
             self.hazards.append(Finding(name, self.file, line, column, note))
@@ -452,53 +375,3 @@ class _Translation:
             self._edits.append((start, start, "reinterpret_cast<const void*>("))
             end = argument.start + len(self.text[argument.start : argument.end].rstrip())
             self._edits.append((end, end, ")"))
-
-    def _spelled_out(self, name: str, span: Span, given: tuple[Span, ...]) -> bool:
-        """Write out that 32 lanes take part, if this is a call where that can be done."""
-        if name == "__activemask" and len(given) == 1:
-            self._replace(name, Span(span.start, given[0].end + 1), _ACTIVE)
-            return True
-        everyone = bool(given) and self._is_everyone(given[0].of(self.text))
-        if name in _VOTES and len(given) == 2 and everyone:
-            before, after = _VOTES[name]
-            self._replace(name, Span(span.start, self._first_of(given[1])), before)
-            self._edits.append((given[1].end, given[1].end, after.removesuffix(")")))
-            return True
-        if name not in _SHUFFLES or len(given) not in (3, 4):
-            return False
-        if everyone:
-            self._replace(name, span, name.removesuffix("_sync"))
-            mask = self.text[given[0].start : given[0].end]
-            blanks = len(mask) - len(mask.lstrip())
-            after_it = re.compile(r"[ \t]*").match(self.text, given[1].start)
-            self._edits.append((given[0].start + blanks, after_it.end() if after_it else given[1].start, ""))
-        if len(given) == 3:
-            self._edits.append((given[2].end, given[2].end, ", 32"))
-            if not everyone:
-                self.replaced[name] += 1
-        return True
-
-    def _is_everyone(self, mask: str) -> bool:
-        value = self.conditionals.value(mask)
-        while value and value.startswith("(") and value.endswith(")"):
-            value = value[1:-1].strip()
-        return bool(_ALL_LANES.fullmatch(value or mask))
-
-    def _first_of(self, span: Span) -> int:
-        given = self.text[span.start : span.end]
-        return span.start + len(given) - len(given.lstrip())
-
-
-def declared_names(text: str) -> frozenset[str]:
-    """Names that look like CUDA's, and are declared by the source itself, as far as that can be seen."""
-    found = _DECLARED.finditer(_DIRECTIVE.sub("", code(text)))
-    return frozenset(
-        match["name"]
-        for match in found
-        if match["before"] not in _NO_TYPE and _LOOKS_LIKE_CUDA.fullmatch(match["name"])
-    )
-
-
-def defined_macros(text: str) -> set[str]:
-    """Names of the macros that a source defines."""
-    return set(_DEFINE.findall(text))

@@ -64,7 +64,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class HostCode:
-    """What is left out of a module, and what replaces headers that are absent.
+    """The code that is left out of a module, and the replacements of absent headers.
 
     Attributes:
         left_out: Pieces that are not compiled.

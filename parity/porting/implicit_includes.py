@@ -20,8 +20,8 @@ from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
 from parity.platform.files import read_table
 from parity.porting.compat import identifiers
+from parity.porting.cuda_names import counterpart, defined_macros
 from parity.porting.device_words import device_macros
-from parity.porting.hipify import counterpart, defined_macros
 from parity.porting.host_pieces import TypeName, type_in_host_head
 
 __all__ = ["implied_lines", "pasted_names"]

@@ -13,8 +13,8 @@ from parity.compilers.compile_options import CompileOptions
 from parity.errors import MissingTool
 from parity.platform.files import is_file
 from parity.porting.build_files import folders_of, named_folder
+from parity.porting.cuda_names import header_rules
 from parity.porting.header_templates import Made, made_header
-from parity.porting.hipify import table
 from parity.porting.includes import found_in, included, read_source, searched
 from parity.porting.project import header_folders, header_folders_anywhere, project_of
 from parity.porting.stubs import stub_for
@@ -163,7 +163,7 @@ def _system_headers() -> frozenset[str]:
 
 
 def _is_known(header: str) -> bool:
-    """True if a header is CUDA's or a library's, or its name cannot be that of a project's file."""
+    """True if a header is CUDA's or a library's, or a project's file cannot have its name."""
     name = Path(header)
     is_odd = name.is_absolute() or ".." in name.parts or not name.suffix
-    return is_odd or header in table()[1] or stub_for(header) is not None
+    return is_odd or header in header_rules() or stub_for(header) is not None

@@ -42,7 +42,7 @@ def included(text: str) -> list[tuple[str, str]]:
 
 
 def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders to search for a header: a quoted header is first looked for beside the including file."""
+    """Return the folders to search for a header. For a quoted header, the including file's folder is the first."""
     return (beside, *folders) if bracket == '"' else tuple(folders)
 
 

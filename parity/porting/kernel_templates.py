@@ -197,7 +197,7 @@ def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
 
 
 def _guess(defaults: Sequence[str], is_launched: bool, given: Sequence[str]) -> list[str]:
-    """Return arguments for template parameters from those of a launch; empty if they cannot be guessed.
+    """Return arguments for template parameters, taken from a launch; empty if they cannot be guessed.
 
     If the file launches the template, only the launch determines its numbers.
     """

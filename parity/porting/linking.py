@@ -25,7 +25,7 @@ _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
 _NEAR = ("*", "*/*", "*/*/*")
 """Where files are looked for that may be linked with a source in or below a folder."""
 _LEVELS = 2
-"""Folders, upwards, in which a file that includes a source is looked for."""
+"""How many folders, upwards, to search for a file that includes a source."""
 _FAR = 1000
 """A distance in includes that is greater than any real one."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
@@ -40,7 +40,7 @@ def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
     Several files of the nearest folder may define a name. The one is meant that includes the header which declares
     it, through the fewest other headers. If that is not unique, the file in a folder named like an include folder of
     the settings is taken (src/here, include/here). If no text defines a name, a macro may; then the file is meant that
-    includes a header of its own name that mentions it. A name with several equally likely files is skipped.
+    includes a header with the file's name that mentions it. A name with several equally likely files is skipped.
     """
     if source.ported:
         return {}

@@ -1,6 +1,6 @@
 """Evaluates the condition of an ``#if``, with a third value for what is unknown.
 
-An unknown operand makes the result unknown, unless the other operand of ``&&`` or ``||`` decides it.
+An unknown operand makes the result unknown, unless one operand of ``&&`` or ``||`` decides it.
 """
 
 from __future__ import annotations

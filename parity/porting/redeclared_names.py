@@ -1,8 +1,7 @@
-"""Names of CUDA's that a program declares itself, where HIP's headers have them already.
+"""Finds declarations that, after translation, repeat names of HIP's headers.
 
-A program that is meant for AMD's GPUs, too, calls HIP's names by CUDA's (``constexpr auto cudaSuccess = hipSuccess;``),
-and one that is built without CUDA as well has types of its own for that (``typedef void* cudaStream_t;``). In the text
-for HIP both declare a name of HIP's again, and are left to its headers.
+A program that also supports AMD GPUs may alias HIP's names (``constexpr auto cudaSuccess = hipSuccess;``). A program
+that is also built without CUDA may declare CUDA's types (``typedef void* cudaStream_t;``). Both become redeclarations.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import functools
 import re
 from collections.abc import Iterator
 
-from parity.porting.hipify import table
+from parity.porting.cuda_names import name_rules
 
-__all__ = ["declared_again"]
+__all__ = ["redeclarations"]
 
 _CONSTANT = re.compile(
     r"^[ \t]*(?:(?:static|inline|constexpr|const)\s+)+[\w:]+\s*&?\s+&?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P=name)\s*;",
@@ -24,8 +23,8 @@ _TYPE = re.compile(
 )
 
 
-def declared_again(text: str) -> Iterator[tuple[int, int, str]]:
-    """The places where a HIP text does so, each with its name: from and to, in characters."""
+def redeclarations(text: str) -> Iterator[tuple[int, int, str]]:
+    """Generate the redeclarations in a HIP text: start and end in characters, and the name."""
     for match in _CONSTANT.finditer(text):
         yield match.start(), match.end(), match["name"]
     for match in _TYPE.finditer(text):
@@ -36,6 +35,5 @@ def declared_again(text: str) -> Iterator[tuple[int, int, str]]:
 
 @functools.cache
 def _types() -> frozenset[str]:
-    """HIP's counterparts of the types of CUDA's runtime and driver."""
-    names, _ = table()
-    return frozenset(rule.hip for rule in names.values() if rule.category == "type")
+    """Return the HIP counterparts of the types of CUDA's runtime and driver."""
+    return frozenset(rule.hip for rule in name_rules().values() if rule.category == "type")

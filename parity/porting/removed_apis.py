@@ -1,7 +1,7 @@
 """Supplies what CUDA has removed, from headers in ``include/cuda/parity/former``.
 
 Each row of ``removed_apis.csv`` maps a name to the header that supplies it, with the reason. A source that compiles
-without these headers gets none of them.
+without these headers does not get them.
 """
 
 from __future__ import annotations

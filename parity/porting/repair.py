@@ -67,7 +67,7 @@ def repair(
     lacks: Callable[[str], bool] | None = None,
     guessed: bool = False,
 ) -> HostCode | None:
-    """Leave out more code so that these errors disappear; None if none of them is about host code.
+    """Leave out more code so that these errors disappear; None if all errors are about device code.
 
     Args:
         host: What is left out already.

@@ -28,27 +28,10 @@ from parity.porting.source_tree import (
 )
 
 __all__ = [
-    "constexpr",
-    "constructor_arguments",
-    "dim3_components",
-    "error_directive",
-    "friend_qualifier",
-    "function_of_hip",
-    "host_code",
-    "host_name_of_hip",
-    "host_words",
-    "linkage",
-    "member_of_this",
-    "own_atomic",
-    "shared_constructor",
-    "shared_length",
-    "side_words",
-    "template_keyword",
-    "typed_braces",
-    "typedef_of_hip",
-    "word",
-    "zeros",
-]
+    "constexpr", "constructor_arguments", "dim3_components", "error_directive", "friend_qualifier", "function_of_hip",
+    "host_code", "host_name_of_hip", "host_words", "linkage", "member_of_this", "own_atomic", "shared_constructor",
+    "shared_length", "side_words", "template_keyword", "typed_braces", "typedef_of_hip", "word", "zeros",
+]  # fmt: skip
 
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -58,7 +41,7 @@ _VERSION = re.compile(
     r"\b(?:(?:CUDA|CUDART|CCCL|CUB|THRUST|_LIBCUDACXX_CUDA_API)_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+"
     r"|__CUDACC_(?:EXTENDED_LAMBDA|RELAXED_CONSTEXPR|RDC)__)\b"
 )
-"""Matches CUDA's version macros and nvcc's options, none of which HIP defines."""
+"""Matches CUDA's version macros and nvcc's options, which HIP does not define."""
 
 
 def side_words(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:

@@ -185,4 +185,4 @@ REPAIRS = (
         "void host(int n) { missing(n); }\n__global__ void k(int* x) { *x = 1; }\n",
     ),
 )  # fmt: skip
-"""The rows, in the order in which they are tried."""
+"""The rows; the first row that applies to an error repairs it."""

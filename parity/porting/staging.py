@@ -22,18 +22,19 @@ from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
-from parity.porting.compat import Compat, of_version, supplied
+from parity.porting.compat import Compat, parse_version, supplied
+from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
 from parity.porting.header_defects import defects
 from parity.porting.hints import remedies
-from parity.porting.hipify import Hipified, counterpart, hipify
+from parity.porting.hipify import Hipified, hipify
 from parity.porting.host_code import HostCode, LeftOut, RepairState
 from parity.porting.implicit_includes import implied_lines, pasted_names
 from parity.porting.includes import found_in, included, searched
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.linking import others_define
-from parity.porting.redeclared_names import declared_again
+from parity.porting.redeclared_names import redeclarations
 from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
@@ -61,7 +62,7 @@ _STUBS, _LIBRARIES = "stubs", "libraries"
 
 @dataclass(frozen=True)
 class Staged:
-    """A module as it is compiled, the changes to its source, and the folders of real libraries by their names."""
+    """The files to compile, the changes to the source, and the folders of real libraries by their names."""
 
     unit: Unit
     translation: Translation
@@ -275,7 +276,7 @@ def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
     if installed:
         return installed.version
     found = available_headers()
-    return of_version(found.version) if found else ()
+    return parse_version(found.version) if found else ()
 
 
 def _translated(source: Source) -> dict[Path, Hipified]:
@@ -297,7 +298,7 @@ def _declared_twice(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[Le
     ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
         found = [(*where, ambiguous) for where in operators_of_hip(each.text, names)]
-        found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]
+        found += [(*where, "HIP's headers have it") for where in redeclarations(each.text)]
         for start, end, name, because in found:
             before, piece = encode(each.text[:start]), encode(each.text[start:end])
             line = before.count(b"\n") + 1

@@ -22,7 +22,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from parity.platform.files import read_table
-from parity.porting.hipify import table
+from parity.porting.cuda_names import header_rules
 
 __all__ = [
     "POLICY",
@@ -135,7 +135,7 @@ def choose(headers: Iterable[str], stubbed: Collection[str] = ()) -> Choice:
 
 def real_libraries(headers: Iterable[str]) -> Iterator[str]:
     """Generate a cache key for the real libraries that sources which include these headers may be built with."""
-    mapped = table()[1]
+    mapped = header_rules()
     headers = tuple(headers)
     for library, path in choose((*headers, *(mapped[name].hip for name in headers if name in mapped))).real.items():
         yield from ("library", library.name, *map(str, path))

@@ -1,4 +1,4 @@
-"""``threadIdx.x`` and its like as plain numbers."""
+"""Replaces coordinates such as ``threadIdx.x`` by plain numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parity.compilers.lexing import code
 __all__ = ["with_plain_coordinates"]
 
 _NAMES = "threadIdx|blockIdx|blockDim|gridDim"
-# Not a member of something else, and not what is assigned.
+# Not a member of another object, and not assigned.
 _COORDINATE = re.compile(
     rf"(?<![\w.])(?<!->)(?<!::)(?P<name>{_NAMES})\s*\.\s*[xyz]\b(?!\s*(?:=(?!=)|\+\+|--|(?:[-+*/%&|^]|<<|>>)=))"
 )
@@ -21,10 +21,10 @@ _BRACKET = re.compile(r"[(){};]")
 
 
 def with_plain_coordinates(text: str) -> str:
-    """The source with every ``threadIdx.x`` as ``unsigned(threadIdx.x)``.
+    """Return the source with ``unsigned(threadIdx.x)`` for every ``threadIdx.x``.
 
-    In CUDA that is its type. In HIP it is an object that converts to it, from which a template deduces another type. A
-    variable or parameter of that name is none of these, nor are a member, a comment and a string.
+    In CUDA, it has that type. In HIP, it is an object that converts to that type, so templates deduce another one.
+    Variables, parameters and members of that name stay, and so do comments and strings.
     """
     plain = code(text)
     local = [(name, at, _end_of_scope(plain, at)) for name, at in _declarations(plain)]
@@ -43,7 +43,7 @@ def with_plain_coordinates(text: str) -> str:
 
 
 def _declarations(plain: str) -> Iterator[tuple[str, int]]:
-    """The variables and parameters that have one of the names, and where."""
+    """Generate the variables and parameters that have one of the names, with their places."""
     for declaration in _DECLARATION.finditer(plain):
         start = declaration.end()
         for match in _DECLARED.finditer(_declarators(plain, start)):
@@ -51,7 +51,7 @@ def _declarations(plain: str) -> Iterator[tuple[str, int]]:
 
 
 def _declarators(plain: str, start: int) -> str:
-    """The declarators after a type, to the end of the statement or of the parameters, with blanks in brackets."""
+    """Return the declarators after a type, up to the end of the statement or the parameters; brackets are blanked."""
     depth = 0
     found = []
     for character in plain[start:]:
@@ -64,7 +64,7 @@ def _declarators(plain: str, start: int) -> str:
 
 
 def _end_of_scope(plain: str, at: int) -> int:
-    """The end of the block in which a name is declared or, for a parameter, of the body of its function."""
+    """Return the end of the block that declares a name or, for a parameter, of the function's body."""
     braces = parentheses = 0
     is_parameter = False
     for match in _BRACKET.finditer(plain, at):
@@ -73,7 +73,7 @@ def _end_of_scope(plain: str, at: int) -> int:
         if parentheses < 0:
             is_parameter, parentheses = True, 0
         if mark == ";" and is_parameter and not braces and not parentheses:
-            return match.end()  # a function without a body
+            return match.end()  # a declaration without a body
         braces += (mark == "{") - (mark == "}")
         if braces < 0 or (mark == "}" and braces == 0 and is_parameter):
             return match.end()

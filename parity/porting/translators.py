@@ -22,10 +22,11 @@ from parity.compilers import rocm
 from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.model.finding import Finding
 from parity.platform.cache import digest
+from parity.porting.asm_statements import macros_of_statements
 from parity.porting.conditionals import Conditionals, macros_of
-from parity.porting.hipify import LITERAL, STYLES, Hipified, declared_names, defined_macros, hipify
+from parity.porting.cuda_names import declared_names, defined_macros
+from parity.porting.hipify import LITERAL, STYLES, Hipified, hipify
 from parity.porting.includes import included, searched
-from parity.porting.inline_ptx import macros_of_statements
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "hipified", "hipifier_fingerprint"]
 

@@ -1,4 +1,4 @@
-"""Other ways to build a source that does not compile, or has no kernel, as it is.
+"""Other ways to build a source that does not compile, or that has no kernel.
 
 A project's build files define what the sources leave open: macros, the C++ standard, files to link, and the file that
 includes a source as a part. Each of these is a variant. ``parity build`` tries the variants in order and reports the
@@ -28,9 +28,9 @@ from parity.porting.build_files import (
     switches_of,
 )
 from parity.porting.conditionals import macros_of
+from parity.porting.cuda_names import defined_macros
 from parity.porting.errors import PortError
 from parity.porting.hints import is_beyond_switches, switches_of_kernels, switches_tested
-from parity.porting.hipify import defined_macros
 from parity.porting.host_code import HostCode, RepairState
 from parity.porting.include_closure import closure
 from parity.porting.includes import INCLUDE
@@ -121,20 +121,9 @@ _FORCED_HEADERS: Mapping[str, _ForcedHeader] = {
 }
 
 Kind = Literal[
-    "folder",
-    "hipcc",
-    "switches",
-    "cuda",
-    "halves",
-    "headers",
-    "linked",
-    "part",
-    "templates",
-    "newest",
-    "libraries",
-    "without",
-    "optimized",
-]
+    "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries",
+    "without", "optimized",
+]  # fmt: skip
 
 COMBINABLE: frozenset[Kind] = frozenset(
     ("folder", "hipcc", "switches", "cuda", "linked", "headers", "halves", "newest")
@@ -197,7 +186,7 @@ def _flag_variants(source: Source, vendor: str, error: PortError, tested: Iterab
     def reports(pattern: re.Pattern[str]) -> bool:
         return any(pattern.search(each.advice) for each in error.findings)
 
-    if reports(_PTX):  # probably code for one of NVIDIA's GPUs
+    if reports(_PTX):  # code for a specific NVIDIA GPU
         yield Variant("hipcc", (ARCH,))
     yield Variant("switches", (*error.remedies.switches, _THRUST_SWITCH))
     if cudas := tuple(filter(is_for_cuda, tested)):
@@ -242,7 +231,7 @@ def _including(source: Source) -> Iterator[Variant]:
 
 
 def _with_switches(source: Source, names: tuple[str, ...]) -> Source | None:
-    """Define those of these macros that the project's build files define, and use their C++ standard."""
+    """Define the macros that the project's build files define as well, and use their C++ standard."""
     folders = project_of(source.path.parent)
     given = macros_of(source.side.flags)
     # If a switch exists for CUDA and for HIP, a CUDA source needs the former; it never needs a switch against CUDA.
@@ -316,7 +305,7 @@ def _as_hipcc(source: Source, names: tuple[str, ...]) -> Source | None:
 
 
 def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
-    """Define those of these macros whose names mention CUDA or a GPU, whether a build file defines them or not."""
+    """Define the macros whose names mention CUDA or a GPU, whether a build file defines them or not."""
     found: list[Switch] = []
     for name in (name for name in names if _CUDA_SWITCH.search(name) and not is_against_cuda(name)):
         tests = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", re.MULTILINE)
@@ -326,7 +315,7 @@ def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
 
 
 def _with_half_flags(source: Source, names: tuple[str, ...]) -> Source | None:
-    """Add the flags of torch's build to the source of a torch extension that has none of them."""
+    """Add the flags of torch's build to the source of a torch extension that does not have them."""
     if source.ported or set(names) & set(source.side.flags):
         return None
     for path, text in source.files.items():

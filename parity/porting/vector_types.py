@@ -1,11 +1,10 @@
-"""Vector types such as ``float2``, which are plain structures in CUDA, and classes in HIP.
+"""Adapts code to vector types such as ``float2``, which are plain structures in CUDA and classes in HIP.
 
-Those of CUDA have no operators, so that many programs bring their own; those of HIP have, and two that fit equally well
-are ambiguous. A definition that does to each component what HIP's does is left out for HIP's. Any other stays, and with
-it the error.
+CUDA's have no operators, so many programs define some. HIP's have operators, and two equally good ones are ambiguous. A
+definition that computes the same as HIP's is left out; any other stays, and so does the error.
 
-Fewer numbers in braces than a structure has members leave the others 0. A class takes as many as it has components, or
-one for all of them: ``float4 v = {1}`` is an error, and ``float4 v{1}`` is compiled and means something else.
+In CUDA, braces with fewer numbers than components set the others to 0. HIP's classes take a number for each component,
+or one for all: ``float4 v = {1}`` is an error, and ``float4 v{1}`` compiles but means something else.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 PLAIN = "parity/compat/plain_vectors.h"
-"""Vector types without operators."""
+"""The header with vector types that have no operators."""
 
 _VECTORS = r"(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
 _BASE = re.compile(rf"(?<![\w:]){_VECTORS}")
@@ -41,7 +40,7 @@ _ALIAS = re.compile(
     r"\btypedef\s+(?:u?(?:char|short|int|long)|float|double)(?P<count>[234])\s+(?P<name>\w+)\s*;"
     r"|\busing\s+(?P<new>\w+)\s*=\s*(?:u?(?:char|short|int|long)|float|double)(?P<size>[234])\s*;"
 )
-"""A name that a program gives to a vector type."""
+"""Matches an alias of a vector type."""
 _MACRO = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+\w+\((?P<parameters>[\w\s,]*)\)(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE
 )
@@ -58,7 +57,7 @@ _ZERO = re.compile(r"0*\.?0*[fFuUlL]*")
 
 
 def with_plain_bases(text: str) -> str:
-    """The HIP text with the classes that derive from a vector type derived from that of ``PLAIN``."""
+    """Return the HIP text, with classes derived from vector types of ``PLAIN`` instead of HIP's."""
     parts, done = [], 0
     for match in DERIVED.finditer(code(text)):
         start, end = match.span("bases")
@@ -68,7 +67,7 @@ def with_plain_bases(text: str) -> str:
 
 
 def names_of_vectors(texts: Iterable[str]) -> Mapping[str, int]:
-    """The names that texts give vector types, and the components of each; those of one name have the same count."""
+    """Return the aliases of vector types in texts, each with its number of components if that is unique."""
     found: dict[str, set[int]] = {}
     for text in texts:
         for match in _ALIAS.finditer(text):
@@ -77,9 +76,9 @@ def names_of_vectors(texts: Iterable[str]) -> Mapping[str, int]:
 
 
 def operators_of_hip(text: str, names: Mapping[str, int] | None = None) -> Iterator[tuple[int, int, str]]:
-    """Begin and end, in characters, of each definition of such an operator in a HIP text, and the operator.
+    """Generate the definitions in a HIP text of operators that HIP has: start and end in characters, and the operator.
 
-    ``names`` are those of ``names_of_vectors`` for all that the text may include.
+    ``names`` are the aliases of vector types (``names_of_vectors``) in all files that the text may include.
     """
     for match in _OPERATOR.finditer(text):
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
@@ -95,13 +94,13 @@ def operators_of_hip(text: str, names: Mapping[str, int] | None = None) -> Itera
 
 
 def _operators_of_macros(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same where a macro has the type and the operator as parameters, for an operator that assigns."""
+    """Generate compound assignments that a macro defines, with the type and the operator as its parameters."""
     for macro in _MACRO.finditer(text):
         given = {name.strip() for name in macro["parameters"].split(",")}
         for match in _COMPOUND.finditer(macro["body"]):
             kind, operator = match["type"], match["operator"]
             parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
-            # What is left out of a macro must leave its line continuations.
+            # Removing several lines of a macro would remove its line continuations.
             if not {kind, operator} <= given or len(parameters) != 2 or "\n" in match[0]:
                 continue
             a, b = (p["name"] if p and p["type"] == kind else "" for p in parameters)
@@ -117,7 +116,7 @@ def _assignments(components: str, a: str, b: str, operator: str) -> set[str]:
 
 
 def _bodies(kind: str, count: int, a: str, b: str, operator: str) -> set[str]:
-    """The usual bodies of an operator, without spaces and namespaces."""
+    """Return the usual bodies of an operator, without spaces and namespaces."""
     components = "xyzw"[:count]
     if operator.endswith("="):
         return _assignments(components, a, b, operator)
@@ -128,9 +127,9 @@ def _bodies(kind: str, count: int, a: str, b: str, operator: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Short:
-    """Braces with fewer numbers than the vector has components: what is to stand where, so that HIP reads them as CUDA.
+    """Braces with fewer numbers than components: ``instead`` replaces ``span`` so that HIP agrees with CUDA.
 
-    What is ``compiled`` as it is means the one number for all components.
+    ``compiled`` tells that HIP compiles the original, and uses the number for all components.
     """
 
     span: Span
@@ -139,7 +138,7 @@ class Short:
 
 
 def short_of_components(text: str) -> Iterator[Short]:
-    """The places where braces give a vector fewer numbers than it has components, unless HIP reads them alike."""
+    """Generate the braces with fewer numbers than components, except where HIP agrees with CUDA."""
     plain = code(text)
     for match in _VECTOR.finditer(plain):
         at = match.end()
@@ -162,7 +161,7 @@ def short_of_components(text: str) -> Iterator[Short]:
 
 
 def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: int) -> Iterator[Short]:
-    """The text that braces with these items lack, for one vector, or for ``counts`` dimensions of an array of them."""
+    """Generate the missing text of braces with these items: of a vector, or an array with ``counts`` dimensions."""
     texts = [plain[start:end].strip() for start, end in items]
     if counts and len(items) == 1 and _ZERO.fullmatch(texts[0]):
         yield Short(Span(*items[0]), "")
@@ -176,7 +175,7 @@ def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: i
 
 
 def _items(plain: str, start: int) -> list[tuple[int, int]]:
-    """From and to of each item of braces that are open before ``start``; none if there is a statement in them."""
+    """Return start and end of each item of braces that open before ``start``; none if they contain statements."""
     found, depth, begin = [], 0, start
     for match in _BRACE.finditer(plain, start):
         mark = match[0]

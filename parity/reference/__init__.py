@@ -1,4 +1,4 @@
-"""Expected values in at least twice the precision of the dtype under test, one function per op, with error budgets."""
+"""Computes expected values, in at least twice the precision of the dtype under test, with error bounds."""
 
 from parity.reference.accuracy import accuracy
 from parity.reference.attention import attention

@@ -1,7 +1,11 @@
-"""Documented accuracy of device math functions, as a table (``accuracy.csv``).
+"""Documented accuracy of device math functions, from the table ``accuracy.csv``.
 
-``results`` are the dtypes of results that a row is for; its figures are ULP of ``ulp_of``, the dtype in which the
-function is computed. A result of a narrower dtype is rounded once more, from there.
+A row applies to the result dtypes in ``results``. Its figures are in ULP of ``ulp_of``, the dtype in which the device
+computes. A result of a narrower dtype is then rounded once more.
+
+For example, the error bound of ``tanh`` with f16 results follows from the rows ``tanh`` and ``tanh_tail`` whose
+``results`` include f16: 2.5 ULP of f32 on CUDA, 5 on AMD. ``real.FUNCTIONS["tanh"]`` computes the bound from these
+rows, and ``halves.Hull`` rounds it to f16.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ __all__ = ["Accuracy", "accuracy", "furthest"]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A row of the table, for one dtype of results: what a vendor allows, and the worst that was ever seen."""
+    """A row of the table for one result dtype: the documented and the largest observed error of a vendor."""
 
     function: str
     dtype: str
@@ -43,16 +47,17 @@ def _table() -> Mapping[tuple[str, str, str], Accuracy]:
 
 
 def accuracy(function: str, dtype: str, limits: Limits) -> float:
-    """Largest error of a device function with results of ``dtype`` against the exact value, in ULP.
+    """Return the largest error of a device function with results of ``dtype`` against the exact value, in ULP.
 
-    They are ULP of ``dtype``, or of f32 for the narrower types of which the table says so. CUDA publishes distances to
-    the correctly rounded result, to which 1/2 is added; OpenCL's full profile, which AMD follows, publishes distances
-    to the exact value. A library on the host is given what either of them is given, unless the table has a row for it.
-    ``tanh_tail`` is no distance but a factor: an error near 1 is at most half an ULP, and that factor times
-    1 - |tanh x|. The row is added to ``limits.asked``, if there is such a list.
+    The unit is ULP of ``dtype``, or of f32 where the table defines it so for narrower types. CUDA publishes distances
+    to the correctly rounded result; the table adds 1/2. OpenCL's full profile, which AMD follows, publishes distances
+    to the exact value. A host library gets the larger limit of both vendors, unless the table has a row for it.
+
+    ``tanh_tail`` is a factor and not a distance: the error near 1 is at most half an ULP plus the factor times
+    1 - |tanh x|. The row is appended to ``limits.asked``, if that is a list.
 
     Raises:
-        UsageError: the table has no such row.
+        UsageError: the table does not have such a row.
     """
     if limits.vendor == "host" and (function, dtype, "host") not in _table():
         return max(accuracy(function, dtype, Limits(vendor, limits.level)) for vendor in ("amd", "cuda"))
@@ -69,9 +74,9 @@ def accuracy(function: str, dtype: str, limits: Limits) -> float:
 
 @cache
 def furthest(dtype: str) -> float:
-    """The distance to which two results of one function may be apart, one of CUDA's and one of AMD's, in ULP.
+    """Return the largest distance, in ULP, between correct results of CUDA and AMD for the same function.
 
-    It is that of the function of which the two limits together are the widest, with results of ``dtype``.
+    It is the largest sum of both vendors' limits over all functions with results of ``dtype``.
     """
     distances: dict[str, float] = {}
     for row in _table().values():

@@ -1,9 +1,9 @@
 """Attention as a fused kernel computes it: ``softmax(scale * q k^T) v`` for each head.
 
-Both products are sums of matrix cores in f32, and are bounded as those of ``parity.reference.matmul``. What a weight
-``exp(score - largest)`` and the sum of the weights have in common cancels, so the largest score may be off; an error
-``d`` of a score is a relative one of its weight, ``expm1(d)``. Weights are rounded to the type of v. Where the largest
-score grows, what has been summed is scaled, once for each block of keys at most.
+Matrix cores compute both products in f32; their bounds are as in ``parity.reference.matmul``. Common factors of a
+weight ``exp(score - largest)`` and of the sum of the weights cancel, so an error of the largest score does not matter.
+An error ``d`` of a score is a relative error ``expm1(d)`` of its weight. Weights are rounded to the type of v. When the
+largest score grows, the kernel scales its partial sums, at most once per block of keys.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _F32 = DTYPES["f32"]
 
 @np.errstate(all="ignore")
 def attention(q: Array, k: Array, v: Array, scale: float, causal: bool, block: int) -> Expected:
-    """``q`` (batch, heads, m, d), ``k`` and ``v`` (batch, shared heads, n, d), all of one type; (batch, heads, m, d).
+    """``q`` (batch, heads, m, d), ``k`` and ``v`` (batch, shared heads, n, d), of one type; out (batch, heads, m, d).
 
-    Neighbouring heads of q have one head of k and v. If ``causal``, query i has the keys 0 to i. The result of a query
-    without keys is 0. ``block`` is the number of keys after which what has been summed may be scaled. Finite data only.
+    Neighbouring heads of q share a head of k and v. If ``causal``, query i sees the keys 0 to i. The result of a query
+    without keys is 0. ``block`` is the number of keys after which partial sums may be scaled. Data must be finite.
     """
     dtype, group = array_dtype(q), q.shape[1] // max(k.shape[1], 1)
     keys, values = (np.repeat(x, group, axis=1) for x in (k, v))
@@ -42,7 +42,7 @@ def attention(q: Array, k: Array, v: Array, scale: float, causal: bool, block: i
     exact = weights @ along
 
     def bounds(limits: Limits) -> Bounds:
-        flushed = limits.vendor == "amd"  # MI200 takes subnormal numbers for zeros: D25
+        flushed = limits.vendor == "amd"  # MI200 treats subnormal numbers as zeros: D25
         u, narrow, blocks = unit_roundoff(_F32), unit_roundoff(dtype), -(-n // block) + 1
         size = np.abs(left) @ np.abs(right)
         score = u * (size * (3 * depth + 2) + np.abs(left @ right))

@@ -1,7 +1,7 @@
-"""Reference values of two-operand elementwise ops, of x * m + a, and of selection.
+"""Reference values of two-operand elementwise ops, of ``x * m + a``, and of selection.
 
-Operands are arrays of one stored dtype (the condition of ``where`` of any integer dtype) that broadcast against each
-other. Integer results wrap modulo 2**bits.
+Operands are arrays of one stored dtype that broadcast against each other; the condition of ``where`` has any integer
+dtype. Integer results wrap modulo 2**bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def sub(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def mul(x: Array, y: Array) -> Expected:
-    """``x * y``. The sign of a zero counts unless both factors are zero."""
+    """``x * y``. The sign of zero matters unless both factors are zero."""
     if _is_float(x):
         return operator(wide(x) * wide(y), array_dtype(x), np.not_equal(x, 0) | np.not_equal(y, 0))
     return Expected(np.asarray(np.multiply(x, y)))
@@ -51,9 +51,9 @@ def mul(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def div(x: Array, y: Array) -> Expected:
-    """``x / y``; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (D9).
+    """``x / y``. Integers truncate towards zero; x / 0 and MIN / -1 are unspecified (D9).
 
-    Floats are correctly rounded, for the reasons that ``unary.recip`` gives.
+    Floats are correctly rounded; ``unary.recip`` explains why.
     """
     if _is_float(x):
         return quotient(wide(x) / wide(y), "div", array_dtype(x), np.not_equal(y, 0))
@@ -70,13 +70,13 @@ def div(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def maximum(x: Array, y: Array) -> Expected:
-    """The larger one: NaN propagates in f16 and bf16, else it is ignored. Zeros may have either sign (D7)."""
+    """The larger operand. NaN propagates in f16 and bf16; other types ignore it. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.greater)
 
 
 @np.errstate(all="ignore")
 def minimum(x: Array, y: Array) -> Expected:
-    """The smaller one: NaN propagates in f16 and bf16, else it is ignored. Zeros may have either sign (D7)."""
+    """The smaller operand. NaN propagates in f16 and bf16; other types ignore it. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.less)
 
 
@@ -106,9 +106,9 @@ gt, ge = _comparison(np.greater, ">"), _comparison(np.greater_equal, ">=")
 
 @np.errstate(all="ignore")
 def affine(x: Array, mul: Any, add: Any) -> Expected:
-    """``x * mul + add``. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap.
+    """``x * mul + add``. Floats round twice or, if contracted, once. Integers wrap.
 
-    f8 is rounded once: f32 holds its products, and its sums wherever a second rounding could tell.
+    f8 rounds once: f32 holds products exactly, and sums wherever a second rounding could make a difference.
     """
     x = np.asarray(x)
     m, a = (np.asarray(v, x.dtype) for v in (mul, add))
@@ -130,10 +130,10 @@ def affine(x: Array, mul: Any, add: Any) -> Expected:
 
 @np.errstate(all="ignore")
 def where(condition: Array, if_true: Array, if_false: Array) -> Expected:
-    """``if_true`` where the condition is not 0, else ``if_false``."""
+    """``if_true`` where the condition is not 0, otherwise ``if_false``."""
     return Expected(np.where(np.not_equal(condition, 0), if_true, if_false), sign_of_zero=True)
 
 
 def fill(value: Any, shape: tuple[int, ...]) -> Expected:
-    """``value``, a NumPy scalar of the stored dtype, everywhere."""
+    """An array filled with ``value``, a NumPy scalar of the stored dtype."""
     return Expected(np.full(shape, value, np.asarray(value).dtype), sign_of_zero=True)

@@ -1,6 +1,6 @@
-"""Blocks of quantized values, from bits to numbers (ggml-common.h and ggml-quants.c of llama.cpp define the formats).
+"""Decodes blocks of quantized values (formats: ggml-common.h and ggml-quants.c of llama.cpp).
 
-A block is one element of an array; the functions take arrays of any shape.
+A block is an element of an array. The functions accept arrays of any shape.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ __all__ = ["Weights", "decode"]
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Blocks of shape (...,) taken apart: value l of group g is ``d steps[g] (q[g, l] - zero) + m mins[g]``.
+    """Decoded blocks of shape (...,): value l of group g is ``d steps[g] (q[g, l] - zero) + m mins[g]``.
 
-    ``q`` holds the whole numbers of the values, int32 (..., groups, size): as they are stored where ``zero`` says what
-    stands for 0. ``d`` and ``m`` are the scales of a block, float64 (...,), and ``steps`` and ``mins`` what the groups
-    multiply them by, int32 (..., groups). A format without a minimum has ``m`` and ``mins`` of 0; one that subtracts
-    it, a negative ``m``.
+    Attributes:
+        q: stored quants, int32 (..., groups, size).
+        d: scale of a block, float64 (...,).
+        steps: factors of ``d`` by group, int32 (..., groups).
+        m: scale of the minima, float64 (...,); 0 without minima, negative in formats that subtract them.
+        mins: factors of ``m`` by group, int32 (..., groups).
+        zero: the quant that stands for 0.
     """
 
     q: Array
@@ -35,14 +38,15 @@ class Weights:
 
     @property
     def groups(self) -> int:
-        """Groups of a block."""
+        """Number of groups in a block."""
         return int(self.q.shape[-2])
 
     @property
     def values(self) -> Array:
-        """Exact values as float64 (..., groups, size); infinite scales as IEEE 754 says.
+        """Exact values as float64 (..., groups, size). Infinite scales follow IEEE 754.
 
-        With scales of 11 bits, a multiple of 2**-24 below 2**16, ``d steps q`` has up to 23 bits, and a sum up to 52.
+        Scales have 11 bits and are multiples of 2**-24 below 2**16. ``d steps q`` therefore has up to 23 bits, and a
+        sum up to 52.
         """
         with np.errstate(invalid="ignore"):
             scale, minimum = self.d[..., None] * self.steps, self.m[..., None] * self.mins
@@ -50,18 +54,18 @@ class Weights:
 
     @property
     def rows(self) -> Array:
-        """The exact values of blocks of shape (..., n), one behind the other: float64 (..., n * values per block)."""
+        """The exact values of blocks of shape (..., n), concatenated: float64 (..., n * values per block)."""
         found = self.values
         return found.reshape(*found.shape[:-3], -1)
 
 
 def decode(blocks: Array) -> Weights:
-    """The numbers in an array of blocks of any format."""
+    """Decode an array of blocks of any format."""
     return _FORMATS[array_dtype(blocks).name](blocks)
 
 
 def _plain(blocks: Array, q: Array, zero: int = 0) -> Weights:
-    """One group per block, and a minimum if there is a field for it."""
+    """Decode a format with one group per block, and a minimum if it has a field for it."""
     d = wide(blocks["d"])
     ones = np.ones((*d.shape, 1), np.int32)
     if "m" in (blocks.dtype.names or ()):
@@ -70,7 +74,7 @@ def _plain(blocks: Array, q: Array, zero: int = 0) -> Weights:
 
 
 def _nibbles(blocks: Array) -> Array:
-    """All low halves of the bytes, then all high ones: the low bits of 32 values."""
+    """The low bits of 32 values: the low halves of all bytes, then the high halves."""
     qs = blocks["qs"].astype(np.int32)
     return np.concatenate([qs & 15, qs >> 4], axis=-1)
 
@@ -92,13 +96,13 @@ def _q8(blocks: Array) -> Weights:
 
 
 def _crumbs(crumbs: Array) -> Array:
-    """Values of two bits, (..., 2, 4, 32): byte l of a half holds value l of each quarter of it."""
+    """Two-bit values, (..., 2, 4, 32): byte l of a half holds value l of each of its quarters."""
     halves = crumbs.astype(np.int32).reshape(*crumbs.shape[:-1], 2, 1, 32)
     return np.asarray(halves >> np.arange(0, 8, 2)[:, None] & 3)
 
 
 def _grouped(q: Array, groups: int) -> Array:
-    """The 256 values of each block, in order, in groups."""
+    """Arrange the 256 values of each block in groups."""
     return q.reshape(*q.shape[:-3], groups, 256 // groups).astype(np.int32)
 
 
@@ -119,7 +123,7 @@ def _q3_k(blocks: Array) -> Weights:
 
 
 def _six_bit_scales(blocks: Array) -> tuple[Array, Array]:
-    """Steps and minima of eight groups, of six bits each: of the last four, two are in the bytes of the first four."""
+    """Steps and minima of eight groups, with six bits each. The bytes of the first four hold two bits of the last."""
     first, second, third = np.split(blocks["scales"].astype(np.int32), 3, axis=-1)
     steps = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=-1)
     mins = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=-1)
@@ -127,7 +131,7 @@ def _six_bit_scales(blocks: Array) -> tuple[Array, Array]:
 
 
 def _paired_nibbles(blocks: Array) -> Array:
-    """Low and then high halves of 32 bytes at a time, (..., 4, 2, 32)."""
+    """The low and then the high halves of each 32 bytes, (..., 4, 2, 32)."""
     qs = blocks["qs"].astype(np.int32)
     return np.asarray(qs.reshape(*qs.shape[:-1], 4, 1, 32) >> np.array([[0], [4]]) & 15)
 

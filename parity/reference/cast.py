@@ -1,9 +1,10 @@
-"""Reference values of type conversion: the rules of CUDA, with AMD's as known divergences.
+"""Reference values of type conversion: CUDA's rules, with AMD's rules as known divergences.
 
-D2 to D6 (``model.divergences``) concern conversions that C++ leaves undefined: NaN and values out of range.
-CUDA's side was measured on an H200; AMD's is what the instructions V_CVT_{I,U}32_F{32,64} and V_CVT_I16_F16 do and how
-LLVM expands conversions to 64 bits. D19 concerns f8_e4m3: the hardware of gfx94x has another one, FNUZ, in which equal
-bits mean half the value, the largest is 240, and the only NaN is 0x80 (HIP documentation, "Low precision floats").
+D2 to D6 (``model.divergences``) concern conversions that C++ leaves undefined: NaN and values out of range. CUDA's
+rules were measured on an H200. AMD's rules follow from the instructions V_CVT_{I,U}32_F{32,64} and V_CVT_I16_F16, and
+from LLVM's expansion of conversions to 64 bits. D19 concerns f8_e4m3: gfx94x hardware has the variant FNUZ, in which
+equal bits mean half the value, the largest value is 240, and the only NaN is 0x80 (HIP documentation, "Low precision
+floats").
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ __all__ = ["cast"]
 
 @np.errstate(all="ignore")
 def cast(x: Array, to: DType) -> Expected:
-    """``x`` converted to ``to``.
+    """Convert ``x`` to ``to``.
 
-    Integers keep their low bits. Floats round to nearest even, once, and overflow to infinity. Floats to integers
-    truncate and saturate; u8 and i16 then keep the low bits of the 32-bit result. f8_e4m3 saturates, and everything
-    reaches it by way of f32, which the kernels say, so that f64 rounds twice; the functions of CUDA's and of AMD's
-    headers from double to fp8 would round once.
+    Integers keep their low bits. Floats round once, to nearest even, and overflow to infinity. Floats to integers
+    truncate and saturate; u8 and i16 then keep the low bits of the 32-bit result. f8_e4m3 saturates. The kernels
+    convert to it through f32, so that f64 rounds twice; the functions from double to fp8 in CUDA's and AMD's headers
+    would round once.
     """
     x = np.asarray(x)
     source = array_dtype(x)
@@ -55,7 +56,7 @@ def _cast(x: Array, source: DType, to: DType) -> Expected:
 
 
 def _to_fnuz(x: Array) -> Array:
-    """The bits that saturating FNUZ hardware stores, read as f8_e4m3."""
+    """Return the bits that saturating FNUZ hardware stores, read as f8_e4m3."""
     stored = np.clip(x, -240, 240).astype(ml_dtypes.float8_e4m3fnuz)
     return stored.view(DTYPES["f8_e4m3"].numpy)
 
@@ -65,7 +66,7 @@ def _from_integer(x: Array, to: DType) -> Array:
         return x.astype(to.numpy)
     if x.dtype.itemsize < 8:
         return store(x.astype(np.float64), to)
-    # 64-bit integers: fold the 11 low bits into a sticky one, so that only the last rounding counts
+    # 64-bit integers: fold the 11 low bits into a sticky bit, so that only the final rounding matters
     exact = np.abs(x.astype(np.float64)) < 2.0**53
     folded = ((x >> x.dtype.type(11)) | ((x & x.dtype.type(2047)) != 0)).astype(np.float64) * 2.0**11
     return store(np.where(exact, x.astype(np.float64), folded), to)
@@ -95,7 +96,7 @@ def _clamped(w: Array, to: DType, nan: int | np.generic) -> Array:
 
 
 def _amd(w: Array, source: DType, to: DType) -> dict[str, Array]:
-    """AMD's rules that differ, by divergence id."""
+    """Return the results of AMD's rules where they differ, by divergence id."""
     if to.itemsize == 8:
         return {"D4" if source.name == "f64" else "D3": _split(w, source, to)}
     if to.name == "u8":

@@ -1,7 +1,7 @@
-"""Reference values of convolutions, pools, and of the columns that turn a convolution into a matrix product.
+"""Reference values of convolutions, pools, and im2col and col2im.
 
-Images are (batch, channel, row, column), signals (batch, channel, position), of any strides. ``shape`` is that of the
-output, and sizes that it does not depend on are not checked against it. Taps outside of the input contribute nothing.
+Images are (batch, channel, row, column) and signals (batch, channel, position), with any strides. ``shape`` is the
+shape of the output, and is not checked against other sizes. Taps outside the input contribute nothing.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Axis:
-    """The input position under every tap at every output position, and whether there is one: shape (out, taps)."""
+    """The input position of every tap at every output position, and whether it is inside: shape (out, taps)."""
 
     positions: Array
     inside: Array
 
 
 def _direct(size: int, out: int, taps: int, stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> _Axis:
-    """Output o meets input o * stride + k * dilation - padding."""
+    """Output o uses the input o * stride + k * dilation - padding."""
     at = np.arange(out)[:, None] * int(stride) + np.arange(taps) * int(dilation) - int(padding)
     inside = (at >= 0) & (at < size)
     return _Axis(np.where(inside, at, 0), inside)
 
 
 def _transposed(size: int, out: int, taps: int, stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> _Axis:
-    """Output o meets the input i with i * stride + k * dilation - padding == o."""
+    """Output o uses the input i with i * stride + k * dilation - padding == o."""
     scaled = np.arange(out)[:, None] + int(padding) - np.arange(taps) * int(dilation)
     at = scaled // int(stride)
     inside = (scaled % int(stride) == 0) & (at >= 0) & (at < size)
@@ -52,9 +52,9 @@ _ONE_ROW = _direct(1, 1, 1)
 
 
 def _gathered(x: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
-    """The inputs of every output element, of shape (b, c, rows out, columns out, rows of taps, columns of taps).
+    """Gather the inputs of every output element: (b, c, rows out, columns out, rows of taps, columns of taps).
 
-    An input outside of the image is 0; the second array, of the last four dims, is false there.
+    Inputs outside the image are 0. The second array, with the last four dims, is False there.
     """
     inside = rows.inside[:, None, :, None] & columns.inside[:, None, :]
     taken = x[:, :, rows.positions[:, None, :, None], columns.positions[:, None, :]]
@@ -62,11 +62,11 @@ def _gathered(x: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
 
 
 def _products(x: Array, weight: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
-    """The two factors of every term, shapes (b, 1, rows out, columns out, terms) and (1, c_out, ...)."""
+    """Return both factors of every term, with shapes (b, 1, rows out, columns out, terms) and (1, c_out, ...)."""
     seen, inside = _gathered(x, rows, columns)
     taps = np.where(
         inside, weight[:, :, None, None], weight.dtype.type(0)
-    )  # an infinite weight off the edge is not used
+    )  # an infinite weight outside the image has no effect
     flat = (*inside.shape[:2], -1)
     return (
         np.moveaxis(seen, 1, -1).reshape(len(x), 1, *flat),
@@ -91,7 +91,7 @@ def conv_transpose2d(
 ) -> Expected:
     """The adjoint of ``conv2d``: src (b, c_in, h, w), weight (c_in, c_out, kh, kw), output (b, c_out, h_out, w_out).
 
-    ``out_padding`` adds rows and columns to the output, which is in ``shape`` already.
+    ``out_padding`` adds rows and columns to the output; ``shape`` includes them.
     """
     axes = (_transposed(src.shape[d], shape[d], weight.shape[d], stride, padding, dilation) for d in (2, 3))
     return sum_of_products(*_products(src, weight.swapaxes(0, 1), *axes))
@@ -107,14 +107,14 @@ def conv_transpose1d(
 
 
 def im2col(src: Array, h_k: Any, w_k: Any, stride: Any, padding: Any, dilation: Any, shape: Shape) -> Expected:
-    """Copies of what a convolution sees: src (b, c, h, w), output (b, h_out, w_out, c, h_k, w_k), 0 outside."""
+    """Copies the windows of a convolution: src (b, c, h, w), output (b, h_out, w_out, c, h_k, w_k), 0 outside."""
     rows = _direct(src.shape[2], shape[1], int(h_k), stride, padding, dilation)
     columns = _direct(src.shape[3], shape[2], int(w_k), stride, padding, dilation)
     return Expected(np.moveaxis(_gathered(src, rows, columns)[0], 1, 3), sign_of_zero=True)
 
 
 def im2col1d(src: Array, l_k: Any, stride: Any, padding: Any, dilation: Any, shape: Shape) -> Expected:
-    """Copies of what a convolution sees: src (b, c, l), output (b, l_out, c, l_k), 0 outside."""
+    """Copies the windows of a convolution: src (b, c, l), output (b, l_out, c, l_k), 0 outside."""
     axis = _direct(src.shape[2], shape[1], int(l_k), stride, padding, dilation)
     seen = _gathered(src[:, :, None], _ONE_ROW, axis)[0][:, :, 0, :, 0]
     return Expected(np.moveaxis(seen, 1, 2), sign_of_zero=True)
@@ -122,9 +122,9 @@ def im2col1d(src: Array, l_k: Any, stride: Any, padding: Any, dilation: Any, sha
 
 @np.errstate(all="ignore")
 def col2im1d(src: Array, stride: Any, shape: Shape) -> Expected:
-    """Columns added up: src (b, l_in, c, k), output (b, c, l_out), output o from l * stride + k == o.
+    """Adds columns: src (b, l_in, c, k), output (b, c, l_out), where l * stride + k == o for output o.
 
-    Sums are held in the stored dtype and start from 0, k ascending, so that every rounding is determined.
+    Sums are in the stored dtype, start from 0 and add in ascending k, which determines every rounding.
     """
     dtype, taps = array_dtype(src), src.shape[3]
     axis = _transposed(src.shape[1], shape[2], taps, stride)
@@ -137,13 +137,13 @@ def col2im1d(src: Array, stride: Any, shape: Shape) -> Expected:
 
 
 def _windows(src: Array, sizes: tuple[Any, Any], strides: tuple[Any, Any], shape: Shape) -> Array:
-    """The windows of a pool, their elements along the last axis."""
+    """Return the windows of a pool, with their elements along the last axis."""
     axes = (_direct(src.shape[d], shape[d], int(k), s) for d, k, s in zip((2, 3), sizes, strides, strict=True))
     return _gathered(src, *axes)[0].reshape(*shape, -1)
 
 
 def avg_pool2d(src: Array, w_k: Any, h_k: Any, w_stride: Any, h_stride: Any, shape: Shape) -> Expected:
-    """Mean over windows without padding. ``w`` is the axis 2 and ``h`` the axis 3 of src (b, c, axis 2, axis 3)."""
+    """Mean over windows without padding. ``w`` is axis 2 and ``h`` is axis 3 of src (b, c, axis 2, axis 3)."""
     return mean(_windows(src, (w_k, h_k), (w_stride, h_stride), shape))
 
 

@@ -1,4 +1,4 @@
-"""The values that a correct kernel may return: a nominal value and, per element, the allowed distance from it."""
+"""Expected values: a nominal value and, for each element, the allowed distance from it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from parity.model.dtypes import Array
 __all__ = ["Bounds", "Expected", "Limits", "Vendor"]
 
 Vendor = Literal["amd", "cuda", "host"]
-"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
+"""The vendor whose accuracy limits apply; "host" is a library on a CPU, with the larger limit of both vendors."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The documented accuracy of functions that a budget is derived from.
+    """Selects the function accuracies from which an error bound is derived.
 
-    ``vendor`` is the maker of the device, or "host" for a library that documents none, which is given the wider of both
-    vendors' limits. ``level`` chooses between what the vendor documents (beyond it a result fails) and the largest
-    errors that were measured (beyond them a result is reported). ``asked`` collects the rows of the table that a budget
-    asks for (``parity.reference.accuracy``).
+    Attributes:
+        vendor: vendor of the device, or "host" for a library without documented accuracy.
+        level: "documented" for the vendor's limits, beyond which a result fails; "observed" for the largest measured
+            errors, beyond which a result is reported.
+        asked: collects the rows of the accuracy table that the error bound uses (``parity.reference.accuracy``).
     """
 
     vendor: Vendor
@@ -36,9 +37,11 @@ class Limits:
 class Bounds:
     """The accepted interval of every element: ``centre + residual - below <= got <= centre + residual + above``.
 
-    ``centre`` is float64 (NaN and infinities allowed); ``residual`` is what float64 could not hold of the exact value
-    (only f64 results need it); ``below`` and ``above`` are non-negative float64, infinite where overflow is allowed.
-    Where ``centre`` is NaN or infinite they say nothing.
+    Attributes:
+        centre: float64; may be NaN or infinite. ``below`` and ``above`` do not apply to such elements.
+        residual: the part of the exact value that float64 cannot hold; only f64 results need it.
+        below: non-negative float64; infinite where overflow is allowed.
+        above: non-negative float64; infinite where overflow is allowed.
     """
 
     centre: Array
@@ -48,13 +51,13 @@ class Bounds:
 
     @property
     def room(self) -> Array:
-        """The larger of both sides, of every element."""
+        """The larger of ``below`` and ``above``, for every element."""
         return np.maximum(self.below, self.above)
 
     def complaint(self, unspecified: Array | bool = False) -> str:
-        """The error message for wrong bounds, with the element and the values; empty if they are right.
+        """Return an error message for negative or NaN bounds, with the element and the values; empty if valid.
 
-        Elements whose value is ``unspecified`` are not looked at.
+        Ignores ``unspecified`` elements.
         """
         for side in ("below", "above"):
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
@@ -67,18 +70,23 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Expected:
-    """The reference outcome of one case, in the logical shape of the output.
+    """The expected result of a case, in the logical shape of the output.
 
-    ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from a vendor's
-    accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
-    ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
-    CUDA/AMD divergence (``model.divergences``) to the values the *other* vendor's rule gives; an output that follows
-    it in every element in which the two differ is reported under that id and is not a failure. ``alternatives`` are
-    further values that are right, exactly (a contracted multiply-add, for one); ``unspecified`` marks elements for
-    which any value is right.
+    Attributes:
+        value: nominal result in the output's dtype.
+        bounds: derives the accepted interval from a vendor's accuracy limits. None requires the exact value (any NaN
+            for a NaN).
+        sign_of_zero: marks elements for which -0 and +0 differ.
+        nan_allowed: marks elements for which NaN is correct as well.
+        divergences: maps the id of a known CUDA/AMD divergence (``model.divergences``) to the results by the second
+            vendor's rule. An output that follows this rule wherever the two differ is reported under the id and is not
+            a failure.
+        alternatives: further correct values, for example of a contracted multiply-add.
+        unspecified: marks elements for which any value is correct.
+        accepts: returns a mask of correct elements, for results that a property defines.
 
     Raises:
-        UsageError: no known divergence has such an id.
+        UsageError: no known divergence has the given id.
     """
 
     value: Array

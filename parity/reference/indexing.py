@@ -1,7 +1,7 @@
-"""Reference values of ops that pick or update rows by ids. All are exact: data movement, and sums in a given order.
+"""Reference values of ops that read or update rows by ids. All are exact: data movement, or sums in a fixed order.
 
-``dim`` counts from 0. An id that is the maximum of its type means "none"; every other one lies in range. Ids of any
-integer dtype; the other operands share one dtype.
+``dim`` counts from 0. An id that is the maximum of its type means "none"; other ids are in range. Ids have any integer
+dtype, and the remaining operands share one dtype.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["gather", "index_add", "index_select", "scatter", "scatter_add"]
 def index_select(ids: Array, inp: Array, dim: Any) -> Expected:
     """Rows ``ids``, of shape (n,), of ``inp`` along ``dim``; zeros for "none"."""
     rows = _with_a_row_for_none(np.moveaxis(inp, dim, 0))
-    return _exact(np.moveaxis(rows[_rows_of(ids, len(rows))], 0, dim))
+    return _exact(np.moveaxis(rows[_row_numbers(ids, len(rows))], 0, dim))
 
 
 def gather(ids: Array, inp: Array, dim: Any) -> Expected:
     """``inp[..., ids[..., j, ...], ...]`` along ``dim``, in the shape of ``ids``; zeros for "none"."""
     rows = _with_a_row_for_none(np.moveaxis(inp, dim, 0))
-    indices = np.moveaxis(_rows_of(ids, len(rows)), dim, 0)
+    indices = np.moveaxis(_row_numbers(ids, len(rows)), dim, 0)
     return _exact(np.moveaxis(np.take_along_axis(rows, indices, 0), 0, dim))
 
 
@@ -41,13 +41,13 @@ def scatter_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
     dtype = array_dtype(out)
     if not dtype.is_float:
         return _exact(_updated(ids, inp, out, dim, np.add))
-    # A sum of two numbers in float64 rounds to any narrower type as the exact sum does (Figueroa 1995).
+    # Rounding the float64 sum of two narrower numbers gives the same result as rounding the exact sum (Figueroa 1995).
     sums = _updated(ids, wide(inp), wide(out), dim, lambda x, y: to_grid(x + y, dtype))
     return _exact(sums.astype(dtype.numpy))
 
 
 def scatter(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
-    """``out`` with ``inp[..., j, ...]`` put at ``ids[..., j, ...]``, for each j in turn: the last one stays."""
+    """``out`` with ``inp[..., j, ...]`` written to ``ids[..., j, ...]``, for each j in turn; the last write wins."""
     return _exact(_updated(ids, inp, out, dim, lambda x, y: y))
 
 
@@ -59,14 +59,14 @@ def _with_a_row_for_none(rows: Array) -> Array:
     return np.concatenate([rows, np.zeros((1, *rows.shape[1:]), rows.dtype)])
 
 
-def _rows_of(ids: Array, rows: int) -> Array:
-    """Row numbers, where "none" is the last of ``rows``."""
+def _row_numbers(ids: Array, rows: int) -> Array:
+    """Return row numbers, with the last of ``rows`` for "none"."""
     return np.where(ids == array_dtype(ids).max, rows - 1, ids.astype(np.int64))
 
 
 def _updated(ids: Array, inp: Array, out: Array, dim: Any, update: Any) -> Array:
     rows = _with_a_row_for_none(np.moveaxis(out, dim, 0))
-    indices = np.moveaxis(_rows_of(ids, len(rows)), dim, 0)
+    indices = np.moveaxis(_row_numbers(ids, len(rows)), dim, 0)
     for index, row in zip(indices[:, None], np.moveaxis(inp, dim, 0)[:, None], strict=True):
         np.put_along_axis(rows, index, update(np.take_along_axis(rows, index, 0), row), 0)
     return np.moveaxis(rows[:-1], 0, dim)

@@ -1,11 +1,12 @@
-"""Products of matrices as matrix cores make them: ``alpha * a b + beta * c + bias``.
+"""Products of matrices as matrix cores compute them: ``alpha * a b + beta * c + bias``.
 
-No document says in which order a matrix core adds, or how it rounds (docs/matrix-cores.md). Products of types of 16
-bits or less are exact in f32. With K products, S the sum of their absolute values and u the unit roundoff of the sum,
-every addition may cut what it does not keep (2 u), and so may what aligns a product to the largest one (u, where others
-round): the sum is within ``(2 (K + 1) + K) u S``. The scaling rounds at most four times, contracted or not.
+Vendors do not document the order of additions in a matrix core, or its rounding (docs/matrix-cores.md). Products of
+types with 16 bits or less are exact in f32. Let K be the number of products, S the sum of their absolute values, and u
+the unit roundoff of the sum. Every addition may truncate (2 u), and so may the alignment of a product to the largest
+product (u, where other hardware rounds). The sum is therefore within ``(2 (K + 1) + K) u S``. Scaling rounds at most
+four times, whether contracted or not.
 
-Where everything is an integer and all sums fit the significand nothing rounds, nothing is cut, and the bound is 0.
+If all operands are integers and all sums fit the significand, nothing rounds or truncates, and the bound is 0.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _EXACT = gmpy2.context(precision=256)
 def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float, beta: float, to: DType) -> Expected:
     """Batches of matrices: ``a`` (batch, m, k), ``b`` (batch, k, n), ``bias`` (n), ``c`` (batch, m, n).
 
-    ``alpha``, ``beta``, ``bias`` and ``c`` are of the type ``to``, that of the result. Integers wrap. Where ``beta`` is
-    0 the content of ``c`` does not matter.
+    ``alpha``, ``beta``, ``bias`` and ``c`` have the type of the result, ``to``. Integers wrap. If ``beta`` is 0, the
+    content of ``c`` does not matter.
     """
     if not to.is_float:
         return Expected(_integers(a, b, bias, alpha, beta, c, to))
@@ -43,13 +44,13 @@ def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float
     integers = all(np.all(x == np.rint(x)) for x in (left, right, wide(c), offset, np.array([alpha, beta])))
     finite = np.isfinite(centre)
     fits = integers & (parts <= 2.0**to.precision) & (size <= 2.0**to.precision)
-    # A single product that is stored as it is; those of narrow types are exact.
+    # A single product that is stored unscaled; products of narrow types are exact.
     alone = ((left != 0).astype(float) @ (right != 0).astype(float) <= 1) & (alpha == 1) & (added == 0) & (offset == 0)
     single = alone & (array_dtype(a) is not to) & ((size == 0) | (size >= 2.0**to.emin))
     exact = (fits & (residual == 0)) | single | ~finite
     value = store(centre, to)
     error = np.where(exact, 0, error) * SLACK
-    # MI200 takes subnormal halves for zeros (MIOpen, "MI200 MFMA Behavior Specifics"): D25.
+    # MI200 treats subnormal halves as zeros (MIOpen, "MI200 MFMA Behavior Specifics"): D25.
     small = of_subnormals(left, right, array_dtype(a))
     lost = np.where(exact, 0, small * np.abs(alpha) * SLACK)
 
@@ -62,7 +63,7 @@ def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float
 
 
 def of_subnormals(left: Array, right: Array, kind: DType) -> Array:
-    """The sums of absolute values of products with subnormal elements, of f16 and bf16."""
+    """Return the sums of absolute products that have a subnormal factor, for f16 and bf16."""
     if kind.name not in ("f16", "bf16"):
         return np.zeros((*left.shape[:-1], right.shape[-1]))
     tiny = 2.0**kind.emin
@@ -71,11 +72,11 @@ def of_subnormals(left: Array, right: Array, kind: DType) -> Array:
 
 
 def _exact(a: Array, b: Array, offset: Array, alpha: float, beta: float, c: Array) -> tuple[Array, Array]:
-    """The exact results as float64, and what these lack."""
+    """Return the exact results as float64 plus a residual."""
     left, right = wide(a), wide(b)
     plain = alpha * (left @ right) + beta * wide(c) + offset
     if array_dtype(a) is not DTYPES["f64"]:
-        # Products are exact in float64, and u of float64 is 2**-29 of that of f32: its sums may as well be exact.
+        # Products are exact in float64, whose u is 2**-29 times the u of f32, so sums count as exact.
         return plain, np.zeros(plain.shape)
     found = []
     for n, i, j in np.ndindex(plain.shape):

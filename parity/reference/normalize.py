@@ -1,7 +1,7 @@
 """Reference values of softmax, RMS norm and layer norm over the rows of a matrix.
 
-The bounds are first those of the sums that a row's elements share, by the depth of their trees, then those of the few
-operations per element (docs/tolerance-model.md, sections 4.6 and 4.7). ``grid`` is the geometry of the launch.
+The error bounds combine the sums that all elements of a row share, by the depth of their trees, with the few operations
+per element (docs/tolerance-model.md, sections 4.6 and 4.7). ``grid`` is the grid of the launch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _EXACT = gmpy2.context(precision=128)
 def softmax(x: Array, grid: Grid) -> Expected:
     """exp(x - m) / sum(exp(x - m)) with the maximum m of each row; x (rows, columns).
 
-    The reciprocal of the sum is a factor. Half types round every step but the sum, which is one of f32. A row is NaN if
-    it holds a NaN or if its maximum is infinite.
+    Kernels multiply by the reciprocal of the sum. Half types round every step except the sum, which is in f32. A row is
+    NaN if it contains a NaN or if its maximum is infinite.
     """
     dtype = array_dtype(x)
     depth = tree_depth(x.shape[1], grid.threads)
     w = wide(x)
-    largest = np.max(w, axis=1, keepdims=True, initial=-np.inf)  # a NaN makes its row NaN, one way or another
+    largest = np.max(w, axis=1, keepdims=True, initial=-np.inf)  # a NaN makes its row NaN in any case
     if dtype.itemsize < _F32.itemsize:
         value = _rounded_softmax(w, largest, dtype)
         return Expected(value, partial(_softmax_hull, w, largest, depth, dtype, value))
@@ -95,7 +95,7 @@ def _softmax_hull(w: Array, largest: Array, depth: int, dtype: DType, value: Arr
 
 @dataclass(frozen=True)
 class _Scale:
-    """1 / sqrt(square) of every row, ``square`` being known to a relative error; arrays (rows, 1)."""
+    """1 / sqrt(square) of every row, with the relative error of ``square``; arrays (rows, 1)."""
 
     square: Array
     relative: Array
@@ -106,13 +106,13 @@ class _Scale:
 
     @property
     def error(self) -> Array:
-        """The error that the error of the square causes; the root's own is added to it."""
+        """Return the error from the error of the square, plus the error of the root."""
         low, high = (1 / np.sqrt(self.square * np.maximum(1 + s * self.relative, 0)) for s in (1, -1))
         return np.asarray(np.maximum(high - self.value, self.value - low))
 
     @property
     def unknown(self) -> Array:
-        """True in the rows whose square may be anything down to 0."""
+        """Return a mask of the rows whose square may be as small as 0."""
         return np.asarray(self.relative >= 1)
 
 
@@ -120,8 +120,8 @@ class _Scale:
 class _Normed:
     """``normed * factor + term``, rounded to f32 and then stored as ``dtype``.
 
-    ``normed`` (rows, columns) is known to an absolute error ``error(limits)``, its own rounding included, except in the
-    rows that are ``doubtful`` because f32 overflows in them, or not, depending on the order.
+    ``normed`` (rows, columns) has an absolute error of ``error(limits)``, including its rounding, except in
+    ``doubtful`` rows, in which f32 overflows or not, depending on the order.
     """
 
     normed: Array
@@ -135,7 +135,7 @@ class _Normed:
         product = np.asarray(self.normed * self.factor)
         exact = product if self.term is None else product + self.term
         value = store(to_grid(exact, _F32), self.dtype)
-        # a product may overflow before the term is added, and a subnormal one before it is scaled may be 0
+        # A product may overflow before the term is added. A subnormal product may become 0 before it is scaled.
         overflow = np.isfinite(product) & (np.abs(product) >= _F32.max * (1 - 1e-3))
         infinite = np.where(overflow, np.copysign(np.inf, product), wide(value)).astype(value.dtype)
         return Expected(
@@ -161,7 +161,7 @@ class _Normed:
 
 @np.errstate(all="ignore")
 def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
-    """``x / sqrt(mean(x**2) + eps) * alpha``, computed in f32 for every type.
+    """``x / sqrt(mean(x**2) + eps) * alpha``, computed in f32 for all types.
 
     x (rows, columns), alpha (columns,) or None.
     """
@@ -181,10 +181,10 @@ def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
 
 @np.errstate(all="ignore")
 def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid: Grid) -> Expected:
-    """(x - mean) / sqrt(variance + eps) * alpha + beta, computed in f32 for every type.
+    """(x - mean) / sqrt(variance + eps) * alpha + beta, computed in f32 for all types.
 
-    x (rows, columns), alpha and beta (columns,) or None. The variance is the mean square of the deviations, which a
-    kernel gets by a second pass: mean(x**2) - mean**2 cancels, and has no useful bound where the mean is large.
+    x (rows, columns), alpha and beta (columns,) or None. The variance is the mean square of the deviations, which
+    kernels compute in a second pass: mean(x**2) - mean**2 cancels, and has no useful bound if the mean is large.
     """
     w, u, tiny = _in_f32(x), unit_roundoff(_F32), smallest(_F32)
     depth = tree_depth(x.shape[1], grid.threads)
@@ -194,7 +194,7 @@ def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid
     deviation = np.asarray(w - mean)
     squares, overflow = _sum_in_f32(deviation * deviation)
     variance = squares / x.shape[1] + wide(eps)
-    # deviations from a mean that is off by m have the mean square variance + m**2
+    # Deviations from a mean with an error of m have the mean square variance + m**2.
     scale = _Scale(variance, (depth + 5) * u + (mean_error**2 + tiny / 2) / variance)
     normed = np.asarray(deviation * scale.value)
 
@@ -214,7 +214,7 @@ def _in_f32(x: Array) -> Array:
 
 
 def _sum_in_f32(terms: Array) -> tuple[Array, Array]:
-    """Sums of the rows of non-negative terms, infinite where f32 overflows; and where that is not certain."""
+    """Sum rows of non-negative terms, infinite where f32 overflows, and mark the rows where that is uncertain."""
     total = terms.sum(axis=1, keepdims=True)
     uncertain = np.isfinite(total) & (np.abs(total / _F32.max - 1) < 1e-3)
     return np.where(total >= _F32.max, np.inf, total), uncertain

@@ -1,12 +1,12 @@
-"""Sums and sums of products that a device accumulates in some order: exact values and what may lie around them.
+"""Sums and sums of products that a device accumulates in any order: exact values and error bounds.
 
-Operands are stored arrays of one dtype whose last axis is summed; the other axes broadcast. A term that does not exist
-has two zeros. Half types accumulate in f32, the others in their own type; integers wrap modulo 2**bits.
+Operands are stored arrays of one dtype. The last axis is summed; other axes broadcast. Missing terms have two zeros as
+factors. Half types accumulate in f32, other types in their own type; integers wrap modulo 2**bits.
 
-The bounds hold for any order, with or without contraction (Jeannerod and Rump, SIMAX 34, 2013): with m terms that are
-not zero, S the sum of their absolute values and u the unit roundoff of the accumulator, the error is at most m u S, or
-(m - 1) u S if the products are exact. Where all operands are integers and S fits the significand nothing rounds and the
-bound is zero: such data show every term that is lost, doubled or taken from the wrong place.
+The bounds hold for any order, with or without contraction (Jeannerod and Rump, SIMAX 34, 2013). Let m be the number of
+nonzero terms, S the sum of their absolute values, and u the unit roundoff of the accumulator. The error is at most
+m u S, or (m - 1) u S if products are exact. If all operands are integers and S fits the significand, nothing rounds and
+the bound is zero: such data reveal every term that is lost, duplicated or read from the wrong position.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def matmul(a: Array, b: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def mean(x: Array) -> Expected:
-    """The mean over the last axis, as a sum times 1 / count, a factor in f32 for every type.
+    """The mean over the last axis: the sum times 1 / count, a factor in f32 for all types.
 
-    The sum is converted to f32 if it is an integer, and an integer result is truncated.
+    Integer sums are converted to f32, and integer results are truncated.
     """
     dtype, scale = array_dtype(x), np.float32(1 / x.shape[-1])
     if not dtype.is_float:
@@ -70,9 +70,9 @@ def _wrapped(terms: Array, dtype: DType) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Total:
-    """``factor`` times the sum of ``left * right`` over the last axis: float operands of one dtype.
+    """``factor`` times the sum of ``left * right`` over the last axis, for float operands of one dtype.
 
-    NaN and infinities propagate as IEEE 754 says, whatever the order, unless finite terms overflow.
+    NaN and infinities propagate as in IEEE 754, in any order, unless finite terms overflow.
     """
 
     left: Array
@@ -89,7 +89,7 @@ class _Total:
 
     @cached_property
     def terms(self) -> Array:
-        """The products in float64: exact, except for f64 operands."""
+        """The products in float64; exact, except for f64 operands."""
         return np.asarray(wide(self.left) * wide(self.right))
 
     @cached_property
@@ -104,7 +104,7 @@ class _Total:
 
     @property
     def centre(self) -> Array:
-        """The exact value as float64, and what is missing from it as ``residual``."""
+        """Return the exact value as float64 plus a residual."""
         return self._parts[0]
 
     @property
@@ -113,7 +113,7 @@ class _Total:
 
     @cached_property
     def error(self) -> Array:
-        """Bound on the error of the sum as accumulated, without the factor; 0 where it rounds once or never."""
+        """Return the error bound of the accumulated sum, without the factor; 0 where it rounds at most once."""
         a, b, to = wide(self.left), wide(self.right), self.accumulator
         u, present, size = unit_roundoff(to), (a != 0) & (b != 0), np.abs(self.terms)
         # u goes to the larger factor, where it cannot underflow
@@ -127,7 +127,7 @@ class _Total:
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The least and the greatest value before it is rounded, for types narrower than f64."""
+        """Return the least and greatest value before rounding, for types narrower than f64."""
         error = self.error * (SLACK * self.factor)
         return self.centre - error, self.centre + error
 
@@ -135,13 +135,13 @@ class _Total:
         return to_grid(to_grid(x, self.accumulator), self.dtype)
 
     def expected_between(self, low: Array, high: Array) -> Expected:
-        """Values from ``low`` to ``high``, rounded to the accumulator's type and then to the stored one."""
+        """Accept values from ``low`` to ``high``, rounded to the accumulator's type and then to the stored type."""
         value = store(self._rounded(self.centre), self.dtype)
         return self._expected(value, lambda _: hull_bounds(wide(value), self._rounded(low), self._rounded(high)))
 
     def expected_around(self, error: Array) -> Expected:
-        """Values within ``error``, which covers all roundings; the nearest one where it is 0."""
-        # only beyond the largest double is the centre not the nearest one; a subnormal residual is itself rounded
+        """Accept values within ``error``, which covers all roundings; the nearest value where it is 0."""
+        # The centre is the nearest float64 except beyond the largest float64. A subnormal residual is rounded.
         nearest = np.where(np.abs(self.centre) == _F64.max, self.centre + self.residual, self.centre)
         value = store(nearest, self.dtype)
         exact = error == 0
@@ -149,9 +149,9 @@ class _Total:
         return self._expected(value, lambda _: Bounds(centre, residual, error, error))
 
     def _expected(self, value: Array, bounds: Callable[[Limits], Bounds]) -> Expected:
-        """With the infinities, and NaN, to which finite terms may overflow on the way.
+        """Also accept the infinities and NaN to which finite terms may overflow.
 
-        Rounding is monotone, so no partial sum is above the one of the positive terms, each of which rounds once.
+        Rounding is monotone, so no partial sum exceeds the sum of the positive terms, each of which rounds once.
         """
         to, finite = self.accumulator, np.isfinite(self.centre)
         above, below = (

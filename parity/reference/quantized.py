@@ -1,16 +1,15 @@
-"""Reference values of ops on quantized blocks: what the blocks stand for, and their products with vectors.
+"""Reference values of ops on quantized blocks: decoded values, and products with vectors and matrices.
 
-The formats are those of model.dtypes; ``w`` are weights and ``y`` activations, rows of blocks both. An element of
-kind "block" is a whole block, so "nb blocks" is an axis of that length.
+``model.dtypes`` has the formats. ``w`` are weights and ``y`` activations; both are rows of blocks. An element of kind
+"block" is a whole block, so "nb blocks" is an axis of that length.
 
-The products are sums in f32 that a kernel may form in any order, and are judged as in parity.reference.products: with
-at most h + r roundings on the way of a term, S the sum of the absolute values of the terms and u = 2**-24, within
-(h + r) u S. They are computed in float64, whose own error of n 2**-53 S for n terms is far below the slack of
-2**-20 (h + r) u S. Where all scales and activations are integers and S is at most 2**24, nothing rounds in any order
-and the bound is zero.
+Kernels may add the f32 terms of a product in any order (see ``parity.reference.products``). Let h + r be the largest
+number of roundings of a term, S the sum of the absolute terms, and u = 2**-24: the error is at most (h + r) u S. The
+reference computes in float64, whose error of n 2**-53 S for n terms is far below the slack of 2**-20 (h + r) u S. If
+all scales and activations are integers and S is at most 2**24, nothing rounds in any order, and the bound is zero.
 
-A NaN among the numbers of a product makes it NaN. An infinite one makes it infinite or NaN: which of them depends on
-what a kernel multiplies first, for it may meet a factor of 0 or an infinity of the other sign.
+A NaN among the operands makes a product NaN. An infinity makes it infinite or NaN, depending on the order in which a
+kernel multiplies, because the infinity may meet a factor of 0 or an infinity of the other sign.
 """
 
 from __future__ import annotations
@@ -33,27 +32,31 @@ _F16, _F32 = DTYPES["f16"], DTYPES["f32"]
 _U = unit_roundoff(_F32)
 
 WORD = 4
-"""Bytes of a word, which an instruction multiplies with another one and adds up."""
+"""Bytes of a word. A dot-product instruction multiplies two words bytewise and adds the products."""
 
 LANES = 32
-"""Threads that share a row of a product with f32 activations; also the values of a block of activations."""
+"""Threads that share a row of a product with f32 activations; also the number of values in a block of activations."""
 
 _EXTRA = 16
-"""Roundings on the way of a term beside the additions of the longest sum. Up to four round its products (by the
-integer or the activation, by each of two scales, and of the minimum), one subtracts the minimum; up to three join the
-parts of a block; up to eight are the tree over the threads, of which no block has more than 256."""
+"""Most roundings of a term, in addition to the longest serial sum.
+
+Up to four for its products (with the integer or activation, with two scales, and of the minimum), one for subtracting
+the minimum, up to three for joining the parts of a block, and up to eight for the tree over at most 256 threads.
+"""
 
 _SUMS = {False: ("q4_0", "q4_1", "q5_0", "q5_1"), True: ("q4_0", "q4_1", "q5_1", "q4_K", "q5_K")}
-"""The formats whose offset is multiplied by the stored sum ``s`` of the activations, by whether the product is tiled;
-the other ones multiply it by ``d`` times the sum of the quants, or subtract it from each weight."""
+"""Formats whose offset kernels multiply by the stored sum ``s`` of the activations, by whether the product is tiled.
+
+For other formats they multiply it by ``d`` times the sum of the quants, or subtract it from each weight.
+"""
 
 
 def dequantize(x: Array, to: DType) -> Expected:
     """Values (..., n * values per block) of blocks (..., n), rounded to f32 and then to ``to``.
 
-    There is one right result, also if a multiply-add is contracted: ``d steps q`` has at most 11 + 7 + 5 bits and
-    ``m mins`` 11 + 6, so that in f32 only their sum rounds (``d q`` of q8_K, with a d of 24 bits, is the only rounding
-    there). An infinite scale may give NaN where a kernel subtracts ``zero d`` from ``d q``.
+    The result is unique, also if a multiply-add is contracted: ``d steps q`` has at most 11 + 7 + 5 bits and ``m mins``
+    11 + 6, so that only their sum rounds in f32. For q8_K, whose ``d`` has 24 bits, only ``d q`` rounds. An infinite
+    scale may give NaN if a kernel subtracts ``zero d`` from ``d q``.
     """
     weights = decode(x)
     exact = weights.rows
@@ -71,10 +74,11 @@ def get_rows(table: Array, ids: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
-    """The products of the first ``shape[0]`` rows of ``w``, (R, nb) blocks, with ``y``, (columns,) in f32.
+    """Products of the first ``shape[0]`` rows of ``w``, (R, nb) blocks, with ``y``, (columns,) in f32.
 
-    A lane of 32 adds up ceil(columns / 32) terms, and five more additions make one sum of their sums. It may have up to
-    eight terms more where lanes share blocks unevenly; the tree over many threads, which there is none of, allows that.
+    Each of 32 lanes adds ceil(columns / 32) terms, and five additions combine the lanes. A lane may have up to eight
+    more terms if lanes share blocks unevenly; the bound for a tree over many threads, which is not used here, covers
+    them.
     """
     weights, numbers = decode(w[: shape[0]]), wide(y)
     finite, of_blocks = _without_specials(weights), _finite(numbers).reshape(-1, *weights.q.shape[-2:])
@@ -86,10 +90,10 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     exact = products.sum(axis=axes) + minima.sum(axis=axes)
     size = np.abs(products).sum(axis=axes) + np.abs(minima).sum(axis=axes)
     roundings = -(-len(y) // LANES) + 5 + _EXTRA
-    # An activation that is multiplied by d first may lose a part of the smallest number, and integers follow.
+    # A kernel may multiply an activation by d first, which loses part of the smallest number, and then by integers.
     lost = smallest(_F32) * (1 + np.abs(factors[0]) + np.abs(factors[1])).sum(axis=axes)
     certain = (_whole(weights) & np.all(numbers == np.rint(numbers)) & (size <= 2.0**24)) | (size == 0)
-    # A kernel may overflow before d, m and the scales of a group make a sum small, or 0.
+    # A kernel may overflow before d, m and the scales of a group reduce a sum.
     terms = (np.abs(finite.q) + finite.zero) * np.abs(of_blocks), np.abs(of_blocks)
     reached = sum(
         (np.maximum(np.abs(scale), 1) * np.maximum(np.abs(group), 1) * term).sum(axis=axes)
@@ -114,18 +118,19 @@ def matvec_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
 
 
 def matmul_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
-    """As ``matvec_q8_1``, with the arithmetic of the tiled kernels.
+    """``matvec_q8_1`` with the arithmetic of the tiled kernels.
 
-    They subtract the zero point of q5_0 from each weight, and multiply the minima of q4_K and q5_K by the stored sums.
+    Tiled kernels subtract the zero point of q5_0 from each weight and multiply the minima of q4_K and q5_K by the
+    stored sums.
     """
     return _product(w[: shape[1]], y, tiled=True).expected
 
 
 def moe_q8_1(w: Array, y: Array, ids: Array) -> Expected:
-    """Rows of a chosen expert times an input, (batch, topk, n), with the arithmetic of ``matvec_q8_1``.
+    """Rows of selected experts times an input, (batch, topk, n), with the arithmetic of ``matvec_q8_1``.
 
-    ``w`` (experts, n, nb) blocks, ``ids`` (batch, topk) the experts, ``y`` (batch, 1 or topk, nb8) blocks of q8_1: one
-    input for all experts of a batch, or one for each.
+    ``w`` (experts, n, nb) blocks; ``ids`` (batch, topk) selects the experts; ``y`` (batch, 1 or topk, nb8) blocks of
+    q8_1, one input for all experts of a batch or one per expert.
     """
     batch, topk = ids.shape
     inputs = np.broadcast_to(y, (batch, topk, y.shape[-1])).reshape(batch * topk, 1, y.shape[-1])
@@ -136,7 +141,7 @@ def moe_q8_1(w: Array, y: Array, ids: Array) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """Exact products (N, rows), the bounds of their errors, and where a NaN or an infinity takes part."""
+    """Exact products (N, rows), their error bounds, and masks of products with a NaN or an infinity."""
 
     exact: Array
     error: Array
@@ -152,8 +157,8 @@ class _Product:
 def _product(w: Array, y: Array, tiled: bool) -> _Product:
     """Rows of ``w`` times rows of ``y``: sums of ``d steps d8 sum(q a)`` and of offsets times sums of activations.
 
-    Scales of 11 bits are multiples of 2**-24 and below 2**16, so neither overflow nor underflow is in reach of f32, and
-    every product here is exact in float64. The longest sum joins the blocks one by one, nb32 - 1 additions.
+    Scales have 11 bits and are multiples of 2**-24 below 2**16. f32 can therefore neither overflow nor underflow, and
+    every product is exact in float64. The longest sum adds blocks one by one, with nb32 - 1 additions.
     """
     dtype, weights = array_dtype(w), decode(w)
     by_sum = dtype.name in _SUMS[tiled]
@@ -187,27 +192,27 @@ def _product(w: Array, y: Array, tiled: bool) -> _Product:
 
 
 def _words(q: Array, a: Array) -> Iterator[tuple[Array, Array]]:
-    """The quants and activations of every word of four, (..., size / 4) times: what a kernel multiplies at once.
+    """Yield the quants and activations of every word of four, which a kernel multiplies at once (size / 4 times).
 
-    A dot product of four bytes (dp4a), or of more, is a whole number below 2**24 and does not round.
+    A dot product of four or more bytes (dp4a) is a whole number below 2**24 and does not round.
     """
     for first in range(0, q.shape[-1], WORD):
         yield q[..., first : first + WORD], a[..., first : first + WORD]
 
 
 def _dots(q: Array, a: Array) -> Array:
-    """Whole numbers (N, rows, groups) as float64: products of (rows, groups, size) with (N, groups, size)."""
+    """Integer products of (rows, groups, size) with (N, groups, size), as float64 (N, rows, groups)."""
     found = np.matmul(a.transpose(1, 0, 2).astype(np.float64), q.transpose(1, 2, 0).astype(np.float64))
     return np.asarray(found.transpose(1, 2, 0))
 
 
 def _any(test: Callable[[Array], Array], weights: Weights) -> Array:
-    """Rows of which a scale or minimum passes a test."""
+    """Return a mask of the rows with a scale or minimum that passes a test."""
     return np.asarray((test(weights.d) | test(weights.m)).any(axis=-1))
 
 
 def _whole(weights: Weights) -> Array:
-    """Rows whose scales and minima are integers."""
+    """Return a mask of the rows whose scales and minima are integers."""
     return np.asarray(((weights.d == np.rint(weights.d)) & (weights.m == np.rint(weights.m))).all(axis=-1))
 
 
@@ -216,13 +221,13 @@ def _without_specials(weights: Weights) -> Weights:
 
 
 def _finite(x: Array) -> Array:
-    """With zeros for infinities and NaN, which are looked after separately."""
+    """Replace infinities and NaN, which are handled separately, by zeros."""
     return np.where(np.isfinite(x), x, 0)
 
 
 @np.errstate(all="ignore")
 def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: Any = False) -> Expected:
-    """Within ``error`` of the exact f32 value; NaN, or not finite, where a NaN or an infinity takes part."""
+    """Expect values within ``error`` of the exact f32 value; NaN or non-finite for products with NaN or infinity."""
     infinite = infinite & ~np.asarray(nan)
     exact = np.where(nan, np.nan, np.where(infinite, np.inf, exact))
     value = store(exact, _F32)
@@ -239,10 +244,10 @@ def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: An
 
 @np.errstate(all="ignore")
 def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
-    """Blocks of q8_1 of the rows of ``x``, (rows, kx) in f32, followed by zeros up to ``shape[1]`` blocks.
+    """Quantize the rows of ``x``, (rows, kx) in f32, to q8_1, padded with zeros to ``shape[1]`` blocks.
 
-    ``d`` is the largest magnitude divided by 127 in f32, a code is the value divided by that ``d``, to nearest and
-    halves away from zero, and ``s`` is the sum of the values themselves; d and s are then rounded to f16.
+    ``d`` is the largest magnitude divided by 127 in f32. A code is the value divided by ``d``, rounded to nearest with
+    halves away from zero. ``s`` is the sum of the unquantized values. ``d`` and ``s`` are then rounded to f16.
     """
     rows, blocks = shape
     v = np.zeros((rows, blocks * LANES), np.float32)
@@ -253,10 +258,10 @@ def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class _Quantized:
-    """The blocks of q8_1 that are allowed for values ``v``, f32 (rows, blocks, 32).
+    """The correct blocks of q8_1 for values ``v``, f32 (rows, blocks, 32).
 
-    Where the largest magnitude is so small that d becomes 0 or loses bits as a subnormal, quotients leave the range of
-    a code, and where it is infinite, infinity is divided by infinity: the codes of such values are not specified.
+    Codes are unspecified in two cases: if the largest magnitude is so small that d is 0 or subnormal, quotients exceed
+    the range of a code; if it is infinite, infinity is divided by infinity.
     """
 
     v: Array
@@ -268,24 +273,24 @@ class _Quantized:
 
     @cached_property
     def quotients(self) -> Array:
-        """Magnitudes of ``v / d`` as float64, in which a tie is a tie; 0 in a block of zeros."""
+        """Magnitudes of ``v / d`` as float64, which preserves ties; 0 in a block of zeros."""
         d = wide(self.d)[..., None]
         return np.where((self.v == 0) & (np.abs(self.v).max(axis=-1) == 0)[..., None], 0, np.abs(wide(self.v)) / d)
 
     def codes(self, share: float) -> Array:
-        """Codes of the quotients times ``share``, to nearest, halves away from zero."""
+        """Return the codes of the quotients times ``share``, rounded to nearest, halves away from zero."""
         found = np.floor(self.quotients * share + 0.5)
         return np.asarray(np.copysign(np.where(found <= 127, found, 0), self.v).astype(np.int8))
 
     @cached_property
     def overflows(self) -> tuple[Array, Array]:
-        """Two masks of the blocks in which a partial sum may be infinite: above, and below."""
+        """Masks of the blocks in which a partial sum may be +infinity or -infinity."""
         above, below = (np.maximum(sign * wide(self.v), 0).sum(axis=-1) for sign in (1, -1))
         return above * (1 + LANES * _U) > _F32.max, below * (1 + LANES * _U) > _F32.max
 
     @cached_property
     def sums(self) -> tuple[Array, Array, Array]:
-        """The least, nominal and greatest stored sum, in any order of addition: with 31 roundings, or none."""
+        """The least, nominal and greatest stored sum, for any order of addition, with 31 roundings or none."""
         terms = wide(self.v)
         exact, size = terms.sum(axis=-1), np.abs(terms).sum(axis=-1)
         certain = (np.all(terms == np.rint(terms), axis=-1) & (size <= 2.0**24)) | ((terms != 0).sum(axis=-1) <= 1)
@@ -302,7 +307,7 @@ class _Quantized:
         return blocks
 
     def accepts(self, got: Array) -> Array:
-        """The blocks that are right (bool); of one with a NaN only the sum is specified, which is NaN."""
+        """Return a mask of the correct blocks. For a block with a NaN, only the sum is specified, and is NaN."""
         with np.errstate(all="ignore"):
             nan = np.isnan(self.v).any(axis=-1)
             least, nominal, greatest = self.sums

@@ -1,8 +1,7 @@
 """Real functions and their error bounds: exact values in float64 (for f32 and narrower) and in MPFR (for f64).
 
-One row per function in ``FUNCTIONS``. The bounds are those of Higham's standard model for the stated recipe; ``u`` is
-the unit roundoff of the type that the device computes in, ``accuracy(f)`` the documented accuracy of a device function
-in ULP.
+``FUNCTIONS`` has one row per function. Bounds follow Higham's standard model for the stated recipe. ``u`` is the unit
+roundoff of the type in which the device computes; ``accuracy(f)`` is the documented accuracy of a function in ULP.
 """
 
 from __future__ import annotations
@@ -34,11 +33,13 @@ Budget = Callable[[Array, Any, Array, DType, Callable[[str], float]], Array]
 
 @dataclass(frozen=True)
 class MathFunction:
-    """A real function of one variable and perhaps a parameter.
+    """A real function of one variable, optionally with a parameter.
 
-    ``wide(x, p)`` gives float64 from float64; ``mp(x, p)`` an MPFR number of 128 bits from Python floats.
-    ``budget(x, p, r, dtype, accuracy)`` bounds the error of a device result in ``dtype``, ``r`` being the exact value
-    and ``accuracy(function)`` that of a device function in ULP.
+    Attributes:
+        wide: ``wide(x, p)`` maps float64 to float64.
+        mp: ``mp(x, p)`` maps Python floats to an MPFR number of 128 bits.
+        budget: ``budget(x, p, r, dtype, accuracy)`` bounds the error of a device result in ``dtype``. ``r`` is the
+            exact value, ``accuracy(function)`` the accuracy of a device function in ULP.
     """
 
     wide: Callable[[Array, Any], Array]
@@ -47,16 +48,16 @@ class MathFunction:
 
 
 def multiprecision(function: MathFunction, x: Array, p: Any) -> tuple[Array, Array]:
-    """The exact value as float64 plus float64: nearest double, and what is missing from it.
+    """Return the exact value as the nearest float64 plus a float64 residual.
 
-    An exact value beyond the doubles is given as the largest double plus the excess.
+    For a value beyond the range of float64, it is the largest float64 plus the excess.
     """
     compute = function.mp
     return doubles([compute(v, p) for v in x.ravel().tolist()], x.shape)
 
 
 def doubles(exact: Sequence[Any], shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """MPFR numbers (or floats) as float64 plus float64, as ``multiprecision`` gives them."""
+    """Split MPFR numbers (or floats) into float64 plus float64, as ``multiprecision`` returns them."""
     centres, residuals = [], []
     subtract = _MP.sub
     for number in exact:
@@ -91,7 +92,7 @@ def _gelu_argument(x: Array) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # 1 + tanh(t) = 2 / (1 + exp(-2t)), which keeps its accuracy for t < 0
+    # 1 + tanh(t) = 2 / (1 + exp(-2t)) is accurate for t < 0
     return np.asarray(x * _sigmoid(2 * _gelu_argument(x)))
 
 
@@ -105,8 +106,8 @@ def _elu(x: Array, alpha: float) -> Array:
 
 
 def _pow(x: Array, y: float) -> Array:
-    # an array, because NumPy makes a square root of a scalar power 0.5, which differs from pow for -0 and -Inf
-    # Of a signalling NaN, x**0 is NaN in some C libraries; a product is a quiet one.
+    # Use an array: NumPy turns a scalar power of 0.5 into a square root, which differs from pow for -0 and -Inf.
+    # x**0 of a signalling NaN is NaN in some C libraries, so a multiplication makes it quiet first.
     quiet: Array = x * x.dtype.type(1)
     return np.power(quiet, np.full_like(x, y))
 
@@ -150,7 +151,7 @@ def _power_budget(x: Array, y: Any, r: Array, dtype: DType, accuracy: Callable[[
 
 
 def _tanh_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """The documented accuracy; near 1 the last rounding, and ``tanh_tail`` ULP per unit of the distance from 1."""
+    """The documented accuracy; near 1, half an ULP plus ``tanh_tail`` ULP per unit of the distance from 1."""
     missing = 2 / (np.exp(2 * np.abs(x)) + 1)
     near = unit_roundoff(dtype) * (0.5 + accuracy("tanh_tail") * missing)  # an ULP below 1 is u
     documented = accuracy("tanh") * ulp_safe(r, dtype)
@@ -158,9 +159,9 @@ def _tanh_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[s
 
 
 def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """0.5 x (1 + tanh t): t has at most 7 roundings, constants included, none amplified by more than 1."""
+    """0.5 x (1 + tanh t): t has at most 7 roundings, including constants, none amplified by more than 1."""
     u = unit_roundoff(dtype)
-    t = np.clip(_gelu_argument(x), -400, 400)  # tanh is +-1 there, and its derivative below any u
+    t = np.clip(_gelu_argument(x), -400, 400)  # beyond, tanh is +-1, and its derivative is below any u
     tanh = np.tanh(t)
     slope = 4 / (np.exp(t) + np.exp(-t)) ** 2
     inner = np.abs(t) * slope * (8 * u) + _tanh_budget(t, p, tanh, dtype, accuracy) + u * (1 + tanh)
@@ -168,13 +169,13 @@ def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[s
 
 
 def _gelu_erf_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """``x * normcdf(x)``, which keeps its relative accuracy for x < 0."""
+    """``x * normcdf(x)``, whose relative accuracy also holds for x < 0."""
     factor = accuracy("normcdf") * ulp_safe(_normcdf(x), dtype)
     return np.abs(x) * factor + unit_roundoff(dtype) * np.abs(r) + smallest(dtype)
 
 
 def _sigmoid_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """R = 1 or x over (1 + exp(-x)); where exp(-x) may overflow, the result may be 0."""
+    """1 / (1 + exp(-x)) or x / (1 + exp(-x)). Where exp(-x) may overflow, the result may be 0."""
     u = unit_roundoff(dtype)
     relative = 2 * u * accuracy("exp") * _sigmoid(-x) + 2 * u
     overflow = -x > math.log(dtype.max) * (1 - 4 * u)
@@ -182,7 +183,7 @@ def _sigmoid_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable
 
 
 def _elu_budget(x: Array, alpha: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """Alpha (exp(x) - 1): the error of exp stays absolute when x nears 0; subtraction and product round once each.
+    """Alpha (exp(x) - 1): the error of exp is absolute for x near 0; subtraction and product round once each.
 
     exp(0) is 1 (ISO C, annex F.10.3.1).
     """

@@ -1,7 +1,7 @@
-"""Reference values of reductions: sums, extrema and their places.
+"""Reference values of reductions: sums, extrema and their indices.
 
-``grid`` is the geometry of the launch: on the number of threads depend how often a sum may round and, by promise, which
-of several equal extrema is found.
+``grid`` is the grid of the launch. Its number of threads determines how often a sum may round, and which of several
+equal extrema the kernels must find.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _EXACT = gmpy2.context(precision=128)
 
 
 def tree_depth(terms: int, threads: int) -> int:
-    """Most additions that round on the way of a term: to ``threads`` strided serial sums, then up a tree of these."""
+    """Return the most roundings of a term: in one of ``threads`` strided serial sums, then in a tree of these sums."""
     if terms < 2:
         return 0
     return -(-terms // threads) - 1 + (min(terms, threads) - 1).bit_length()
 
 
 def reduce_sum(x: Array, reduced: Any, grid: Grid) -> Expected:
-    """Sum over the last ``reduced`` dims, held in the type of ``x`` throughout; integers wrap, nothing sums to 0.
+    """Sum over the last ``reduced`` dims, accumulated in the type of ``x``. Integers wrap; an empty sum is 0.
 
-    Floats: with h roundings on the longest way and S the sum of the absolute values, within h u S (Higham, "Accuracy
+    Floats are within h u S, with at most h roundings of a term and the sum S of the absolute values (Higham, "Accuracy
     and Stability of Numerical Algorithms", section 4.2).
     """
     rows = _rows(x, reduced)
@@ -46,7 +46,8 @@ def reduce_sum(x: Array, reduced: Any, grid: Grid) -> Expected:
 def sum_onto(x: Array, out: Array, over: Any) -> Expected:
     """``out`` plus the sum over the dims whose bits are set in ``over``, added in any order, in the type of ``x``.
 
-    With n terms within (n - 1) u S (Jeannerod and Rump, SIMAX 34, 2013); the former content of ``out`` is one of them.
+    With n terms, including the previous content of ``out``, the error is at most (n - 1) u S (Jeannerod and Rump, SIMAX
+    34, 2013).
     """
     summed = [d for d in range(x.ndim) if int(over) >> d & 1]
     moved = np.moveaxis(x, summed, range(x.ndim - len(summed), x.ndim))
@@ -55,7 +56,7 @@ def sum_onto(x: Array, out: Array, over: Any) -> Expected:
 
 
 def _rows(x: Array, reduced: Any) -> Array:
-    """The last dims as one."""
+    """Merge the last dims."""
     kept = x.ndim - int(reduced)
     return np.ascontiguousarray(x).reshape(*x.shape[:kept], math.prod(x.shape[kept:]))
 
@@ -71,7 +72,7 @@ def _sum(rows: Array, roundings: int) -> Expected:
     error = np.where(_rounds(terms, size, dtype), roundings * unit_roundoff(dtype) * size * SLACK, 0)
     error = np.where(np.isfinite(centre), error, 0)
     value = np.asarray(store(centre + residual, dtype))
-    # finite terms may overflow on the way, to an infinity or, from both sides, to NaN
+    # Partial sums of finite terms may overflow to an infinity or, with both signs, to NaN.
     limit = float(dtype.max) / (1 + 2 * roundings * unit_roundoff(dtype))
     above, below = (np.maximum(s * terms, 0).sum(axis=-1) >= limit for s in (1, -1))
     overflowed = [(w & np.isfinite(centre), v) for w, v in ((above, np.inf), (below, -np.inf))]
@@ -82,7 +83,7 @@ def _sum(rows: Array, roundings: int) -> Expected:
 
 
 def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
-    """The sum as float64, and what float64 lacks of it, which matters for f64 only."""
+    """Return the sum as float64 plus a residual, which matters for f64 only."""
     if dtype is not _F64:
         return np.asarray(terms.sum(axis=-1)), 0.0
     rows = terms.reshape(math.prod(terms.shape[:-1]), terms.shape[-1]).tolist()
@@ -90,7 +91,7 @@ def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
 
 
 def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
-    """True where a partial sum may round: unless all are multiples of one power of two and below 2**p times it."""
+    """Return where a partial sum may round: unless all are multiples of a power of two and below 2**p times it."""
     mantissas, exponents = np.frexp(np.where(np.isfinite(terms), terms, 0))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     steps = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponents - 53))
@@ -98,12 +99,12 @@ def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
 
 
 def reduce_max(x: Array, reduced: Any) -> Expected:
-    """Maximum over the last ``reduced`` dims: f32 and f64 ignore NaN and give -Inf for nothing else, halves keep it."""
+    """Maximum over the last ``reduced`` dims. f32 and f64 ignore NaN (-Inf if all are NaN); half types propagate it."""
     return _extremum(x, reduced, np.maximum, -math.inf)
 
 
 def reduce_min(x: Array, reduced: Any) -> Expected:
-    """Minimum over the last ``reduced`` dims: f32 and f64 ignore NaN and give Inf for nothing else, halves keep it."""
+    """Minimum over the last ``reduced`` dims. f32 and f64 ignore NaN (Inf if all are NaN); half types propagate it."""
     return _extremum(x, reduced, np.minimum, math.inf)
 
 
@@ -121,7 +122,7 @@ def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expec
         return Expected(value)
 
     def accepts(got: Array) -> Array:
-        """As it should be; and, since a signalling NaN may take the place of a number before it (D7), any element."""
+        """Accept the extremum; also any element, because a signalling NaN may replace a number before it (D7)."""
         found = wide(got)
         return np.asarray((found == wide(value)) | (loses & ((w == found[..., None]).any(axis=-1) | np.isnan(found))))
 
@@ -129,29 +130,29 @@ def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expec
 
 
 def _is_signalling(x: Array, dtype: DType) -> Array:
-    """The elements that are signalling NaN."""
+    """Return a mask of signalling NaNs."""
     quiet = dtype.bits.type(1 << (dtype.precision - 2))
     return np.asarray(np.isnan(x) & (x.view(dtype.bits) & quiet == 0))
 
 
 def argmax(x: Array, reduced: Any, grid: Grid) -> Expected:
     """Index of the maximum over the last dim; u32. For ties and NaN see ``argmin``."""
-    return _index_of(x, reduced, grid, np.greater)
+    return _extremum_index(x, reduced, grid, np.greater)
 
 
 def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
     """Index of the minimum over the last dim; u32.
 
-    Thread t of n looks at the elements t, t + n, ...; it keeps the first until a better one comes. Then the threads
-    are folded over a halving tree in which the lower one wins a tie. So among equal minima that one wins whose thread
-    has the smallest number when its bits are read backwards. A NaN is neither better nor worse than anything: as a
-    thread's first element it stays there, and no other thread takes it over.
+    Thread t of n reads the elements t, t + n, ... and keeps the first until it finds a better one. A halving tree then
+    combines the threads; the lower thread wins a tie. Among equal minima, the thread whose bit-reversed number is
+    smallest therefore wins. A NaN is neither better nor worse than any element: a thread whose first element is NaN
+    keeps it, and other threads do not take it over.
     """
-    return _index_of(x, reduced, grid, np.less)
+    return _extremum_index(x, reduced, grid, np.less)
 
 
 @np.errstate(invalid="ignore")
-def _index_of(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
+def _extremum_index(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
     rows = _rows(x, reduced)
     values = wide(rows) if array_dtype(x).is_float else rows
     held = min(grid.threads, rows.shape[-1])  # threads that hold an element
@@ -171,6 +172,6 @@ def _index_of(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array
 
 
 def _take(taken: Array, new: Array, old: Array) -> Array:
-    """``old`` with its first elements replaced by those of ``new`` where ``taken``."""
+    """Replace the first elements of ``old`` by elements of ``new`` where ``taken``."""
     count = taken.shape[-1]
     return np.concatenate([np.where(taken, new[..., :count], old[..., :count]), old[..., count:]], axis=-1)

@@ -1,4 +1,4 @@
-"""Reference values of images at another size: (batch, channel, row, column) of any strides."""
+"""Reference values of resized images: (batch, channel, row, column), with any strides."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _EXACT = gmpy2.context(precision=256)
 
 
 def upsample_nearest2d(src: Array, w_out: Any, h_out: Any, w_scale: Any, h_scale: Any) -> Expected:
-    """Copies from the truncated product of output position and scale, in f64, kept inside.
+    """Copies the element at the truncated product of output position and scale, in f64, clamped to the image.
 
-    ``w`` is the axis 2 and ``h`` the axis 3: the output is (b, c, w_out, h_out).
+    ``w`` is axis 2 and ``h`` is axis 3: the output is (b, c, w_out, h_out).
     """
     rows, columns = (
         np.minimum(np.arange(int(out)) * float(scale), size - 1).astype(np.int64)
@@ -47,9 +47,9 @@ def upsample_bilinear2d(
 ) -> Expected:
     """Bilinear interpolation in f64 to (b, c, h_out, w_out); integers truncate.
 
-    Output o of an axis of n positions that becomes one of m lies at o (n - 1) / (m - 1) if corners are aligned, else at
-    (o + 1/2) s - 1/2, s being n / m or one over the given scale factor; never before the first or behind the last one.
-    An infinite neighbour of weight 0 gives NaN.
+    Resizing an axis from n to m positions places output o at o (n - 1) / (m - 1) if corners are aligned, otherwise at
+    (o + 1/2) s - 1/2, where s is n / m or the inverse of the given scale factor. Positions are clamped to the axis. An
+    infinite neighbour with weight 0 gives NaN.
     """
     dtype = array_dtype(src)
     rows = _axis(src.shape[2], int(h_out), align_corners, has_scale_h, scale_h)
@@ -58,7 +58,7 @@ def upsample_bilinear2d(
     values = [mix.value() for mix in permitted]
     nominal, error = values[0], np.maximum.reduce([mix.error() for mix in permitted])
     low, high = np.minimum.reduce(values), np.maximum.reduce(values)
-    # A contracted coordinate may take the weight of an infinity to 0; a mean of the largest values may overflow.
+    # A contracted coordinate may reduce the weight of an infinity to 0. A mean of the largest values may overflow.
     unsettled = ~np.isfinite(nominal) & np.all([np.isfinite(corner) for corner in permitted[0].corners], axis=0)
     for other in values[1:]:
         same = (other == nominal) | (np.isnan(other) & np.isnan(nominal))
@@ -66,18 +66,18 @@ def upsample_bilinear2d(
 
     if dtype is _F64:
         centre, residual = permitted[0].exactly()
-        # the distance between two values of the recipe errs twice
+        # The distance of two results of the recipe has twice the error.
         distances = (nominal - low, high - nominal)
         below, above = (np.where(np.isfinite(nominal), d + np.where(d > 0, 3, 1) * error, 0) for d in distances)
         value, residual = np.where(np.isfinite(nominal), centre, nominal), np.where(below + above == 0, 0, residual)
         return Expected(value, lambda _: Bounds(value, residual, below, above), unspecified=unsettled)
-    # this reference errs by as much as the device
+    # The reference has the same error as the device.
     low, high = (np.where(np.isfinite(nominal), end, nominal) for end in (low - 2 * error, high + 2 * error))
     if not dtype.is_float:
         value, *others = (np.clip(np.trunc(v), 0, dtype.max).astype(dtype.numpy) for v in (nominal, low, high))
         return Expected(value, alternatives=tuple(o for o in others if not np.array_equal(o, value)))
     value = store(nominal, dtype)
-    # a device may convert f64 to a half type by way of f32
+    # A device may convert f64 to a half type through f32.
     ends = [to_grid(end, dtype) for v in (low, high) for end in (v, to_grid(v, _F32))]
     bounds = hull_bounds(wide(value), np.minimum.reduce(ends), np.maximum.reduce(ends))
     return Expected(value, lambda _: bounds, unspecified=unsettled)
@@ -85,7 +85,7 @@ def upsample_bilinear2d(
 
 @dataclass(frozen=True)
 class _Between:
-    """The positions that each output position of an axis lies between, and how far it is on the way to ``high``."""
+    """The two neighbours of each output position along an axis, and the fraction of the distance to ``high``."""
 
     low: Array
     high: Array
@@ -93,7 +93,7 @@ class _Between:
 
 
 def _axis(size: int, out: int, align_corners: Any, has_scale: Any, factor: Any) -> list[_Between]:
-    """The nominal one, and one for a multiply-add of the coordinate that is contracted, if that makes a difference."""
+    """Return the nominal positions and, if they differ, positions with a contracted multiply-add."""
     o = np.arange(out, dtype=np.float64)
     if align_corners:
         coordinates = [o * (np.float64(size - 1) / np.float64(out - 1) if out > 1 else 0.0)]
@@ -113,7 +113,7 @@ def _axis(size: int, out: int, align_corners: Any, has_scale: Any, factor: Any) 
 
 @dataclass(frozen=True)
 class _Mix:
-    """The four neighbours of every output element, row by row, and the weights of the second row and column."""
+    """The four neighbours of every output element, by row, and the weights of the second row and column."""
 
     corners: tuple[Array, ...]
     y: Array
@@ -126,11 +126,11 @@ class _Mix:
         return _Mix(corners, *np.broadcast_arrays(rows.weight[:, None], columns.weight, corners[0])[:2])
 
     def value(self) -> Array:
-        """The recipe in f64."""
+        """Evaluate the recipe in f64."""
         return _mixed(self.corners, self.y, self.x)
 
     def exactly(self) -> tuple[Array, Array]:
-        """As float64 plus float64."""
+        """Evaluate the recipe exactly, as float64 plus float64."""
         mul, add, sub = _EXACT.mul, _EXACT.add, _EXACT.sub
         exact = []
         for a, b, c, d, y, x in zip(*(v.ravel().tolist() for v in (*self.corners, self.y, self.x)), strict=True):
@@ -140,7 +140,7 @@ class _Mix:
         return doubles(exact, self.y.shape)
 
     def error(self) -> Array:
-        """Bound on the error of the recipe: six roundings per neighbour; none for copies and for short operands."""
+        """Return the error bound of the recipe: six roundings per neighbour; none for copies and short operands."""
         sizes = [np.abs(v) for v in self.corners]
         roundings = 6 * _mixed([v * unit_roundoff(_F64) for v in sizes], self.y, self.x) + 6 * smallest(_F64)
         copied = np.isin(self.y, (0, 1)) & np.isin(self.x, (0, 1))

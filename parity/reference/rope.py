@@ -1,7 +1,7 @@
 """Reference values of rotary position embedding: pairs (x, y) of a vector become (x c - y s, x s + y c).
 
-Cosines c and sines s have the shape (time, d / 2), or (batch, time, d / 2). One of the two products of a sum may be
-contracted with it, so that only the other is rounded on its own.
+Cosines c and sines s have the shape (time, d / 2) or (batch, time, d / 2). A device may contract one of the two
+products with the sum, so that only the second product is rounded separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["rope", "rope_interleaved", "rope_thd"]
 def rope(x: Array, cos: Array, sin: Array) -> Expected:
     """``x`` (batch, head, time, d), pairs (j, j + d / 2)."""
     half = x.shape[-1] // 2
-    return _turned(x[..., :half], x[..., half:], _of_heads(cos), _of_heads(sin), _concatenated)
+    return _turned(x[..., :half], x[..., half:], _with_head_dim(cos), _with_head_dim(sin), _concatenated)
 
 
 def rope_thd(x: Array, cos: Array, sin: Array) -> Expected:
@@ -32,11 +32,11 @@ def rope_thd(x: Array, cos: Array, sin: Array) -> Expected:
 
 def rope_interleaved(x: Array, cos: Array, sin: Array) -> Expected:
     """``x`` (batch, head, time, d), pairs (2 j, 2 j + 1)."""
-    return _turned(x[..., 0::2], x[..., 1::2], _of_heads(cos), _of_heads(sin), _interleaved)
+    return _turned(x[..., 0::2], x[..., 1::2], _with_head_dim(cos), _with_head_dim(sin), _interleaved)
 
 
-def _of_heads(angles: Array) -> Array:
-    """With a dim for the heads between batch and time."""
+def _with_head_dim(angles: Array) -> Array:
+    """Insert a dim for the heads between batch and time."""
     return angles if angles.ndim == 2 else angles[:, None]
 
 
@@ -56,9 +56,9 @@ def _turned(x: Array, y: Array, c: Array, s: Array, join: Callable[[Array, Array
 
 
 def _sums(a: Array, b: Array, c: Array, d: Array) -> Iterator[Array]:
-    """The allowed results of a b + c d: every step rounded, then one product contracted with the sum.
+    """Yield the correct results of a b + c d: with every step rounded, and with a product contracted with the sum.
 
-    A step in bf16 has two results where a subnormal one may go through f32.
+    A step in bf16 has two results if a subnormal result may be computed in f32.
     """
     dtype = array_dtype(a)
     first, second = mul(a, b), mul(c, d)

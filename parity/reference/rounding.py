@@ -1,6 +1,6 @@
-"""Rounding: units in the last place, correct rounding of wide values, exact sums.
+"""Rounding: units in the last place, and correct rounding of wide values.
 
-Wide values are float64 arrays. "On the grid of T" means: exactly representable in T.
+Wide values are float64 arrays. "On the grid of T" means exactly representable in T.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ __all__ = [
 
 
 SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u, in bounds that are of the first (docs/tolerance-model.md, section 2)."""
+"""Factor on first-order bounds that covers terms of second order in u (docs/tolerance-model.md, section 2)."""
 
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 
 
 def wide(x: Array | np.generic) -> Array:
-    """Any float array in float64, exactly."""
+    """Convert any float array to float64, exactly."""
     return np.asarray(x).astype(np.float64)
 
 
 def unit_roundoff(dtype: DType) -> float:
-    """Half the distance from 1 to the next number, 2**-p."""
+    """Return half the distance from 1 to the next number, 2**-p."""
     return 2.0**-dtype.precision
 
 
 def smallest(dtype: DType) -> float:
-    """Smallest subnormal."""
+    """Return the smallest subnormal number."""
     return 2.0 ** (dtype.emin - dtype.precision + 1)
 
 
 def half_ulp_of_max(dtype: DType) -> float:
-    """Half a unit in the last place of the largest finite value: max + this is where overflow begins."""
+    """Return half a unit in the last place of the largest finite value. Overflow starts at max plus this value."""
     return float(2.0 ** (math.frexp(dtype.max)[1] - dtype.precision - 1))
 
 
@@ -62,34 +62,34 @@ def ulp(r: Array, dtype: DType) -> Array:
 
 
 def ulp_safe(r: Array, dtype: DType) -> Array:
-    """``ulp(|r| (1 + 8u))``: also right where a result may have crossed a power of two. Finite."""
+    """``ulp(|r| (1 + 8u))``: also valid if the result crosses a power of two. Always finite."""
     return np.minimum(ulp(np.multiply(r, 1 + 8 * unit_roundoff(dtype)), dtype), 2.0**972)
 
 
 def below_f32_normals(r: Array) -> bool:
-    """True if any value, infinitely precise, would be subnormal in f32 (and so in bf16)."""
+    """Return whether any exact value would be subnormal in f32 (and in bf16)."""
     size = np.abs(r)
     return bool(np.any((size < 2.0**_F32.emin) & (size > 0)))
 
 
 def to_grid(r: Array, dtype: DType) -> Array:
-    """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``.
+    """Round float64 once, to nearest, ties to even; return float64 on the grid of ``dtype``.
 
-    Overflow gives an infinity, or the largest value of a type that saturates.
+    Overflow gives infinity, or the largest value of a saturating type.
     """
     return np.asarray(r, np.float64) if dtype is _F64 else wide(dtype.convert(r))
 
 
 def store(r: Array, dtype: DType) -> Array:
-    """Round float64 to nearest, ties to even, once, into an array of ``dtype``; overflow as in ``to_grid``."""
+    """Round float64 once, to nearest, ties to even, to an array of ``dtype``; overflow as in ``to_grid``."""
     return dtype.convert(r)
 
 
 def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:
-    """``x * y + z`` rounded once; arrays of ``dtype`` in, an array of ``dtype`` out.
+    """``x * y + z`` rounded once. Operands and result are arrays of ``dtype``.
 
-    Types narrower than f64: the product is exact in float64, the sum is rounded to odd, which a second rounding to at
-    most 51 bits cannot spoil (Boldo and Melquiond, 2008). f64: MPFR with the exponent range of IEEE binary64.
+    For types narrower than f64, the product is exact in float64 and the sum is rounded to odd; a second rounding to at
+    most 51 bits is then correct (Boldo and Melquiond, 2008). f64 uses MPFR with the exponent range of IEEE binary64.
     """
     if dtype is _F64:
         a, b, c = np.broadcast_arrays(x, y, z)

@@ -1,4 +1,4 @@
-"""The requirements on sorting, which are a property and not one value: equal elements may come in any order."""
+"""Requirements on sorting. Equal elements may have any order, so a property defines correct results."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["InOrder", "argsort_ascending", "argsort_descending"]
 
 
 def argsort_ascending(x: Array) -> Expected:
-    """Per row of x (rows, columns) a permutation of the column numbers (u32) that puts the row in order.
+    """For each row of x (rows, columns), a permutation of the column numbers (u32) that sorts the row.
 
-    Any permutation will do for a row that holds a NaN, which compares to nothing. -0 and +0 are equal.
+    Any permutation is correct for a row with a NaN, because comparisons with NaN are false. -0 and +0 are equal.
     """
     return _argsort(x, 1)
 
 
 def argsort_descending(x: Array) -> Expected:
-    """As ``argsort_ascending``, the largest element first."""
+    """Like ``argsort_ascending``, with the largest element first."""
     return _argsort(x, -1)
 
 
@@ -37,12 +37,12 @@ def _argsort(x: Array, sign: int) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class InOrder:
-    """The requirement on the indices of a sort by ``keys``, (rows, columns), as ``Expected.accepts``."""
+    """Checks the indices of a sort by ``keys``, (rows, columns); for ``Expected.accepts``."""
 
     keys: Array
 
     def __call__(self, got: Array) -> Array:
-        """True where an index is one of the row, was not seen before, and does not belong before its predecessor."""
+        """Return where an index is valid, does not repeat, and does not belong before its predecessor."""
         ranks = self.ranks
         right = got < ranks.shape[1]
         taken = np.take_along_axis(ranks, np.where(right, got, 0).astype(np.int64), axis=1)
@@ -55,7 +55,7 @@ class InOrder:
 
     @cached_property
     def ranks(self) -> Array:
-        """The place of every key among those of its row (u32), the same for equal keys and in a row with a NaN."""
+        """The rank of every key in its row (u32). Equal keys share a rank, and so do all keys of a row with a NaN."""
         found = np.zeros(self.keys.shape, np.uint32)
         for row in np.flatnonzero(~np.isnan(self.keys).any(axis=1)):
             found[row] = np.unique(self.keys[row], return_inverse=True)[1]

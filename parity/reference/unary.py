@@ -53,7 +53,7 @@ def cos(x: Array) -> Expected:
 
 
 def tanh(x: Array) -> Expected:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent. Error bounds: rows ``tanh`` and ``tanh_tail`` of ``accuracy.csv`` (see ``_function``)."""
     return _function("tanh", x)
 
 
@@ -68,7 +68,7 @@ def normcdf(x: Array) -> Expected:
 
 
 def powf(x: Array, exponent: Any) -> Expected:
-    """x**exponent by the rules of C ``pow``; half types go through f32."""
+    """x**exponent by the rules of C ``pow``; half types are computed in f32."""
     return _function("pow", x, exponent)
 
 
@@ -135,6 +135,11 @@ def _elu(m: HalfArithmetic, x: Any, alpha: Any) -> Any:
 
 @np.errstate(all="ignore")
 def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None = None) -> Expected:
+    """Evaluate a row of ``real.FUNCTIONS``.
+
+    f32 and f64 results are bounded by the row's ``budget``. Half types evaluate the recipe (default: one call, computed
+    in f32) in ``halves.Hull``, and f8 always a single call.
+    """
     x = np.asarray(x)
     dtype = array_dtype(x)
     p = None if parameter is None else np.float64(parameter)
@@ -142,12 +147,12 @@ def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None 
     signed = np.asarray(x == 0) if name == "elu" else False
     if dtype.name == "f64":
         centre, residual = multiprecision(f, x, None if p is None else float(p))
-        value = np.where(residual == 0, centre, centre + residual)  # the sum loses the sign of a zero
+        value = np.where(residual == 0, centre, centre + residual)  # a sum would lose the sign of zero
         return Expected(value, partial(_budget, name, x, p, centre, residual, dtype), signed)
     if dtype.name == "f32":
         exact = np.asarray(f.wide(wide(x), p))
         return Expected(store(exact, dtype), partial(_budget, name, wide(x), p, exact, 0.0, dtype), signed)
-    if recipe is None or dtype.name == "f8_e4m3":  # which computes the whole recipe in f32
+    if recipe is None or dtype.name == "f8_e4m3":
         recipe = partial(_call, name)
     value = np.asarray(nominal(recipe, wide(x), p, dtype))
     return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value), signed)
@@ -162,7 +167,7 @@ def _budget(name: str, x: Array, p: Any, exact: Array, residual: Array | float, 
     error = FUNCTIONS[name].budget(x, p, exact, dtype, partial(accuracy, dtype=dtype.name, limits=limits))
     error = np.where(np.isfinite(exact), error * (1 + 2.0**-20), 0)
     if dtype.name == "f64":
-        # a residual of a subnormal value, and the half ULPs of a bound, are lost to float64
+        # float64 cannot hold the residual of a subnormal value, nor half ULPs of its bound
         error = np.where((np.abs(exact) < 2.0 ** (dtype.emin + 1)) & (error > 0), error + smallest(dtype), error)
     return Bounds(exact, residual, error, error)
 
@@ -173,7 +178,7 @@ def _hull(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: 
 
 
 def copy(x: Array) -> Expected:
-    """The input itself. Any NaN stands for any other."""
+    """The input. All NaNs are equivalent."""
     return Expected(np.array(x), sign_of_zero=True)
 
 
@@ -191,24 +196,25 @@ def abs(x: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def recip(x: Array) -> Expected:
-    """1 / x, correctly rounded; in f16, AMD documents a part of an ULP more.
+    """1 / x, correctly rounded; in f16, AMD documents slightly more than half an ULP.
 
-    No error is allowed in f32 and f64 although v_rcp_f32 has 1 ULP and v_rcp_f64 2^29: compilers refine both with FMA,
-    and AMD documents the quotient as correctly rounded (``accuracy.csv``, div). Refinement fails for one operand, whose
-    fraction is all ones, unless the instruction gives the nearest number there. AMD's GPUs do: RDNA3 ISA, V_RCP_F32,
-    promises what follows from it, and for V_RCP_F64 AMD captured it (``parity/emulator/amdgpu/approximate.csv``).
+    f32 and f64 must be correctly rounded, although v_rcp_f32 has an error of 1 ULP and v_rcp_f64 of 2^29: compilers
+    refine both with FMA, and AMD documents the quotient as correctly rounded (``accuracy.csv``, div). Refinement fails
+    for one operand, whose fraction is all ones, unless the instruction returns the nearest number there. AMD's GPUs do:
+    it follows from RDNA3 ISA, V_RCP_F32, and AMD captured it for V_RCP_F64
+    (``parity/emulator/amdgpu/approximate.csv``).
     """
     return quotient(1 / wide(x), "rcp", array_dtype(x), sign_of_zero=True)
 
 
 @np.errstate(all="ignore")
 def sqrt(x: Array) -> Expected:
-    """Square root, correctly rounded; in f16, AMD documents a part of an ULP more."""
+    """Square root, correctly rounded; in f16, AMD documents slightly more than half an ULP."""
     return quotient(np.sqrt(wide(x)), "sqrt", array_dtype(x), sign_of_zero=True)
 
 
 def quotient(exact: Array, function: str, dtype: DType, sign_of_zero: Array | bool) -> Expected:
-    """The outcome of a quotient or root with the float64 value ``exact``, which is precise enough to round again."""
+    """Expect a quotient or root. Its float64 value ``exact`` is precise enough to be rounded again."""
     if dtype.name != "f16":
         return operator(exact, dtype, sign_of_zero)
     value = np.asarray(store(exact, dtype))
@@ -221,7 +227,7 @@ def _widened(exact: Array, function: str, dtype: DType, value: Array, limits: Li
 
 
 def operator(exact: Array, dtype: DType, sign_of_zero: Array | bool) -> Expected:
-    """The outcome of one arithmetic operator; bf16 may go through f32, which rounds subnormal results twice."""
+    """Expect the result of one operator. bf16 may be computed in f32, which rounds subnormal results twice."""
     value = np.asarray(store(exact, dtype))
     if dtype.name != "bf16" or not below_f32_normals(exact):
         return Expected(value, sign_of_zero=sign_of_zero)

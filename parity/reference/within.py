@@ -1,4 +1,4 @@
-"""The expected value of an op of one's own: the exact value, and how many units in the last place a kernel may miss."""
+"""Expected values from an exact value and an error bound in units in the last place."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["within"]
 
 @np.errstate(all="ignore")
 def within(ulps: float, exact: Array, to: DType) -> Expected:
-    """Results of type ``to`` that are apart from ``exact`` by at most ``ulps`` of its units in the last place.
+    """Expect results of type ``to`` within ``ulps`` units in the last place of ``exact``.
 
-    ``exact`` is float64, or longdouble for an f64 result, which float64 is not precise enough for; NaN and infinities
-    are demanded. One correctly rounded operation has 0.5; a chain of n operations without cancellation n / 2, to which
-    the documented error of each function comes ("CUDA C++ Programming Guide", Mathematical Functions: 2 of expf).
+    ``exact`` is float64; use longdouble for an f64 result, for which float64 is not precise enough. NaN and infinities
+    must match. A correctly rounded operation needs 0.5 ULP, a chain of n operations without cancellation n / 2. Add the
+    documented error of each function, for example 2 for expf ("CUDA C++ Programming Guide", Mathematical Functions).
 
     Raises:
         UsageError: ``ulps`` is negative, NaN or infinite.

@@ -92,7 +92,7 @@ class EmulatedSession(DeviceSession):
         ``Outcome.instructions``.
 
         Raises:
-            ParityError: the launch has a fault, which ``execute`` would return in the outcome.
+            ParityError: The launch has a fault, which ``execute`` would return in the outcome.
         """
         if self._counting is None:
             self._counting = EmulatedSession(False, counted=True)
@@ -107,7 +107,7 @@ class EmulatedSession(DeviceSession):
         return max(self._device.arithmetic(code, each.kernel) for each in launch.sequence)
 
     def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
-        """Run the launch with nearest results, then its shadow runs (``parity.emulator.shadow``)."""
+        """Run the launch with nearest results, then its shadow runs (``parity.emulator.amdgpu.shadow``)."""
         request = EmulatedLaunch(code, launch, buffers)
 
         def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:

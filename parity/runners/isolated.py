@@ -59,7 +59,7 @@ class IsolatedSession:
     ) -> None:
         self._executor, self._arguments = executor, tuple(arguments)
         self._start_seconds, self._launch_seconds = start_seconds, launch_seconds
-        self._process: _Process | None = None
+        self._process: _DeviceProcess | None = None
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Do nothing: a module is loaded with its first launch."""
@@ -103,7 +103,7 @@ class IsolatedSession:
         self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
         if self._process is None:
-            self._process = _Process(self._executor, self._arguments, self._start_seconds)
+            self._process = _DeviceProcess(self._executor, self._arguments, self._start_seconds)
         result = self._process.call(method, code, arguments, limit, options)
         fault = result.fault if isinstance(result, Outcome) else result
         if isinstance(fault, Fault) and fault.lost:
@@ -117,7 +117,7 @@ class IsolatedSession:
             self._process = None
 
 
-class _Process:
+class _DeviceProcess:
     """A process with an open device. It ends when the connection to it is closed."""
 
     def __init__(self, executor: str, arguments: tuple[Any, ...], seconds: float) -> None:

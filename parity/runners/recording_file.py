@@ -113,7 +113,7 @@ class Head(Origin):
 
 
 @dataclass(frozen=True)
-class _Line:
+class _CaseLine:
     """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
 
     case: str
@@ -226,7 +226,7 @@ def write_recording(
         for name, data in case.buffers.items():
             ranges[name] = len(stored), len(data)
             stored += data
-        lines.append(json_text(_Line(**{**vars(case), "buffers": ranges})) + b"\n")
+        lines.append(json_text(_CaseLine(**{**vars(case), "buffers": ranges})) + b"\n")
     members = {
         CASES: b"".join(lines),
         **{name: bytes(data) for name, data in outputs.items()},
@@ -301,7 +301,7 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
 
 
 def _case(text: bytes, members: Mapping[str, bytes], where: str) -> RecordedCase:
-    line = read_json(text, _Line, where)
+    line = read_json(text, _CaseLine, where)
     member = _output(line.target, line.module)
     stored = members.get(member, b"")
     buffers = {}

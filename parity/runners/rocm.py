@@ -137,22 +137,13 @@ class HipDriver:
 
     def load(self, code: CodeObject) -> Any:
         assert code.binary is not None
-        try:
-            return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
-        except HipCallError as error:
-            raise HipCallError(f"{error} ({code.binary})") from error
+        return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()), code.binary)
 
     def find(self, module: Any, name: str) -> Any:
-        try:
-            return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
-        except HipCallError as error:
-            raise HipCallError(f"{error} ({name})") from error
+        return _checked(self._hip.hipModuleGetFunction(module, name.encode()), name)
 
     def symbol(self, module: Any, name: str) -> Any:
-        try:
-            address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()))
-        except HipCallError as error:
-            raise HipCallError(f"{error} ({name})") from error
+        address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()), name)
         return DeviceVariable(int(address))
 
     def packed(self, args: list[bytes]) -> Any:
@@ -291,8 +282,8 @@ def _hip() -> Any:
     return importlib.import_module("hip").hip
 
 
-def _checked(result: Any) -> Any:
-    """Return the values of a HIP call without its error code.
+def _checked(result: Any, subject: object = "") -> Any:
+    """Return the values of a HIP call without its error code. Error messages name the ``subject``.
 
     Raises:
         HipCallError: The error code is not success.
@@ -300,7 +291,7 @@ def _checked(result: Any) -> Any:
     error, *values = result
     if error.value:
         _, text = _hip().hipGetErrorString(error)
-        raise HipCallError(f"{error.name}: {_text(text)}")
+        raise HipCallError(f"{error.name}: {_text(text)}" + (f" ({subject})" if subject else ""))
     return values[0] if len(values) == 1 else tuple(values)
 
 

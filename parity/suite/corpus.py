@@ -1,7 +1,8 @@
-"""Cases that a search found, kept in files beside case files: ``cases/mylib.found`` belongs to ``cases/mylib.py``.
+"""The corpus: cases that a coverage search found, in files next to case files.
 
-A line is the text of a case and, behind ``#``, what it is there for. Every run has these cases. A case that no longer
-fits the declarations is a problem of the suite, like a mistake in a case file; the others stay.
+``cases/mylib.found`` belongs to ``cases/mylib.py``. A line is the text of a case, followed by ``#`` and a title. Every
+run includes these cases. A case that no longer fits the declarations is reported as a problem of the suite; the
+remaining cases are used.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HEAD = """\
 def read_corpus(
     ops: Mapping[str, Op], declared: Mapping[str, Path]
 ) -> tuple[dict[str, tuple[tuple[str, str], ...]], list[str]]:
-    """Title and text of the cases in the files, by the name of their entry; and what is wrong with others."""
+    """Return title and text of the cases by the name of their entry, and the problems of unusable cases."""
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     problems: list[str] = []
     for path in dict.fromkeys(each.with_suffix(SUFFIX) for each in declared.values()):
@@ -55,10 +56,10 @@ def read_corpus(
 
 
 def add_to_corpus(path: Path, cases: Iterable[tuple[str, str]]) -> int:
-    """Add cases, title and text, to the file beside a case file; how many it did not have.
+    """Add cases (title and text) to the corpus of a case file. Return the number of new cases.
 
     Raises:
-        UsageError: it cannot be read or written.
+        UsageError: the file cannot be read or written.
     """
     file = path.with_suffix(SUFFIX)
     before = read_text(file) if file.exists() else _HEAD

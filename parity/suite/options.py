@@ -1,6 +1,6 @@
-"""Options that commands and pytest have in common, each declared once: ``--target`` is ``--parity-target`` there.
+"""Options that commands share with pytest, where ``--target`` becomes ``--parity-target``.
 
-What they choose among is checked where it is used, so that this module needs nothing else of parity: pytest imports it
+The code that uses an option checks its value. This module imports nothing else of parity, because pytest imports it
 wherever parity is installed.
 """
 
@@ -15,25 +15,25 @@ from typing import Any
 __all__ = ["CUDA_SIDE", "DEFAULT_RUNNER", "EXAMPLES", "Option", "as_arguments", "declare", "names", "positive"]
 
 DEFAULT_RUNNER = "emulated"
-"""The runner that executes if no other is asked for."""
+"""The default runner."""
 
 CUDA_SIDE = "ptx"
-"""The runner beside it if an op has no reference: CUDA's side on the CPU."""
+"""The additional runner if an op does not have a reference: it runs CUDA's side on the CPU."""
 
 EXAMPLES = 20
-"""Cases that are drawn per kernel, beside the named ones."""
+"""Number of cases to draw per kernel, in addition to the named cases."""
 
 
 def names(text: str) -> list[str]:
-    """The names in a list that is separated by commas."""
+    """Split a list of names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def positive(text: str) -> int:
-    """A number of at least 1.
+    """Parse a number of at least 1.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the text is not such a number.
     """
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
@@ -42,7 +42,7 @@ def positive(text: str) -> int:
 
 @dataclass(frozen=True)
 class Option:
-    """An option: what it takes and says. ``others`` are further spellings of it for commands."""
+    """An option. ``others`` are alternative spellings for commands, ``settings`` are arguments for argparse."""
 
     metavar: str
     help: str
@@ -102,9 +102,9 @@ OPTIONS: Mapping[str, Option] = {
 
 
 def declare(add: Callable[..., Any], name: str, *flags: str, **settings: Any) -> None:
-    """Declare an option with ``add``, the method of a parser; ``flags`` and ``settings`` go before those of the table.
+    """Declare an option with ``add``, the method of a parser.
 
-    Without flags it is ``--name``, and what else it is called.
+    ``flags`` and ``settings`` override the table. The default flags are ``--name`` and the alternative spellings.
     """
     option = OPTIONS[name]
     flags = flags or (f"--{name}", *option.others)
@@ -112,7 +112,7 @@ def declare(add: Callable[..., Any], name: str, *flags: str, **settings: Any) ->
 
 
 def as_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Options with these values as arguments of a command; those that have none are left out."""
+    """Return command-line arguments for options with the given values. Skips options without a value."""
     found: list[str] = []
     for name, value in given.items():
         if OPTIONS[name].settings.get("action") == "append":

@@ -1,4 +1,4 @@
-"""Cases that were drawn before, kept on disk: drawing takes longer than running them, and gives the same for a seed."""
+"""Caches drawn cases on disk. Drawing takes longer than running, and always gives the same cases for a seed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FILE = "cases.txt"
 
 
 def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[str]:
-    """The texts of ``sample(op.cases(dtypes, launches=launches), seed, count)``, from the cache if they are there.
+    """Return the texts of ``sample(op.cases(dtypes, launches=launches), seed, count)``, from the cache if possible.
 
-    An entry of the cache is for one declaration, as it is in memory, and for all code that draws. A declaration with
-    something whose content cannot be told (``NotHashable``) is drawn anew each time.
+    The key of a cache entry covers the declaration, as it is in memory, and all code that draws. Declarations that
+    cannot be hashed (``NotHashable``) are drawn every time.
     """
     cache = Cache(default_root() / "cases")
     key = _key(op, dtypes, launches, seed, count)
@@ -31,20 +31,20 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
         return kept.splitlines()
     texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count)))
     if key == _key(op, dtypes, launches, seed, count):
-        with contextlib.suppress(ResourceExhausted):  # without the entry, they are drawn again
+        with contextlib.suppress(ResourceExhausted):  # without an entry, the next run draws again
             cache.note(key, _FILE, "".join(f"{text}\n" for text in texts))
     return texts
 
 
 def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> str:
-    """The key of an entry; empty if it cannot be told what decides the cases."""
+    """The key of an entry; empty if the declaration or the code cannot be hashed."""
     if (code := drawing_code()) is None:
         return ""
     fingerprint = Fingerprint(code)
     declared = {field.name: getattr(op, field.name) for field in dataclasses.fields(op)}
     del declared["declared"]
     try:
-        # Of a reference it only matters whether there is one.
+        # Drawing only depends on whether a reference exists.
         fingerprint.add([type(op), {**declared, "reference": op.reference is None}])
     except NotHashable:
         return ""
@@ -53,10 +53,10 @@ def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) ->
 
 @functools.cache
 def drawing_code() -> Fingerprint | None:
-    """The code that draws; None if it cannot be told, as where a tool has put something of its own into it."""
+    """Return the digest of the code that draws; None if it cannot be hashed, for example if a tool modified it."""
     fingerprint = Fingerprint()
     try:
         fingerprint.add([Op, sample, Case])
     except NotHashable:
         return None
-    return Fingerprint(fingerprint)  # which has made its digest
+    return Fingerprint(fingerprint)  # computes the digest once

@@ -122,7 +122,7 @@ def _compile_options(folder: Path, settings: ProjectSettings, prefix: str) -> Co
             raise UsageError(
                 f"{folder / 'pyproject.toml'}: [tool.parity]: include has {name!r}, which is not a folder there"
             )
-    return CompileOptions.of(folder, include, flags, forced)
+    return CompileOptions.from_settings(folder, include, flags, forced)
 
 
 def read_settings(config: Path) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A case in words: what a program gets is what the command prints."""
+"""Explanations of cases."""
 
 from __future__ import annotations
 

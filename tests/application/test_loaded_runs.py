@@ -1,4 +1,4 @@
-"""Runs that are read back: of folders, records, archives and recordings; several as one; and how two of them differ."""
+"""Loading, joining and comparing runs from folders, records, archives and recordings."""
 
 from __future__ import annotations
 

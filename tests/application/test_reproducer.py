@@ -1,4 +1,4 @@
-"""The judgement of a reproducer: its C program and parity say the same of every element."""
+"""The C program of a reproducer judges every element as parity does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ size_t wrong_of(const char *place, size_t count, const unsigned char *before, co
 
 @dataclass(frozen=True)
 class Judge:
-    """The comparison of a reproducer's program for one result."""
+    """Runs the comparison of a reproducer's C program for one result."""
 
     call: object
     folder: bytes

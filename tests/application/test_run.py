@@ -1,4 +1,4 @@
-"""A run without a command: its steps, its results, and what is read back of them."""
+"""Runs through the Python interface: their steps, results and stored results."""
 
 from __future__ import annotations
 

@@ -61,11 +61,11 @@ def test_a_mistake_in_a_case(told, case, says):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (b"tool = 3", "tool = 3; it has to be a table"),
+        (b"tool = 3", "tool = 3; it must be a table"),
         (b'a = "\xff"', "is not UTF-8"),
-        (b'[tool.parity]\ninclude = ["a\\u0000b"]', "has a NUL"),
-        (b'[tool.parity]\nflags = ["-I\\u0000"]', "has a NUL"),
-        (b'[tool.parity]\nkernels = "\\u0000"', "has a NUL"),
+        (b'[tool.parity]\ninclude = ["a\\u0000b"]', "contains a NUL"),
+        (b'[tool.parity]\nflags = ["-I\\u0000"]', "contains a NUL"),
+        (b'[tool.parity]\nkernels = "\\u0000"', "contains a NUL"),
         (b"[tool.parity]\ncuda-arch = " + b"9" * 5000, "is not valid TOML"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_mistake_in_the_settings(mine, told, settings, says):
         ('kernel="leaky_relu_{T}"', 'kernel="leaky_relu_{T"', "expected '}'"),
         ('params={"alpha": "T"}', 'params={"alpha": 3}', "params: alpha is 3, not a text"),
         ("grid_stride=False", "grid_stride=False, shape=lambda g: g.nothing", "leaky_relu.py:"),
-        ("grid_stride=False", "grid_stride=False, operations=lambda g: 'x'", "no whole number"),
+        ("grid_stride=False", "grid_stride=False, operations=lambda g: 'x'", "not a whole number"),
         ("grid_stride=False", "grid_stride=False, named=3", "named is 3, not a list"),
         ("wide = x.astype(np.float64)", "raise RuntimeError('no')", "leaky_relu.py:11"),
     ],

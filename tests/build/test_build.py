@@ -1,4 +1,4 @@
-"""Whole builds of small folders, through the real compiler and cache."""
+"""Builds of small folders with the real compiler and cache."""
 
 import os
 import shutil
@@ -252,7 +252,11 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
     error, switches, cached = built()
     assert (error, sorted(switches), cached) == (None, taken, False)
     assert built() == (None, switches, True)
-    assert built(flags=tuple(flag for flag, _, _ in switches)) == (None, [], True)  # what is printed builds the same
+    assert built(flags=tuple(flag for flag, _, _ in switches)) == (
+        None,
+        [],
+        True,
+    )  # the printed setting builds the same
     (tmp_path / "setup.py").write_text("\nflags = ['-DWITH_CUDA', '-DTILE=32']\n")
     error, switches, cached = built()
     assert (error, cached) == (None, False)
@@ -264,7 +268,7 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
 
 
 def test_build_defines_cuda_switch_that_source_needs(tmp_path, cache):
-    """Whatever the error is: a specialisation that is behind it is named in none."""
+    """The error does not matter: no message names a specialization behind a switch."""
     (tmp_path / "cast.h").write_text(
         "template <class T> struct Cast {};\n#if defined(MINE_WITH_CUDA) && !defined(NO_CUDA)\n"
         "template <> struct Cast<int> { __device__ float operator()(int x) { return x; } };\n#endif\n"
@@ -344,7 +348,7 @@ def test_build_of_included_file_builds_includer(tmp_path, cache):
     fill, bare = build(tmp_path, ["generic/fill", "generic/bare"], ["gfx1100"], cache=cache)
     for one in (fill, bare):
         assert (one.error, len(one.entries), one.part_of) == (None, 2, tmp_path / "all.cu")
-    (tmp_path / "all.cu").rename(tmp_path / "all.cpp")  # the build says it is CUDA
+    (tmp_path / "all.cu").rename(tmp_path / "all.cpp")  # the build files mark it as CUDA
     (bare,) = build(tmp_path, ["generic/bare"], ["gfx1100"], cache=cache)
     assert (bare.error, len(bare.entries), bare.part_of) == (None, 2, tmp_path / "all.cpp")
     (tmp_path / "all.cpp").unlink()
@@ -472,7 +476,7 @@ def test_build_appends_linked_files(tmp_path, cache):
     (again,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
     assert again.cached
     (tmp_path / "third.cu").write_text(LINKED["other.cu"])
-    (built,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)  # which of both is meant?
+    (built,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)  # two candidates: ambiguous
     assert {each.name for each in built.error.findings} == {"twice(float)", "table"}
 
 
@@ -532,7 +536,7 @@ def test_build_switch_includes_its_neighbours_except_hip(tmp_path, cache):
         "target_compile_definitions(y PRIVATE FOR_CUDA PLACE=cuda)\n"
     )
     (tmp_path / "fill.cu").write_text(
-        "#ifdef FOR_CUDA\n#define IS(name) const int name = 1;\nIS(VALUE)\n#endif\n"  # what defines it is not seen
+        "#ifdef FOR_CUDA\n#define IS(name) const int name = 1;\nIS(VALUE)\n#endif\n"  # its definition is not visible
         "#ifdef FOR_HIP\nconst int VALUE = 2;\n#endif\nnamespace PLACE { const int place = VALUE; }\n"
         "__global__ void fill(int* x) { x[0] = cuda::place + VALUE; }\n"
     )
@@ -560,7 +564,7 @@ def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypat
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
-    assert len(seen) == 3  # as it is, with the switches, and without what they do not help
+    assert len(seen) == 3  # unchanged, with the switches, and without code that they do not help
 
 
 @pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])

@@ -1,4 +1,4 @@
-"""Compiling a module again with an edit, for one kernel alone."""
+"""Recompilation of single kernels after an edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One load per code object, functions by name."""
+"""Loading of code objects and look-up of functions."""
 
 import threading
 

@@ -19,19 +19,19 @@ def edges(op, *dtypes, launches="any"):
     return dict(op.edge_cases(drawn, launches=launches))
 
 
-def test_every_walk_has_strides_with_a_block_for_each_element(suite):
+def test_strided_templates_include_block_per_element(suite):
     for name in ("unary.gelu", "cast.convert", "binary.add"):
         op = suite.op(name)
         text = named(op, *op.entries()[0].dtypes)["one thread per block, rows with gaps, from the sixth element on"]
         assert "=4x7x1:29,4,2+5~normal@0" in text and text.endswith(" launch=4096x1)")
 
 
-def test_special_values_of_several_operands_meet_others_than_themselves(suite):
+def test_special_values_of_operands_are_shifted(suite):
     text = named(suite.op("binary.add"), "f32")["more elements than threads, special values"]
     assert text == "binary.add[f32](lhs=2051~special@0 rhs=2051~special@29 launch=2x33)"
 
 
-def test_operands_in_the_same_memory_have_different_layouts(suite):
+def test_aliased_operands_have_different_layouts(suite):
     op = suite.op("binary.sub")
     text = named(op, "f32")["two operands in the same memory, one of them transposed"]
     assert text == "binary.sub[f32](lhs=33x65~normal@0 rhs=33x65:1,33~normal@0 aliased launch=1x32)"
@@ -41,7 +41,7 @@ def test_operands_in_the_same_memory_have_different_layouts(suite):
     assert np.array_equal(lhs.ravel(), rhs.T.ravel()) and not np.array_equal(lhs, rhs)
 
 
-def test_an_edge_is_the_largest_drawn_case_with_other_data(suite):
+def test_edge_case_is_largest_drawn_case_with_other_data(suite):
     op = suite.op("binary.add")
     found = edges(op, "f16")
     assert [case.tensor("lhs").data for case in found.values()] == ["runs", "halfway"]
@@ -58,7 +58,7 @@ def test_an_edge_is_the_largest_drawn_case_with_other_data(suite):
         ("indexing.gather", ("u32", "u8"), ["runs", "halfway", "extreme"]),  # but for its ids; it takes no gaps
     ],
 )
-def test_an_edge_is_for_ops_that_take_such_data(suite, name, dtypes, streams):
+def test_edge_cases_require_accepted_data(suite, name, dtypes, streams):
     op = suite.op(name)
     found = edges(op, *(dtypes or op.entries()[0].dtypes))
     assert [edge.stream for edge in EDGE_TEMPLATES if edge.title in found] == streams
@@ -66,7 +66,7 @@ def test_an_edge_is_for_ops_that_take_such_data(suite, name, dtypes, streams):
         assert all(tensor.data not in ("runs", "halfway", "extreme") for n, tensor in case.tensors if n in op.indices)
 
 
-def test_rows_with_gaps_are_for_tensors_that_may_have_some(suite):
+def test_edge_case_gaps_require_accepted_strides(suite):
     op = suite.op("reduce.sum")
     case = edges(op, "f32")["rows with gaps"]
     (_, x), *_ = case.tensors
@@ -77,14 +77,14 @@ def test_rows_with_gaps_are_for_tensors_that_may_have_some(suite):
     assert "rows with gaps" not in edges(suite.op("unary.neg"), "f32")  # has walks over such
 
 
-def test_a_result_of_fewer_bits_has_a_walk_of_numbers_between_its_own(suite):
+def test_narrowing_op_has_halfway_template(suite):
     op = suite.op("cast.convert")
     title = "more elements than threads, halfway between numbers of fewer bits"
     assert named(op, "f64", "f16")[title] == "cast.convert[f64,f16](x=2051~halfway@0 launch=2x33)"
     assert title not in named(op, "f16", "f64") and title not in named(op, "f64", "u8")
 
 
-def test_what_no_walk_fits_has_the_launch_of_one(suite):
+def test_op_without_strided_templates_has_many_blocks_case(suite):
     op = suite.op("conv.conv1d")
     title = "many blocks of one thread"
     assert edges(op, "f32")[title].launch == (4096, 1)
@@ -93,11 +93,11 @@ def test_what_no_walk_fits_has_the_launch_of_one(suite):
     assert title not in edges(suite.op("reduce.sum"), "f32")
 
 
-def test_where_nothing_is_drawn_there_is_no_edge(suite):
+def test_edge_cases_without_drawn_cases_are_empty(suite):
     assert suite.op("binary.add").edge_cases([]) == []
 
 
-def test_halves_of_units_make_sums_of_the_others_ties(suite):
+def test_halfway_sums_are_ties(suite):
     f32 = suite.op("binary.add").bind(("f32",))["T"]
     values = elements("halfway", f32, 0, 400)
     assert (np.abs(values) == 2.0**-24).sum() > 20

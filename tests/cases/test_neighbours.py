@@ -1,4 +1,4 @@
-"""Changes of cases: each fits its op, numbers of the kernel come up, and a seed gives the same ones."""
+"""Neighbours of a case."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def variants(op, given, seed, count=150):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_a_change_is_another_case_of_the_op_of_a_size_that_can_be_run(suite, name):
+def test_neighbour_is_valid_case_within_limits(suite, name):
     op, given = cases(suite, name)
     found = variants(op, given, 1)
     assert len({*found} - {*given}) > 20
@@ -36,7 +36,7 @@ def test_a_change_is_another_case_of_the_op_of_a_size_that_can_be_run(suite, nam
         assert all(max(layout.span, layout.numel) <= LARGEST for layout in case.layouts.values())
 
 
-def test_numbers_of_the_kernel_become_extents_ranks_data_and_launches(suite):
+def test_neighbours_use_kernel_constants(suite):
     op, given = cases(suite, "affine.affine")
     found = variants(op, given, 2, 600)
     shapes = [case.tensor("x").layout.shape for case in found]
@@ -46,6 +46,6 @@ def test_numbers_of_the_kernel_become_extents_ranks_data_and_launches(suite):
     assert any(".." in case.tensor("x").data for case in found)
 
 
-def test_the_same_seed_gives_the_same_changes(suite):
+def test_neighbours_are_reproducible(suite):
     op, given = cases(suite, "reduce.softmax")
     assert variants(op, given, 3) == variants(op, given, 3) != variants(op, given, 4)

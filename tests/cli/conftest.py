@@ -1,4 +1,4 @@
-"""The command line, driven in this process."""
+"""Fixtures that call the command line in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left: exit code, standard output, standard error."""
+    """Exit code, standard output and standard error of a command."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ class Result:
 
 @pytest.fixture
 def with_nvcc():
-    """Skips a test where there is no nvcc."""
+    """Skips a test without nvcc."""
     try:
         nvcc()
     except MissingTool as error:
@@ -35,7 +35,7 @@ def with_nvcc():
 
 @pytest.fixture
 def parity(capfd, tmp_path, monkeypatch):
-    """Calls the command line; outputs go to a fresh folder."""
+    """Calls the command line with a fresh output folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -51,13 +51,13 @@ def parity(capfd, tmp_path, monkeypatch):
 
 @pytest.fixture
 def kernels(tmp_path):
-    """A copy of the kernels that a test may spoil."""
+    """A copy of the kernels that a test may change."""
     return Path(shutil.copytree(ROOT / "kernels", tmp_path / "kernels"))
 
 
 @pytest.fixture
 def affine_cases(tmp_path):
-    """A folder with the case file of affine only."""
+    """A folder with only the case file of affine."""
     folder = tmp_path / "cases"
     folder.mkdir()
     shutil.copy(ROOT / "cases" / "affine.py", folder)
@@ -66,7 +66,7 @@ def affine_cases(tmp_path):
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """Copies one of the libraries under ``tests/foreign``, and works in it."""
+    """Copies a library of ``tests/foreign`` and changes to the copy."""
 
     def copy(name):
         folder = Path(shutil.copytree(ROOT / "tests" / "foreign" / name, tmp_path / name))
@@ -78,7 +78,7 @@ def library(tmp_path, monkeypatch):
 
 @pytest.fixture
 def edit():
-    """Replaces a text, which has to be there, in a file."""
+    """Replaces a text in a file, which must contain it."""
 
     def replace(path, old, new):
         text = path.read_text()

@@ -1,4 +1,4 @@
-"""Verdicts on kernels whose instructions AMD documents to be approximate."""
+"""Verdicts on kernels with instructions that AMD documents as approximate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ quick, off, careful = map(op, ("quick", "off", "careful"))
 
 @pytest.fixture
 def mine(tmp_path, parity, monkeypatch):
-    """A folder of kernels with approximate reciprocals; the working folder."""
+    """The working folder, with kernels that use approximate reciprocals."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "cases").mkdir()
     (tmp_path / "kernels" / "kernels.cu").write_text(KERNELS)
@@ -81,7 +81,7 @@ def test_failure_without_drawn_results_does_not_mention_them(parity, mine):
 
 
 def test_failure_lists_only_its_drawn_results(parity, mine):
-    """1 ULP is documented for roots of halves on gfx90a, and 0.51 on gfx1030."""
+    """AMD documents 1 ULP for square roots of f16 on gfx90a, and 0.51 ULP on gfx1030."""
     result = parity("run", "kernels.root", "--target", "gfx90a,gfx1030", "--examples", "8")
     assert result.code == 1 and "nearest numbers" in result.out
     assert "correct only at width" not in result.out

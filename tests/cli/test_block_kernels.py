@@ -1,4 +1,4 @@
-"""A project whose kernels read and write quantized blocks, through every command that looks at values."""
+"""Runs all commands that handle values on kernels with quantized blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SOURCE = Path("kernels/flip.cu")
 
 @pytest.fixture
 def project(parity, tmp_path, monkeypatch):
-    """The project's folder, which is the working folder."""
+    """The project as the working folder."""
     for name, text in (("pyproject.toml", "[tool.parity]\n"), (SOURCE, KERNEL), ("cases/flip.py", CASES)):
         path = tmp_path / "blocks" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Kernels that look right without computing what they have to, as a generator of kernels may write them."""
+"""Detects kernels that pass superficial checks without doing the computation."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(params=[("emulated", "gfx1100"), ("ptx", "sm_90")], ids=["gfx1100", "sm_90"])
 def found(request, parity, project, monkeypatch, tmp_path):
-    """What examples/judge.py says of every kernel of a run."""
+    """The result of examples/judge.py for each kernel of a run."""
     runner, target = request.param
     if probe := registry.runner(runner).probe().reason:
         pytest.skip(probe)

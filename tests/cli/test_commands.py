@@ -1,4 +1,4 @@
-"""The other commands, and parity as a process."""
+"""Tests of list, show, build and doctor, and of parity as a process."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_parity_process_has_exit_code(tmp_path):
 
 
 def test_installed_parity_uses_its_own_suite(tmp_path):
-    """Outside of a project, the suite that is shipped in the wheel; in a checkout there is none, which is told."""
+    """Outside a project, the wheel provides a suite; a checkout reports that there is no suite."""
     result = subprocess.run(
         [sys.executable, "-m", "parity", "list"], capture_output=True, text=True, cwd=tmp_path, check=False,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},

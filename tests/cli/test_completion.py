@@ -1,4 +1,4 @@
-"""The scripts that make shells complete parity's command line; bash does so here."""
+"""Tests of the completion scripts; bash executes its script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def script(tmp_path_factory):
 
 @pytest.fixture
 def completed(script, tmp_path, capsys):
-    """What bash offers for the last of these words; ``parity list`` prints what it does of one module."""
+    """The completions of bash for the last word; ``parity list`` is limited to one module."""
     assert main(["list", "unary"]) == 0
     listed = tmp_path / "parity"
     listed.write_text(f"#!/bin/sh\ncat << 'END'\n{capsys.readouterr().out}END\n")

@@ -1,4 +1,4 @@
-"""`parity coverage`: lines that no case reaches, in a project of somebody's own."""
+"""Tests of ``parity coverage`` on a separate project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAD = ("--lead", "200")
 
 @pytest.fixture
 def hidden(library):
-    """A project with code for one size, for one rank, and for one value of the data."""
+    """A project with branches for one size, one rank and one data value."""
     return library("hidden")
 
 

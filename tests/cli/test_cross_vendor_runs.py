@@ -1,4 +1,4 @@
-"""Runners side by side: a recording of CUDA beside emulated targets, and who is wrong where they differ."""
+"""Runs with a CUDA recording and emulated AMD targets: comparison and arbitration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AMD = ("--runner", "emulated", "--target", "gfx1100")
 
 
 def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Path:
-    """The recording again, as if it were of a CUDA device, with what ``change`` makes of its cases, and with more."""
+    """The recording with a CUDA device as its origin and with changed or additional cases."""
     kept = read_recording(source)
     cases = [change(replace(case, target="sm_90")) for case in (*kept.cases, *more)]
     head = {**kept.head, "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {"gpu": DEVICE}}
@@ -31,7 +31,7 @@ def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Pa
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    """A recording of one kernel by the emulator."""
+    """A recording of one kernel on the emulator."""
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("side") / "emulated.zip"
@@ -41,7 +41,7 @@ def emulated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cuda(emulated):
-    """The same values, said to be of a CUDA device."""
+    """The same values with a CUDA device as their origin."""
     return rewritten(emulated, emulated.with_name("cuda.zip"))
 
 
@@ -92,7 +92,7 @@ def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
 
 
 def one_more(case):
-    """The case with every stored value a bit further from zero."""
+    """The case with each stored value one step further from zero."""
     buffers = {name: (np.frombuffer(data, np.uint32) + 7).tobytes() for name, data in case.buffers.items()}
     return replace(case, buffers=buffers)
 
@@ -145,7 +145,7 @@ def test_outdated_recorded_cases_are_named_and_omitted(parity, cuda, emulated, t
     said = " ".join(result.err.split())
     assert "affine.affine[f32](x=2~renamed@0 mul=1.0 add=1.0) is left out" in said
     assert "unknown data 'renamed'" in said
-    assert "so are 2 other recorded cases" in said
+    assert "2 other recorded cases are left out, too" in said
 
 
 def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path):
@@ -157,7 +157,7 @@ def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path
     )
     result = beside(parity, path, "--json")
     assert result.code == 0
-    assert "1 recorded case means another launch or other inputs now" in " ".join(result.err.split())
+    assert "1 recorded case means a different launch or different inputs now" in " ".join(result.err.split())
     assert cells(result)["sm_90"]["run"] == len(rest)
 
 

@@ -1,4 +1,4 @@
-"""Ops without a reference: AMD is judged by what CUDA's side of the run computes, and never passes without it."""
+"""Runs of ops without a reference: CUDA's results judge AMD, and nothing passes without them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FAULTS = (
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project without any reference, and beside it what a CUDA device is said to have computed: ``cuda.zip``."""
+    """A project without references, and ``cuda.zip``, a simulated recording of a CUDA device."""
     from parity.cli import main
 
     folder = tmp_path_factory.mktemp("mine")
@@ -90,7 +90,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def mine(project, tmp_path, monkeypatch, parity):
-    """A copy of the project, as the working folder."""
+    """A copy of the project as the working folder."""
     folder = shutil.copytree(project, tmp_path / "mine")
     monkeypatch.chdir(folder)
     return folder
@@ -151,7 +151,7 @@ def test_failure_names_possible_divergence(tmp_path, monkeypatch, parity, with_n
 
 @pytest.mark.thorough
 def test_flushed_exponentials_are_not_a_fault(tmp_path, monkeypatch, parity, with_nvcc):
-    """v_exp_f32 has no subnormal results: an exponential below 2^-126 is 0, and so is a share of a softmax."""
+    """v_exp_f32 flushes results below 2^-126 to 0, and so do softmax outputs."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "cases").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
@@ -208,7 +208,7 @@ class Sham(EmulatedRunner):
 
 @pytest.fixture
 def sham(installed):
-    """The runner ``sham`` is installed."""
+    """Installs the runner ``sham``."""
     installed("sham", SHAM, sham="Sham")
 
 
@@ -268,7 +268,7 @@ def test_parity_check_without_reference_needs_both_sides(mine):
     not probe_runner(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'"
 )
 def test_cuda_kernels_need_no_gpu_and_no_reference(mine, parity):
-    """CUDA's side is executed on the CPU, without being asked for; faults of the port alone are found."""
+    """The run executes CUDA's side on the CPU by default, and detects faults of the port."""
     result = parity("run", *TARGET, "--examples", "4")
     assert result.code == 0, result.out + result.err
     assert "sm_90 emulated" in result.out
@@ -301,7 +301,7 @@ extern "C" __global__ void first_f32(const float* x, float* out, int n) {
 
 @pytest.mark.thorough
 def test_undefined_cuda_value_fails_and_judges_nothing(tmp_path, monkeypatch, parity):
-    """A block of part of a warp exchanges values with threads that it does not have; the second never uses those."""
+    """A partial warp exchanges values with missing threads; the second kernel does not use them."""
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "part.cu").write_text(PARTIAL)

@@ -1,4 +1,4 @@
-"""``parity run --failed`` runs what failed, and nothing else; ``--github`` tells GitHub."""
+"""Tests of ``parity run --failed`` and ``--github``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = ("fill.fill[f32](out=3 value=1.0)", "fill.fill[f32](out=2 value=1.0)", "
 
 @pytest.fixture
 def failed(suite, tmp_path):
-    """A run in which the first of two cases failed, and a case that is none any more, of another kernel."""
+    """A run with a failed case, a passed case, and an outdated failed case of another kernel."""
     first, other = suite.select(["fill_f32", "fill_f64"]).entries
     column = Column("emulated", "gfx1100")
     verdicts = (Verdict(Status.FAIL, "value"), Verdict(Status.PASS), Verdict(Status.FAIL, "value"))

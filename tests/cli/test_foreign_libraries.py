@@ -1,4 +1,4 @@
-"""Code as others ship it: an extension of PyTorch, a compatibility header, a sample program, cooperative groups."""
+"""Third-party code: a PyTorch extension, a compatibility header, a sample program, cooperative groups."""
 
 from __future__ import annotations
 

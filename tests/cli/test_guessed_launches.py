@@ -1,4 +1,4 @@
-"""Guesses of parity init: shapes, grids, shared memory and places, from launches of kernels."""
+"""Specifications that parity init infers: shapes, grids, shared memory and indices."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ def test_init_without_declared_ops_asks_to_complete_one(parity, tmp_path, monkey
     text = (tmp_path / "cases" / "hidden.py").read_text()
     assert "# To be completed: no launch comes to what is behind x and y." in text, text
     assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
-    # No tensor has as many elements as the offsets in it bound.
+    # No tensor has as many elements as these offsets bound.
     assert "# To be completed: launches do not tell its shapes" in text and "nnz" not in text, text
 
 
@@ -403,9 +403,9 @@ __global__ void product(const int* a, const int* x, int* y, int rows, int cols) 
 
 @pytest.mark.thorough
 def test_run_finds_port_bugs_with_inferred_declarations(parity, tmp_path, monkeypatch, with_nvcc):
-    """Prefix sums over 64 lanes for those of 32 (HeCBench #180), rows launched for warps of 32 (bitsandbytes #93).
+    """Prefix sums over 64 lanes instead of 32 (HeCBench #180), and rows launched for warps of 32 (bitsandbytes #93).
 
-    The host's launches stand in another file, their threads in a header.
+    The launches are in a second file, and their thread counts in a header.
     """
     for name, text in PORT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""``parity hip-emulator``: a C program that knows nothing of parity runs without a GPU."""
+"""Tests of ``parity hip-emulator``: a C program runs without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--hipify``: a port that is made name by name, and one with 32 lanes spelled out."""
+"""Tests of ``--hipify``: the literal and the helpful translation."""
 
 from __future__ import annotations
 

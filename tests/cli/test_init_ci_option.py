@@ -1,4 +1,4 @@
-"""``parity init --ci`` writes a workflow, and what git is to ignore; nothing that is there is overwritten."""
+"""Tests of ``parity init --ci``: it writes a workflow and .gitignore, and overwrites nothing."""
 
 from __future__ import annotations
 

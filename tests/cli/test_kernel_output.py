@@ -1,4 +1,4 @@
-"""What kernels print and assert, and launches with more LDS than a target has, in a project of their own."""
+"""Output of printf, device assertions, and launches that exceed the LDS limit."""
 
 from __future__ import annotations
 

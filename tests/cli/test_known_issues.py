@@ -1,4 +1,4 @@
-"""Known issues: what they hide, and all that they do not."""
+"""Tests of known issues: which failures they cover and which not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ISSUE = {
 
 
 def toml(**changes):
-    """An entry of the file; a change to None leaves a key out."""
+    """An entry of the file; None omits a key."""
     pairs = {key: value for key, value in {**ISSUE, **changes}.items() if value is not None}
     bare = ("ulps", "expires")
     lines = (f"{key} = {value if key in bare else json.dumps(value)}" for key, value in pairs.items())
@@ -30,7 +30,7 @@ def toml(**changes):
 
 
 def spoiled(kernels, expression):
-    """Kernels of which affine_f32 alone is wrong."""
+    """Kernels in which only affine_f32 is wrong."""
     path = kernels / "affine.cu"
     text = path.read_text()
     assert "AFFINE_FLOAT(f32)" in text
@@ -45,7 +45,7 @@ def faulty(kernels):
 
 @pytest.fixture
 def known(parity, tmp_path):
-    """Runs affine with such a file of known issues."""
+    """Runs affine with the given file of known issues."""
 
     def run(text, *arguments, command=RUN):
         path = tmp_path / "known.toml"
@@ -61,7 +61,7 @@ def test_known_issue_does_not_fail_run(known, faulty, tmp_path):
     assert "FAIL" not in result.out
     (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
     assert line.split()[2] == "known"
-    assert " 0 failed, 2" in result.out  # and so many known
+    assert " 0 failed, 2" in result.out  # as many known failures
     assert f"{tmp_path / 'known.toml'}, line 1: affine_f32, " in result.out
     assert "on gfx1100 emulated: subtracts (https://example.org/7); until 9999-12-31" in result.out
     out = tmp_path / "out"
@@ -101,7 +101,7 @@ def test_known_issue_with_other_signature_fails(known, faulty, changes, message)
 
 @pytest.mark.thorough
 def test_known_issue_is_not_shown_for_other_failure(known, kernels, tmp_path):
-    """All elements are one ULP off, and those above 2 by 1000: the simplest wrong case would be a known one."""
+    """Elements above 2 are off by 1000 ULP and others by 1 ULP, so the simplest wrong case is a known one."""
     off = "__float_as_uint(x * mul + add) + (x > 2.0f ? 1000u : 1u)"
     spoiled(kernels, f"__uint_as_float({off})")
     result = known(toml(failure=["value", "nan"], ulps="1"), "--kernels", kernels)

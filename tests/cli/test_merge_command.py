@@ -1,4 +1,4 @@
-"""A run that is divided among machines, and put together again: the records and reports are those of one run."""
+"""Tests of ``parity merge``: merged shards have the records and reports of a single run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The folders and recordings of a run, and of its two shards."""
+    """The folders and recordings of a run and of its two shards."""
     folder = tmp_path_factory.mktemp("shards")
     for name, options in (("whole", ()), ("1", ("--shard", "1/2")), ("2", ("--shard", "2/2"))):
         assert main(["run", *RUN, *options, "--output", str(folder / name)]) == 0
@@ -28,7 +28,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def shards(results, tmp_path):
-    """Copies of the folders of the shards, which a test may spoil."""
+    """Copies of the shard folders that a test may change."""
     return [Path(shutil.copytree(results / name, tmp_path / name)) for name in ("1", "2")]
 
 
@@ -41,7 +41,7 @@ def untimed(folder: Path) -> dict:
 
 
 def head(folder: Path, **changes) -> None:
-    """Changes what the record of a shard says of its environment."""
+    """Changes the environment in the record of a shard."""
     path = folder / "record.jsonl"
     first, _, rest = path.read_text().partition("\n")
     environment = json.loads(first)["environment"]

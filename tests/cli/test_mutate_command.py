@@ -1,4 +1,4 @@
-"""`parity mutate`: its output, its files, its errors, and recall in the matrix."""
+"""Tests of ``parity mutate``: output, files, errors, and recall in the matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bugs that ports to AMD suffer from, planted in CUDA spelling and in HIP spelling: found on the right target."""
+"""Typical bugs of ports to AMD, planted in CUDA and HIP sources, are found on the affected targets."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Bug:
 
     @property
     def edits(self) -> tuple[tuple[str, str, str], tuple[str, str, str]]:
-        """File, old and new text of both spellings."""
+        """File, old text and new text for both spellings."""
         hip_new = self.hip_new if self.hip_old else self.new
         return (f"cuda/{self.file}.cu", self.old, self.new), (f"hip/{self.file}.hip", self.hip_old or self.old, hip_new)
 
 
 BUGS = [Bug(**row) for row in tomllib.loads((PORTS / "bugs.toml").read_text())["bug"]]
 THOROUGH = ("a fast intrinsic", "a reduction over half", "launch bounds", "more shared memory")
-"""How the names of the bugs begin that only a thorough test plants."""
+"""Prefixes of the bugs that only thorough tests plant."""
 SPELLINGS = ["CUDA", pytest.param("HIP", marks=pytest.mark.thorough)]
 
 
@@ -47,12 +47,12 @@ def bug_parameter(bug):
 
 @pytest.fixture
 def ports(library):
-    """A copy of the project; the working folder."""
+    """A copy of the project as the working folder."""
     return library("ports")
 
 
 def run(parity, spelling, *arguments):
-    """The state of each target and what is said of failures, of the sources in one spelling."""
+    """Run the sources in one spelling; return the result, the cells by target, and the matrix."""
     sides = () if spelling == "HIP" else ("--kernels", "cuda", "--cases", "parity")
     result = parity("run", *arguments, *sides, "--examples", "3", "--output", "out")
     matrix = json.loads(Path("out/matrix.json").read_text())

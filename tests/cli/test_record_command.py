@@ -1,4 +1,4 @@
-"""Values across machines: what one runner left behind, stored and replayed."""
+"""Tests of ``parity record`` and of replaying recordings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMULATED = ("--runner", "emulated", "--target", "gfx1100", "--examples", "3")
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A recording of two ops by the emulator."""
+    """A recording of two ops on the emulator."""
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("recorded") / "some.zip"
@@ -38,7 +38,7 @@ def replay(parity, path, *arguments):
 
 
 def rewritten(source: Path, path: Path, change) -> Path:
-    """The zip file again, with what ``change`` makes of the data and the comment of its members."""
+    """The zip file with the data and comments of its members changed by ``change``."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)), zipfile.ZIP_LZMA)
@@ -92,7 +92,7 @@ from parity.runners import emulated
 class Emulated(emulated.EmulatedRunner):
     def open(self, target, *, checked=True):
         session = super().open(target, checked=checked)
-        execute = session._execute  # which draws no result, too, where a recording is made
+        execute = session._execute  # recording draws no results either
 
         def held(request, **options):
             while request.launch.kernel.startswith(os.environ.get("HELD", "none")):
@@ -106,7 +106,7 @@ class Emulated(emulated.EmulatedRunner):
 
 @pytest.fixture
 def held(tmp_path, monkeypatch):
-    """Starts a recording that comes as far as the kernels of ``unary.exp``, and waits until it is there."""
+    """Starts a recording that blocks at the kernels of ``unary.exp``, and waits until it does."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "held.py").write_text(textwrap.dedent(HELD))

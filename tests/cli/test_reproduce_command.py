@@ -1,4 +1,4 @@
-"""``parity reproduce``: the folder runs without parity, and finds the elements wrong that parity finds wrong."""
+"""Tests of ``parity reproduce``: the folder runs without parity and finds the same wrong elements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ADAM = (
 
 @pytest.fixture
 def project(library):
-    """A copy of the project; the working folder."""
+    """A copy of the project as the working folder."""
     return library("declared")
 
 
 def built(folder, *what, **more):
-    """The folder after make, with the compiler that stands in for hipcc here."""
+    """The folder after make, with a substitute for hipcc."""
     hipcc = f"{sys.executable} -m parity.hip.hipcc"
     path = os.pathsep.join(filter(None, sys.path))
     environ = {**os.environ, **environment(["gfx1100"]), "HIPCC": hipcc, "PYTHONPATH": path, **more}
@@ -79,12 +79,12 @@ def test_reproducer_of_passing_case_passes_and_names_missing_parts(parity, proje
         assert ran.returncode == 2
         return ran.stderr
 
-    assert "./hip/kernel.hsaco is not there; make hip builds it" in run()
+    assert "./hip/kernel.hsaco does not exist; make hip builds it" in run()
     (folder / "hip" / "kernel.hsaco").touch()
     (folder / "data" / "order.bin").write_bytes(bytes(8))
-    assert "data/order.bin has less than the 24 bytes of this case; copy the folder anew" in run(folder)
+    assert "data/order.bin has less than the 24 bytes of this case; copy the folder again" in run(folder)
     (folder / "data" / "order.bin").unlink()
-    assert "data/order.bin is not there; start the program in the folder that has data/" in run(folder)
+    assert "data/order.bin does not exist; start the program in the folder that has data/" in run(folder)
 
 
 @pytest.mark.thorough

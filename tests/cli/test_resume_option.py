@@ -1,4 +1,4 @@
-"""``parity run --resume``: a run that was killed ends as if it had not been, and executes no kernel twice."""
+"""Tests of ``parity run --resume``: same results as without the kill, and no kernel runs twice."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Slow(Negating):
         return super().execute(code, launch, buffers)
 """
 )
-"""A runner that negates, where that is right and where it is not; it says what it executes, and waits when told."""
+"""A runner that negates even where that is wrong; it prints what it executes and waits on request."""
 
 
 @pytest.fixture
 def slow(installed, suite, tmp_path, monkeypatch):
-    """Calls a run on the slow runner; its working folder is an empty one."""
+    """Starts a run on the slow runner in an empty working folder."""
     installed("slow", SLOW, slow="Slow")
     monkeypatch.chdir(tmp_path)
     folders = ("--kernels", str(suite.kernels), "--cases", str(suite.cases))
@@ -46,7 +46,7 @@ def slow(installed, suite, tmp_path, monkeypatch):
 
 @pytest.fixture
 def killed(slow, tmp_path):
-    """The output folder of a run that was killed in the middle of its third kernel."""
+    """The output folder of a run that was killed during its third kernel."""
     hold, executed = tmp_path / "hold", tmp_path / "executed"
     hold.write_text("uneg_f32")
     process = subprocess.Popen([sys.executable, "-m", "parity", *slow, "--output", "killed"])
@@ -116,7 +116,7 @@ def test_resume_other_run_is_refused_and_accidents_run_again(slow, capsys):
     assert main([*slow, "--resume", "affine"]) == 2
     assert "there is no affine/record.jsonl to resume" in capsys.readouterr().err
 
-    # What an accident kept from being judged is run again, and the rest is kept.
+    # The run repeats cases that an accident kept from being judged, and keeps the rest.
     stored = load(folder)
     (folder / "record.jsonl").unlink()
     lost = stored.records[0]

@@ -1,4 +1,4 @@
-"""Skeletons of ops: what parity init makes of kernels that are there."""
+"""Declarations that parity init writes for existing kernels."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
 def test_init_types_of_cpp_linkage_are_known(parity, library):
     folder = library("activations")
     shutil.rmtree(folder / "parity")
-    assert "wrote" in parity("init").out  # the settings are there already; what is missing is written
+    assert "wrote" in parity("init").out  # the settings exist; missing files are written
     (path,) = (folder / "parity").glob("*.py")
     text = path.read_text()
     assert 'source="activations/swiglu-fused.v2.cu"' in text and 'outputs={"lo": "f32", "hi": "f32"}' in text

@@ -1,4 +1,4 @@
-"""`parity static`: the table, its forms, and what it says on machines that lack the CUDA tools."""
+"""Tests of ``parity static``: table, formats, and machines without CUDA tools."""
 
 from __future__ import annotations
 

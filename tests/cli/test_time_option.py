@@ -1,4 +1,4 @@
-"""Measurements in the matrix: made by the run, or stored in a recording."""
+"""Tests of measurements in the matrix, from ``--time`` or from a recording."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_time_option_emulated_column_shows_instructions(parity):
     result = parity("run", "uneg_f32", *FEW, "--time")
     assert result.code == 0
     assert " instr.\n" in result.out
-    assert "instr.: instructions that wavefronts issued, per element" in result.out
+    assert "instr.: instructions issued by wavefronts per element" in " ".join(result.out.split())
     assert "of copy" not in result.out
 
 

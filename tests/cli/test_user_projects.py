@@ -1,4 +1,4 @@
-"""Kernels that are not parity's: a project from nothing, a folder with ways of its own, a fork of the kernels."""
+"""Projects of users: a new project, a third-party folder, and a fork of the kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGET = ("--target", "gfx1100")
 
 @pytest.fixture
 def foreign(library, parity):
-    """A copy of a folder of kernels that were not written for parity; the working folder."""
+    """A copy of third-party kernels as the working folder."""
     return library("activations")
 
 

@@ -1,4 +1,4 @@
-"""``parity run --watch``: what is changed while it waits is run again, and nothing else is."""
+"""Tests of ``parity run --watch``: it runs changed kernels again, and only those."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RUN = ("run", "--target", "gfx1100", "--examples", "1", "-j", "1")
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project of two kernels; the factor of one is in a header, and what is expected in a module of the cases."""
+    """A project with two kernels, a header with a factor, and a helper module for the cases."""
     for folder in ("kernels", "cases", "modules"):
         (tmp_path / folder).mkdir()
     (tmp_path / "kernels" / "products.cu").write_text('#include "factor.cuh"\n' + KERNELS)
@@ -55,7 +55,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def watching(project):
-    """A run that watches; gives a function that waits for a text on its standard error, after what it said before."""
+    """A watching run; returns a function that waits for new text on its standard error."""
     with (project / "said").open("wb") as said:
         command = [sys.executable, "-m", "parity", *RUN, "--watch"]
         process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL, start_new_session=True)

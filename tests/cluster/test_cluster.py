@@ -1,4 +1,4 @@
-"""Runs on the workers of a Dask cluster: the records of one machine, whatever happens to others."""
+"""Runs on the workers of a Dask cluster, which give the records of a local run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ neg = Op("unary.neg", kernel="uneg_{T}", types=("f32",), args="numel num_dims in
 
 @pytest.fixture
 def plugin(installed, tmp_path, monkeypatch):
-    """The runners ``fragile`` and ``leaving``, and a cache of one's own."""
+    """Install the test runners, and use an empty cache."""
     installed(
         "elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle", rounding="Rounding"
     )
@@ -112,7 +112,7 @@ def by_case(records) -> list:
 
 @pytest.mark.usefixtures("plugin")
 def test_cluster_records_equal_local_records(suite):
-    """Also of cases that end their process; and each content is fetched by a worker once."""
+    """The plan includes cases that end their process."""
     plan = plan_for(suite, *SIZES)
     here = by_case(execute_plan(plan, suite, jobs=1))
     resources = {"fragile gfx1100": 1}
@@ -128,7 +128,6 @@ def test_cluster_records_equal_local_records(suite):
 @pytest.mark.thorough
 @pytest.mark.usefixtures("plugin")
 def test_large_answer_is_fetched_as_task_result(suite, monkeypatch):
-    """Those that are too large for an event."""
     plan = plan_for(suite, 1, 7)
     monkeypatch.setattr(remote, "SMALL", 0)
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1})) as cluster:
@@ -137,7 +136,7 @@ def test_large_answer_is_fetched_as_task_result(suite, monkeypatch):
 
 @pytest.mark.usefixtures("plugin")
 def test_worker_without_resources_hands_call_to_another(suite, monkeypatch):
-    """One that came after the scheduler was told that any may have it."""
+    """The scheduler may assign a call to a worker that connected after it checked the resources."""
     plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
     monkeypatch.setattr(pool.DaskPool, "_everybody_has", lambda self, resources: True)
     with cluster_of(WorkerSpec("one", 1, {"fragile gfx1100": 1}), WorkerSpec("bare", 1, {})) as cluster:
@@ -180,7 +179,6 @@ def test_ended_run_refuses_calls(suite, monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("plugin")
 def test_crash_on_one_worker_keeps_other_column_judged(suite):
-    """One side crashes, and the other is judged all the same."""
     plan = plan_for(suite, 1, 3, columns=(STEADY, FRAGILE))
     with cluster_of(
         WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"fragile gfx1100": 1})
@@ -196,7 +194,7 @@ def test_crash_on_one_worker_keeps_other_column_judged(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_columns_on_different_workers_equal_local_records(suite):
-    """CUDA here, AMD there: who is wrong, also in a case that was made smaller on one side and tried on the other."""
+    """Includes a failure that is shrunk on one side and compared on both."""
     plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
     with cluster_of(WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"idle gfx1100": 1})) as cluster:
         there = executed(cluster, plan, suite)
@@ -316,7 +314,7 @@ def test_cluster_runners_come_from_worker_offers():
     cluster.offers = (WorkerOffer("gpu1", {}, 1, (h200,), {}), WorkerOffer("gpu2", {}, 1, (h200,), {}))
     found = cluster.available("cuda")
     assert (found.targets(), cluster.describe("cuda")) == (("sm_90",), {"gpu": "NVIDIA H200"})
-    with pytest.raises(NotAvailable, match=r"'rocm' is on no worker; they have cuda"):
+    with pytest.raises(NotAvailable, match=r"no worker has the runner 'rocm'; available: cuda"):
         cluster.available("rocm")
 
 
@@ -382,7 +380,7 @@ asyncio.run(main())
 @pytest.mark.thorough  # processes of Dask take seconds to begin
 @pytest.mark.usefixtures("plugin")
 def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
-    """Two workers in processes of their own; one is killed while it executes, and its task goes to the other."""
+    """Kills one of two worker processes while it executes a task."""
     scheduler = subprocess.Popen(
         [
             *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"),

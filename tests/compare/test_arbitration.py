@@ -1,4 +1,4 @@
-"""Who is wrong: the conclusion from two verdicts and their outputs."""
+"""Tests of arbitration between two vendors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def judged(expected, *values, vendor, dtype=F32):
 
 
 def found(expected, cuda, amd, dtype=F32):
-    """The comparison of two outputs, each judged by its vendor's rules."""
+    """Compare two outputs after judging each by its vendor's rules."""
     sides = (judged(expected, *values, vendor=v, dtype=dtype) for values, v in ((cuda, "cuda"), (amd, "amd")))
     return arbitrate(*sides, expected)
 
@@ -32,7 +32,7 @@ def exact(*values, dtype=F32, **more):
 
 
 def within(share, *values, amd=None):
-    """An expectation with a budget of that share of each value; ``amd``: of another share by AMD's limits."""
+    """An expectation whose error bound is a share of each value; ``amd`` is the share for AMD."""
     centre = np.array(values, float)
 
     def bounds(limits):

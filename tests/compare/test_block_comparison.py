@@ -1,4 +1,4 @@
-"""Verdicts on outputs whose elements are quantized blocks: equal bytes or not, and what a person sees of them."""
+"""Tests of verdicts on quantized blocks, and of their formatting."""
 
 import math
 
@@ -21,7 +21,7 @@ def some(count=6, start=0, kind=Q8_1):
 
 
 def close(value):
-    """Accepts quants that are off by one, as a quantizer's reference may."""
+    """Accept quants that differ by one, like the reference of a quantizer."""
     return lambda got: np.abs(value["qs"].astype(int) - got["qs"]).max(axis=-1) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Verdicts: kinds, budgets, divergences, observed limits, unwritten elements, modified inputs."""
+"""Tests of verdicts: failure classes, error bounds, divergences, limits, unwritten and modified elements."""
 
 import math
 
@@ -163,7 +163,7 @@ def test_compare_divergence_passes_and_is_named():
 
 
 def test_compare_divergence_applies_to_whole_output():
-    """An output that equals the other vendor's value here and there does not follow the other vendor."""
+    """An output that matches the other vendor in some elements does not follow its rule."""
     diverging = Expected(np.array([1, 2, 3], np.uint8), divergences={"D5": np.array([1, 8, 9], np.uint8)})
     for got, wrong in (([1, 8, 9], 0), ([1, 8, 3], 1), ([1, 2, 9], 1), ([7, 8, 9], 1)):
         verdict = compare(diverging, np.array(got, np.uint8), vendor="amd")
@@ -172,7 +172,7 @@ def test_compare_divergence_applies_to_whole_output():
 
 
 def test_compare_between_limits_is_beyond_observed():
-    """Erf on AMD: documented to 16 ULP, never seen beyond 2; CUDA documents 2.5."""
+    """erf on AMD: 16 ULP documented, at most 2 observed; CUDA documents 2.5."""
     x = np.array([0.1, 0.3], F32)
     exact = reference.erf(x)
     for steps, beyond_observed, divergences in ((1, False, ()), (3, True, ("D22",)), (12, True, ("D22",))):
@@ -185,7 +185,7 @@ def test_compare_between_limits_is_beyond_observed():
 
 
 def test_compare_observed_limits_alone():
-    """Log on AMD: the observed 2.5 is wider than CUDA's 1.5."""
+    """log on AMD: the observed 2.5 exceeds CUDA's 1.5."""
     exact = reference.log(np.array([10.0], F32))
     verdict = compare(exact, (exact.value.view(np.uint32) + 2).view(F32), vendor="amd")
     assert verdict.divergences == ("D22",)
@@ -308,7 +308,7 @@ def test_compare_allowed_requires_positive_bound():
     [
         (bounded(1, -2), False),
         (bounded(1, -2, error=2.0), True),
-        (bounded(1, np.nan, np.inf, error=1e30), True),  # what is demanded of NaN and infinities is no budget
+        (bounded(1, np.nan, np.inf, error=1e30), True),  # requirements on NaN and infinities are not error bounds
         (bounded(1, 5, error=2.0), False),
         (expected(0, 0), True),
         (expected(0, 1), False),

@@ -1,4 +1,4 @@
-"""How far a result may be from CUDA's where an op has no reference: by what the code does, and by its shadow runs."""
+"""Tests of the CUDA oracle: the allowed distance from CUDA's results for an op without a reference."""
 
 import ml_dtypes
 import numpy as np
@@ -14,9 +14,9 @@ K = furthest("f32")
 
 
 def judged(standard, got, arithmetic, *sides, kind=np.float32, beside=(0, 1)):
-    """The verdict on one element, with the runs of each side, the first as it is.
+    """Judge one element, given the runs of each side; the first run uses the code's own roundings.
 
-    In a second element, which is right, the runs differ: they are the values ``beside``.
+    A second, correct element has the different runs ``beside``.
     """
     runs = [[np.array([value, beside[number > 0]], kind) for number, value in enumerate(side)] for side in sides]
     moved = [RoundingRuns(nearest, more) for nearest, *more in runs]
@@ -55,7 +55,7 @@ def test_rounded_values_may_differ_by_factor():
 
 
 def test_cancellation_allows_spread_of_runs():
-    """1 + tanh(x) near -1: the shadows are a half of 2**-24 apart, in a result of 2**-30."""
+    """1 + tanh(x) near -1: the runs are 2**-25 apart in a result of 2**-30."""
     assert judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-25]).passed
     assert not judged(2.0**-24, 2.0**-30, ROUNDS, [2.0**-30, 2.0**-29]).passed
 
@@ -73,7 +73,7 @@ def test_values_that_no_rounding_moves_are_exact():
 
 
 def test_underflow_to_zero_is_allowed():
-    """exp(-103.3) is one half of the least number and a bit: no rounding moves AMD's 0 (D14)."""
+    """exp(-103.3) is slightly above half of the smallest number; no rounding changes AMD's 0 (D14)."""
     still = {"beside": (3, 3)}
     assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9, **still).passed
     assert judged(2.0**-149 * 23, 0.0, ROUNDS, [0.0] * 9, **still).kind == "value"
@@ -88,7 +88,7 @@ def test_flushed_subnormals_in_sums_are_allowed():
 
 
 def test_f64_computed_in_f32_is_allowed():
-    """All runs agree in an element that lies near the middle of two numbers of f32; in another they do not."""
+    """All runs agree in one element, which is near the midpoint of two f32 numbers, and differ in another."""
     above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
     f64 = {"kind": np.float64, "beside": (1.0, float(1 + np.spacing(np.float32(1))))}
     assert judged(above, 1.5, ROUNDS, [1.5] * 9, **f64).passed
@@ -107,7 +107,7 @@ def test_overflow_to_infinity_or_nan_is_not_judged():
 
 
 def test_rounded_value_allows_at_least_one_ulp():
-    """tanh(20) is 1 in all runs; CUDA may give the number below."""
+    """tanh(20) is 1 in all runs; CUDA may return the next smaller number."""
     assert judged(1 - 2.0**-24, 1.0, ROUNDS, [1.0] * 9).passed
     assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9).passed
     assert judged(ulps(1.5, 22), 1.5, ROUNDS, [1.5] * 9).passed
@@ -165,7 +165,7 @@ def test_nan_and_infinities_must_match():
     assert judged(1.0, nan, ROUNDS, [nan] * 9).kind == "nan"
     assert judged(inf, inf, ROUNDS, [inf] * 9).passed
     assert judged(-inf, inf, ROUNDS, [inf] * 9).kind == "infinity"
-    assert judged(nan, inf, ROUNDS, [inf, nan]).passed  # by roundings one way or the other
+    assert judged(nan, inf, ROUNDS, [inf, nan]).passed  # by roundings in either direction
     below = np.nextafter(np.float32(largest), np.float32(0))
     assert judged(inf, largest, ROUNDS, [largest, below]).passed
     assert judged(-inf, largest, ROUNDS, [largest, below]).kind == "infinity"

@@ -1,4 +1,4 @@
-"""The interval of what is right: its ends are right, and what lies beyond them is not."""
+"""Tests of accepted intervals: the ends are accepted, and values beyond them are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words for which elements are wrong."""
+"""Tests of the descriptions of wrong elements."""
 
 import numpy as np
 import pytest

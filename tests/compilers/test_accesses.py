@@ -1,4 +1,4 @@
-"""What a source says of accesses: alignments that its types promise, private arrays by their names."""
+"""Annotations of memory accesses: alignments that types require, and names of private arrays."""
 
 from __future__ import annotations
 

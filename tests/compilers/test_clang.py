@@ -1,4 +1,4 @@
-"""The compiler made of wheels: real compilations, and what is said when a part is missing."""
+"""Compilation with clang from wheels, and messages about missing parts."""
 
 import importlib.util
 import sys
@@ -59,7 +59,7 @@ def test_listing_in_other_folder_is_the_same(source, tmp_path):
 
 
 def test_precompiled_headers_are_shared_by_folders_and_unrelated_macros(source, monkeypatch):
-    """A module with stubs has a folder with them of its own; nor does it depend on macros that only a source has."""
+    """A module with stubs has a separate folder for them. Macros that only the source uses do not matter either."""
     read, run = [], zig.run
 
     def noted(arguments, **options):
@@ -70,7 +70,7 @@ def test_precompiled_headers_are_shared_by_folders_and_unrelated_macros(source, 
     for flags in ((), ("-idirafter", str(source.parent)), ("-DOF_NO_HEADER=1",)):
         clang.compile_listing(Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
     assert len(read) >= 3 and len(set(read[-3:])) == 1
-    for flags in ((), ("-D__HIP_DISABLE_CPP_FUNCTIONS__",)):  # which AMD's headers ask for
+    for flags in ((), ("-D__HIP_DISABLE_CPP_FUNCTIONS__",)):  # AMD's headers use this macro
         unit = Unit(source, flags=flags, forced=(include.HIP_RUNTIME,))
         clang.compile_listing(unit, source.with_suffix(".s"), target("gfx1100"))
     assert len(set(read[-2:])) == 2
@@ -103,7 +103,7 @@ __global__ void brought(int* x) {
 
 
 def test_refused_call_fails_before_code_generation(source, monkeypatch):
-    """Of one in a header of parity's the place is where the source leads there."""
+    """A call in one of parity's headers is reported where the source leads to it."""
     made = []
     monkeypatch.setattr(clang, "_generate", made.append)
     source.write_text(REFUSED)
@@ -166,7 +166,7 @@ def test_fingerprint_depends_on_target_and_compiler(monkeypatch):
 
 
 def test_function_as_template_argument_is_mangled_like_nvcc(source):
-    """Clang 18 and later write out the type of such an argument where it depends on another one: TnPF..."""
+    """Clang 18 and later spell out the type of such an argument if it depends on another one: TnPF..."""
     source.write_text(
         "#include <hip/hip_runtime.h>\n"
         "template <class T> __device__ T twice(T x) { return 2 * x; }\n"

@@ -1,4 +1,4 @@
-"""What CUDA's C++ library has beside that of the host: atomics, semaphores and functions, executed."""
+"""CUDA's C++ library for devices, executed: atomics, semaphores and functions."""
 
 from __future__ import annotations
 

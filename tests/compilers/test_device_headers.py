@@ -1,4 +1,4 @@
-"""The device headers beyond mathematics, compiled for every target and executed: lanes, votes, atomics, bits."""
+"""Device headers other than mathematics, executed for every target: lanes, votes, atomics, bits."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def built(request, cache):
 
 @pytest.fixture
 def run(built, cache):
-    """Runs a kernel (x, out) and returns what out became."""
+    """Run a kernel (x, out) and return out."""
     device, code = emulator.AmdgpuDevice(cache=cache), built.code_object
 
     def execute(kernel, x, out, grid=1):
@@ -46,7 +46,7 @@ def test_headers_only_votes_and_wavefront_size_are_hazards(built):
 
 
 def exchanged(values, form, argument, width):
-    """What CUDA's shuffle gives every thread, in warps of 32."""
+    """Return what CUDA's shuffle returns to each thread, in warps of 32."""
     result = []
     for thread, own in enumerate(values):
         lane, group = thread % 32, thread % 32 // width * width
@@ -54,7 +54,7 @@ def exchanged(values, form, argument, width):
             "of": (group + argument % width, True),
             "up": (lane - argument, lane - argument >= group),
             "down": (lane + argument, lane + argument < group + width),
-            "xor": (lane ^ argument, lane ^ argument < group + width),  # an earlier group may be read
+            "xor": (lane ^ argument, lane ^ argument < group + width),  # threads may read an earlier group
         }[form]
         result.append(values[thread - lane + source] if inside else own)
     return result
@@ -97,7 +97,7 @@ def test_votes_count_active_lanes_of_wavefront(run, built):
         wave = x[thread // lanes * lanes :][:lanes]
         active, positive = (sum(1 << n for n in np.flatnonzero(w).tolist()) for w in (wave, wave > 0))
         votes_here = votes[6 * thread : 6 * thread + 6].tolist()
-        # The helpful style reads __activemask as that of a warp of 32.
+        # The helpful style limits __activemask to a warp of 32.
         warp = active >> (int(thread) % lanes & 32) & 0xFFFFFFFF
         assert votes_here == [warp, positive, 0, 1, active == positive, 1], thread
 
@@ -113,7 +113,7 @@ def test_atomics_lose_nothing(run, name, kind):
     got = run(f"atomics_{name}", x, np.array([1, 70000, 50, 60, 0, 0], kind), grid=2)
     assert got[:4].tolist() == [1 + x.sum(), 70000 - x.sum(), min(50, x.min()), max(60, x.max())]
     assert got[4] in x
-    assert got[5] == 0  # all values differ, so none was exchanged for itself
+    assert got[5] == 0  # all values differ, so each was exchanged for a different one
 
 
 @pytest.mark.parametrize(("name", "kind"), NUMBERS[:3])

@@ -1,4 +1,4 @@
-"""Errors of a compiler, read from its log."""
+"""Errors in the log of a compiler."""
 
 from parity.compilers.diagnostics import diagnostics
 

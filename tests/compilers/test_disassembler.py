@@ -1,4 +1,4 @@
-"""Code objects given in place of sources: what the real compiler made, without the listing it was made of."""
+"""Code objects that are given instead of sources, with their listings removed."""
 
 import re
 
@@ -68,7 +68,7 @@ def tools():
 
 @pytest.fixture
 def given(tmp_path, compiled, cache, tools):
-    """Builds from a folder with these code objects and nothing else."""
+    """Build a folder that contains only these code objects."""
 
     def read(files, targets=DEFAULT_TARGETS):
         for name, content in files.items():
@@ -105,7 +105,7 @@ def expected():
 def test_disassembled_code_object_computes_like_its_source(given, binaries, compiled, cache):
     names = {"gfx1030": "module-gfx1030.hsaco", "gfx1100": "module.gfx1100.co", "gfx90a": "module.hsaco"}
     results = given({names[target]: content for target, content in binaries.items()})
-    # An old LLVM is refused for a target that it does not know.
+    # An old LLVM is refused for a target that it does not support.
     results = [built for built in results if "install a newer LLVM" not in str(built.error)]
     assert {"gfx1030", "gfx90a"} <= {built.target for built in results}
     assert [(built.module, built.target, built.error) for built in results] == [
@@ -170,13 +170,13 @@ def test_misread_instruction_is_not_guessed(compiled, tools, monkeypatch):
         return run
 
     monkeypatch.setattr(disassembler.Disassembler, "run", forgetful)
-    listing = disassembler.listing_of(compiled["gfx1030"].binary)
+    listing = disassembler.disassembled_listing(compiled["gfx1030"].binary)
     assert "not_read_by_llvm" in listing
     assert "-v" not in listing
 
 
 def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-readobj", "llvm-mc")):
-    """Stands in for an installed LLVM that knows no processor newer than gfx10."""
+    """Simulate an installed LLVM that supports no processor newer than gfx10."""
     folder.mkdir(exist_ok=True)
     for tool in tools:
         path = folder / f"{tool}{suffix}"
@@ -192,7 +192,7 @@ def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump",
 
 @pytest.fixture
 def path(monkeypatch, tmp_path):
-    """Sets PATH to folders, without a ROCm, for one search."""
+    """Set PATH to folders and hide ROCm."""
 
     def set_to(*folders):
         monkeypatch.setenv("PATH", ":".join(map(str, folders)))
@@ -228,13 +228,13 @@ def test_old_llvm_for_new_target_is_an_error(path, tmp_path, binaries):
     path(llvm(tmp_path / "old", 14))
     (tmp_path / "module.hsaco").write_bytes(binaries["gfx1100"])
     with pytest.raises(UsageError, match=r"is for gfx1100, which .*LLVM 14.* cannot disassemble; install a newer LLVM"):
-        disassembler.listing_of(tmp_path / "module.hsaco")
+        disassembler.disassembled_listing(tmp_path / "module.hsaco")
 
 
 def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
     real = disassembler.Disassembler.run
     listings = []
-    for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer ones
+    for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer versions
 
         def spelled(self, name, *arguments, text=None, spelling=spelling):
             run = real(self, name, *arguments, text=text)
@@ -243,7 +243,7 @@ def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypat
 
         monkeypatch.setattr(disassembler.Disassembler, "run", spelled)
         (given.folder / "module.hsaco").write_bytes(binaries["gfx90a"])
-        listings.append(disassembler.listing_of(given.folder / "module.hsaco"))
+        listings.append(disassembler.disassembled_listing(given.folder / "module.hsaco"))
     assert listings[0] == listings[1]
     assert "module.cu:" in listings[0]
     assert "./module.cu:" not in listings[0]

@@ -1,4 +1,4 @@
-"""AMD's headers out of wheels: what is taken, what is refused, and what happens where they cannot be had."""
+"""AMD's headers from wheels: extraction, verification, and the fallback."""
 
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ PLACES = {"big/include/hip/": "hip/"}
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """What one process found out holds for all that it does; a test begins anew, and leaves nothing behind."""
+    """Reset the caches of the process before and after a test."""
     for cached in (headers._found, headers._warn_of_fallback):
         cached.cache_clear()
     yield
@@ -29,7 +29,7 @@ def forgotten():
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    """A folder that pip takes wheels from, and no network; the wheel in it."""
+    """Return a wheel in a folder that pip uses instead of a network."""
     folder = tmp_path / "index"
     folder.mkdir()
     file = folder / "big-1.0-py3-none-any.whl"
@@ -79,7 +79,7 @@ def test_hip_headers_with_wrong_digest_are_refused(index):
 def test_available_headers_without_network_warns_of_fallback(index, tmp_path, caplog):
     index.unlink()
     source = tmp_path / "k.hip"
-    # A mask of 32 bits is CUDA's: as with AMD's headers it is dropped.
+    # CUDA's mask has 32 bits. It is ignored, as with AMD's headers.
     line = "x[threadIdx.x] += __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1, 8);"
     source.write_text(f'#include <hip/hip_runtime.h>\nextern "C" __global__ void k(float* x) {{ {line} }}\n')
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""An installed ROCm: how it is found and chosen (by a stand-in), and what it compiles (where there is one)."""
+"""An installed ROCm: discovery and selection with a simulated one, compilation with a real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parity.errors import MissingTool, UsageError
 from parity.platform.cache import Cache
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-# A hipcc that knows gfx1030 and gfx90a, and answers -### as clang does.
+# A hipcc that supports gfx1030 and gfx90a, and answers -### as clang does.
 HIPCC = """#!/bin/sh
 case "$*" in
 *gfx1030*|*gfx90a*) echo ' "/there/llvm/bin/clang" "-cc1" "-mlink" "/there/amdgcn/bitcode/ocml.bc"' >&2 ;;
@@ -26,7 +26,7 @@ esac
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Installs a ROCm of some version; nothing else of the machine counts."""
+    """Install a simulated ROCm of some version, and hide all others."""
 
     def install(version, program="hipcc"):
         root = tmp_path / f"rocm-{version}-{program}"
@@ -46,7 +46,7 @@ def stand_in(tmp_path, monkeypatch):
 
 @pytest.fixture
 def real():
-    """The ROCm of this machine."""
+    """Return the ROCm of this machine, or skip the test."""
     found = rocm.installed()
     if found is None:
         pytest.skip("no ROCm is installed (Debian: apt install hipcc)")
@@ -70,9 +70,9 @@ def test_installed_rocm_without_hipcc_uses_clang(stand_in):
     ("version", "asked", "target", "used"),
     [
         ("6.4.1", None, "gfx1030", True),
-        ("6.4.1", "auto", "gfx1201", False),  # it does not know that target
+        ("6.4.1", "auto", "gfx1201", False),  # it does not support that target
         ("6.4.1", "wheels", "gfx1030", False),
-        ("5.2.3", None, "gfx1030", False),  # too old to be used without being asked for
+        ("5.2.3", None, "gfx1030", False),  # too old for auto
         ("5.2.3", "rocm", "gfx1030", True),
     ],
 )
@@ -104,7 +104,7 @@ def test_installed_rocm_unsupported_target_is_an_error(stand_in, monkeypatch, tm
 
 def test_installed_rocm_code_runs_on_emulator(real, monkeypatch, capfd, tmp_path):
     target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
-    monkeypatch.setenv(rocm.VARIABLE, "auto")  # which the option replaces, and the end of the test brings back
+    monkeypatch.setenv(rocm.VARIABLE, "auto")  # the option replaces it until the end of the test
     monkeypatch.chdir(KERNELS.parent)
     code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
                  "--output", str(tmp_path / "out")])  # fmt: skip

@@ -1,4 +1,4 @@
-"""CUDA targets: names, what PTX says of kernels, and builds by the real nvcc where there is one."""
+"""CUDA targets: names, kernels in PTX, and builds with nvcc."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_nvcc_missing_says_what_to_install(monkeypatch, tmp_path):
 
 @pytest.fixture
 def compilers(monkeypatch, tmp_path):
-    """Makes an nvcc of some version in a folder; that of a wheel is the only one there is without it."""
+    """Create an nvcc of some version in a folder. Without it, only the wheel has one."""
 
     def make(folder, version):
         path = tmp_path / folder / "nvcc"
@@ -474,7 +474,7 @@ def test_nvcc_build_has_names_of_missing_host_libraries(compiler, tmp_path):
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.error is None, built.error
     assert built.entries == ("k",)
-    if built.translation:  # none where CUDA is installed with its libraries
+    if built.translation:  # empty if CUDA is installed with its libraries
         assert not built.translation.left_out
 
 

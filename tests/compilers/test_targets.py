@@ -1,4 +1,4 @@
-"""The table of targets, and what derives from it."""
+"""The table of targets, and everything derived from it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_targets_have_documented_wavefronts():
 
 
 def test_target_abi_matches_llvm_guide():
-    """As LLVM's user guide lists it: packed work-item ids, architected flat scratch, workgroup ids in ttmp."""
+    """LLVM's user guide: packed work-item ids, architected flat scratch, workgroup ids in ttmp."""
     assert {t.name: (t.packed_ids, t.architected_scratch, t.group_ids_in_ttmp) for t in TARGETS.values()} == {
         "gfx1030": (False, False, False),
         "gfx1100": (True, True, False),
@@ -66,7 +66,7 @@ def test_cuda_target_lds_is_opt_in_limit():
         "sm_120": 99,
     }
     assert {name: target(name).lds_bytes // 1024 for name in kib} == kib
-    assert target("sm_61").lds_bytes == 48 * 1024  # whose limits have no row
+    assert target("sm_61").lds_bytes == 48 * 1024  # its limits have no row
 
 
 def test_target_unknown_name_suggests_nearest():
@@ -76,7 +76,7 @@ def test_target_unknown_name_suggests_nearest():
 
 @pytest.fixture
 def planted(tmp_path):
-    """A table with a row more: a target that has all of gfx1100 but its name."""
+    """Return a table with an additional row, which differs from gfx1100 only in its name."""
     text = TABLE.read_text()
     row = next(line for line in text.splitlines(keepends=True) if line.startswith("gfx1100,"))
     table = tmp_path / TABLE.relative_to(ROOT)

@@ -28,7 +28,7 @@ def raw(blocks):
 
 
 def sub_scales(blocks):
-    """What multiplies the quants of each part of a K block, and what is taken from them, as whole numbers."""
+    """Factors and offsets of the quants in each part of a K block, as whole numbers."""
     scales = blocks["scales"].astype(int)
     match array_dtype(blocks).name:
         case "q2_K":
@@ -47,7 +47,7 @@ def sub_scales(blocks):
 
 @all_blocks
 @pytest.mark.parametrize("stream", BLOCK_STREAMS)
-def test_any_window_is_a_piece_of_the_whole(stream, kind):
+def test_elements_window_matches_whole_stream(stream, kind):
     whole = elements(stream, kind, 100, 300, "w")
     assert whole.dtype == kind.numpy and whole.shape == (300,)
     for start, count in ((100, 1), (137, 5), (399, 1), (200, 0)):
@@ -57,17 +57,17 @@ def test_any_window_is_a_piece_of_the_whole(stream, kind):
 
 @all_blocks
 @pytest.mark.parametrize("stream", BLOCK_STREAMS)
-def test_no_two_blocks_are_the_same(stream, kind):
+def test_elements_blocks_are_distinct(stream, kind):
     for start in (0, 1000, 123456):
         assert len({block.tobytes() for block in elements(stream, kind, start, 64, "w")}) == 64
 
 
-def test_two_tensors_with_the_same_window_hold_different_data():
+def test_elements_differ_between_tensors():
     one, other = (raw(elements("normal", dtype("q4_K"), 0, 64, name)) for name in ("w", "v"))
     assert (one != other).mean() > 0.9
 
 
-def test_the_streams_are_what_they_were_when_records_were_made():
+def test_streams_match_recorded_digests():
     streams = ("normal", "small", "special", "mixed", "bits", "patterns", "equal")
     data = b"".join(elements(s, kind, 12345, 257, "w").tobytes() for s in streams for kind in BLOCKS)
     assert hashlib.sha256(data).hexdigest() == "5a0bbfe1399be42aedc919bd5acbb1280d3aca5c5e1204a1397df4635c417c19"
@@ -75,7 +75,7 @@ def test_the_streams_are_what_they_were_when_records_were_made():
 
 @all_blocks
 @pytest.mark.parametrize("stream", ["normal", "special", "bits"])
-def test_bytes_that_are_no_scales_are_uniform(stream, kind):
+def test_bytes_other_than_scales_are_uniform(stream, kind):
     blocks = elements(stream, kind, 0, 4096, "w")
     for name in set(kind.numpy.names) - set(scale_fields(kind)):
         values = np.ascontiguousarray(blocks[name]).view(np.uint8)
@@ -84,7 +84,7 @@ def test_bytes_that_are_no_scales_are_uniform(stream, kind):
 
 
 @all_blocks
-def test_scales_of_normal_data_are_those_of_models(kind):
+def test_normal_scales_are_realistic(kind):
     blocks = elements("normal", kind, 0, 2000, "w")
     for name in scale_fields(kind):
         low, high = (2.0**-2, 2.0**4) if name == "s" else (2.0**-9, 2.0**-3)
@@ -95,7 +95,7 @@ def test_scales_of_normal_data_are_those_of_models(kind):
 
 
 @all_blocks
-def test_scales_of_small_data_are_small_whole_numbers(kind):
+def test_small_scales_are_small_whole_numbers(kind):
     blocks = elements("small", kind, 0, 500, "w")
     for name in scale_fields(kind):
         values = blocks[name].astype(np.float64)
@@ -104,12 +104,12 @@ def test_scales_of_small_data_are_small_whole_numbers(kind):
 
 
 @pytest.mark.parametrize("name", ["q8_0", "q8_1", "q8_K"])
-def test_quants_of_8_bits_are_small_in_small_data(name):
+def test_small_quants_of_8_bits_are_small(name):
     assert set(elements("small", dtype(name), 0, 99, "w")["qs"].ravel()) == set(range(-4, 4))
 
 
 @pytest.mark.parametrize("name", ["q4_0", "q4_1", "q5_0", "q5_1", "q2_K", "q3_K", "q4_K", "q5_K"])
-def test_quants_of_fewer_bits_have_their_whole_range_in_small_data(name):
+def test_small_quants_of_fewer_bits_have_full_range(name):
     assert len(np.unique(elements("small", dtype(name), 0, 300, "w")["qs"])) == 256
 
 
@@ -123,13 +123,13 @@ def test_quants_of_fewer_bits_have_their_whole_range_in_small_data(name):
         ("q6_K", {-2, -1, 0, 1}, {0}),
     ],
 )
-def test_scales_of_the_parts_of_a_block_are_small_in_small_data(name, factors, terms):
+def test_small_scales_of_parts_are_small(name, factors, terms):
     found = sub_scales(elements("small", dtype(name), 0, 300, "w"))
     assert [set(np.ravel(each)) for each in found] == [factors, terms]
 
 
 @all_blocks
-def test_every_scale_meets_every_special_value(kind):
+def test_special_scales_take_every_special_value(kind):
     number = len(special_values(array_dtype(elements("special", kind, 0, 1)["d"])))
     blocks = elements("special", kind, 1000, number, "w")
     for name in scale_fields(kind):
@@ -141,7 +141,7 @@ def test_every_scale_meets_every_special_value(kind):
 
 
 @all_blocks
-def test_patterns_hold_every_byte_at_every_place(kind):
+def test_patterns_holds_every_byte_at_every_position(kind):
     blocks = elements("patterns", kind, 7, 256, "w")
     bare = kind.numpy.names if kind.is_block else ()
     for name in set(bare) - set(scale_fields(kind)):
@@ -153,7 +153,7 @@ def test_patterns_hold_every_byte_at_every_place(kind):
 
 
 @all_blocks
-def test_equal_data_have_one_byte_in_all_places(kind):
+def test_equal_repeats_one_byte(kind):
     blocks = elements("equal", kind, 0, 300, "w")
     places = [n for n in kind.numpy.names if n not in scale_fields(kind)]
     content = np.hstack([raw(np.ascontiguousarray(blocks[name])) for name in places])
@@ -163,7 +163,7 @@ def test_equal_data_have_one_byte_in_all_places(kind):
 
 
 @all_blocks
-def test_subnormal_scales_are_nothing_else(kind):
+def test_subnormal_scales_are_subnormal_or_zero(kind):
     blocks = elements("subnormal", kind, 0, 300, "w")
     for name in scale_fields(kind):
         scales = blocks[name].astype(np.float64)
@@ -172,7 +172,7 @@ def test_subnormal_scales_are_nothing_else(kind):
 
 
 @all_blocks
-def test_mixed_data_are_of_several_kinds(kind):
+def test_mixed_contains_several_kinds(kind):
     scales = np.abs(elements("mixed", kind, 0, 4000, "w")["d"].astype(np.float64))
     usual = (scales >= 2.0**-9) & (scales < 2.0**-3)
     assert 0.6 < usual.mean() < 0.8  # those of equal bytes too
@@ -180,7 +180,7 @@ def test_mixed_data_are_of_several_kinds(kind):
     assert np.isnan(scales).any() and np.isinf(scales).any()
 
 
-def test_a_block_type_names_its_streams():
+def test_elements_unknown_stream_names_streams_of_block():
     with pytest.raises(UsageError, match=r"unknown data of q4_K 'unit'; known: normal small special .* equal"):
         elements("unit", dtype("q4_K"), 0, 1)
     with pytest.raises(UsageError, match=r"unknown data 'equal'; known: normal unit"):
@@ -188,12 +188,12 @@ def test_a_block_type_names_its_streams():
 
 
 @pytest.mark.parametrize("of", [lambda kind: kind.min, lambda kind: kind.max, lambda kind: kind.convert([1])])
-def test_a_block_is_no_number(of):
+def test_block_type_has_no_number_limits(of):
     with pytest.raises(UsageError, match="q2_K is not a number: it is a block of 256 values"):
         of(dtype("q2_K"))
 
 
-def test_a_buffer_of_blocks_has_poison_in_its_gaps():
+def test_filled_blocks_have_poison_in_gaps():
     kind = dtype("q5_0")
     tensor = Tensor(Layout.parse("3x2:5,2+1"), "normal", 7)
     buffer = filled("w", kind, tensor)
@@ -203,7 +203,7 @@ def test_a_buffer_of_blocks_has_poison_in_its_gaps():
     assert (raw(buffer.data[~buffer.defined]) == 0xA5).all() and int(buffer.defined.sum()) == 6
 
 
-def test_a_tile_is_as_many_values_for_every_type():
+def test_tiled_has_equal_number_of_values_for_every_type():
     sizes = {
         name: len(Memory("w", dtype(name), Tensor(contiguous((10**6,)), "normal")).tiled().data) * dtype(name).values
         for name in ("u8", "q4_0", "q6_K")
@@ -224,14 +224,14 @@ scale = Op(
 )
 
 
-def test_a_tensor_is_drawn_from_the_streams_that_its_type_has():
+def test_cases_draw_streams_of_the_type():
     drawn = sample(scale.cases(("q4_K", "f32")), 0, 80)
     streams = [{case.tensor(name).data for case in drawn} for name in ("w", "y")]
     assert streams == [{"small", "equal"}, {"small", "unit", "near"}]
     assert all(scale.parse(str(case)) == case for case in drawn)
 
 
-def test_an_op_without_data_for_its_blocks_is_refused():
+def test_cases_without_stream_for_blocks_raise():
     op = replace(scale, data=("unit", "near"))
     with pytest.raises(UsageError, match=r"op toy\.scale: w has type q4_K, which has only the data normal small "):
         sample(op.cases(("q4_K", "f32")), 0, 1)
@@ -239,7 +239,7 @@ def test_an_op_without_data_for_its_blocks_is_refused():
         replace(scale, data=("smal",))
 
 
-def test_a_case_says_which_streams_a_block_has():
+def test_parse_unknown_stream_names_streams_of_block():
     scale.parse("toy.scale[q4_K,f32](w=3~equal@0 y=3~unit@0)")
     with pytest.raises(UsageError, match=r"w=3~unit@0: unknown data of q4_K 'unit'; known: normal small .* equal"):
         scale.parse("toy.scale[q4_K,f32](w=3~unit@0 y=3~unit@0)")

@@ -14,7 +14,7 @@ KINDS = [DTYPES[name] for name in ("u8", "u32", "i16", "i32", "i64")]
 @pytest.mark.parametrize("stream", INDEX_STREAMS)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 256, 300, 70000])
-def test_every_id_has_a_place_or_is_the_sentinel(stream, kind, bound):
+def test_ids_are_in_range_or_sentinel(stream, kind, bound):
     values = ids(stream, kind, 5, 2000, "ids", bound)
     assert values.dtype == kind.numpy
     none = is_sentinel(values, kind)
@@ -24,12 +24,12 @@ def test_every_id_has_a_place_or_is_the_sentinel(stream, kind, bound):
 
 @pytest.mark.parametrize("stream", [each for each in INDEX_STREAMS if each != "offsets"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_any_window_of_ids_is_a_piece_of_the_whole(stream, kind):
+def test_ids_window_matches_whole_stream(stream, kind):
     whole = ids(stream, kind, 100, 300, "ids", 11)
     assert np.array_equal(ids(stream, kind, 137, 5, "ids", 11), whole[37:42])
 
 
-def test_what_the_streams_are_for():
+def test_index_streams_have_their_properties():
     u32 = DTYPES["u32"]
     assert set(ids("index", u32, 0, 500, "ids", 20)) == set(range(20))
     assert set(ids("repeat", u32, 0, 500, "ids", 20)) == {0, 9, 19}
@@ -38,7 +38,7 @@ def test_what_the_streams_are_for():
 
 
 @pytest.mark.parametrize(("rows", "bound"), [(1, 1), (2, 8), (7, 3), (300, 2000), (2000, 301)])
-def test_offsets_go_from_the_first_place_to_the_bound(rows, bound):
+def test_offsets_ascend_from_zero_to_bound(rows, bound):
     values = ids("offsets", DTYPES["i32"], 5, rows + 1, "begin", bound)
     lengths = np.diff(values)
     assert values[0] == 0 and values[-1] in (bound - 1, 0) and (lengths >= 0).all()

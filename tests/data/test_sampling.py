@@ -37,7 +37,7 @@ def draws(tmp_path: Path, extra: str) -> str:
     ).stdout
 
 
-def test_a_seed_gives_the_same_cases_whatever_else_is_loaded(tmp_path):
+def test_sample_does_not_depend_on_loaded_modules(tmp_path):
     # Hypothesis takes constants from the modules around it; parity's cases must not depend on them.
     (tmp_path / "full_of_constants.py").write_text("VALUES = [3, 4, 17, 95, 2048, 1.25, 'x']\n")
     alone = draws(tmp_path, "")
@@ -45,7 +45,7 @@ def test_a_seed_gives_the_same_cases_whatever_else_is_loaded(tmp_path):
     assert len(alone.splitlines()) >= 30
 
 
-def test_the_private_function_of_hypothesis_is_what_collects_constants():
+def test_hermetic_replaces_constant_collection():
     """Fails when Hypothesis changes it: then ``hermetic`` needs another way, and pyproject.toml another bound."""
     mark = 123_456_789_012
     constants = type(providers.GLOBAL_CONSTANTS)(integers={mark})
@@ -70,13 +70,13 @@ def plain_draws(count: int) -> list[int]:
     return found
 
 
-def test_another_seed_gives_other_cases(suite):
+def test_sample_differs_between_seeds(suite):
     cases = suite.op("binary.add").cases(("f32",))
     assert sample(cases, 1, 20) == sample(cases, 1, 20)
     assert sample(cases, 1, 20) != sample(cases, 2, 20)
 
 
-def test_the_cases_of_an_op_cover_what_kernels_get_wrong(suite):
+def test_sample_covers_typical_errors(suite):
     cases = [c for seed in range(8) for c in sample(suite.op("binary.add").cases(("f32",)), seed, 200)]
     layouts = [t.layout for c in cases for _, t in c.tensors]
     assert {len(layout.shape) for layout in layouts} == {0, 1, 2, 3, 4, 5}
@@ -95,20 +95,20 @@ def test_the_cases_of_an_op_cover_what_kernels_get_wrong(suite):
     assert explicit
 
 
-def test_parameters_cover_zero_one_extremes_and_specials(suite):
+def test_parameter_covers_special_values(suite):
     cases = [c for seed in range(5) for c in sample(suite.op("affine.affine").cases(("f16",)), seed, 200)]
     values = {repr(v) for c in cases for _, v in c.params}
     assert {"0.0", "-0.0", "1.0", "-1.0", "nan", "inf", "-inf", "65504.0"} <= values
     assert any("in-place" in c.flags for c in cases)
 
 
-def test_shrinking_finds_the_simplest_failing_draw():
+def test_find_minimal_returns_simplest_failure():
     pairs = st.tuples(st.integers(0, 90), st.integers(0, 90))
     assert find_minimal(pairs, 0, 200, lambda p: p[0] + p[1] >= 60) in [(0, 60), (60, 0)]
     assert find_minimal(pairs, 0, 200, lambda p: False) is None
 
 
-def test_what_fails_now_and_then_is_shrunk_all_the_same():
+def test_find_minimal_accepts_flaky_failure():
     tried = []
 
     def fails(value):
@@ -120,7 +120,7 @@ def test_what_fails_now_and_then_is_shrunk_all_the_same():
 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), KeyboardInterrupt()])
-def test_an_error_inside_the_test_function_is_not_swallowed(error):
+def test_find_minimal_propagates_errors(error):
     def fails(_: int) -> bool:
         raise error
 

@@ -19,7 +19,7 @@ USED = [d for d in NUMBERS.values() if d.name != "u64"]
 
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("dtype", USED, ids=str)
-def test_any_window_is_a_piece_of_the_whole(stream, dtype):
+def test_elements_window_matches_whole_stream(stream, dtype):
     whole = elements(stream, dtype, 100, 300, "x", POINTS)
     assert whole.dtype == dtype.numpy
     for start, count in ((100, 1), (137, 5), (399, 1)):
@@ -29,17 +29,17 @@ def test_any_window_is_a_piece_of_the_whole(stream, dtype):
 
 @pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs", "extreme")])
 @pytest.mark.parametrize("dtype", USED, ids=str)
-def test_a_window_is_never_constant(stream, dtype):
+def test_elements_window_is_not_constant(stream, dtype):
     for start in (0, 1000, 123456):
         assert len(np.unique(elements(stream, dtype, start, 64, "x", POINTS).view(dtype.bits))) > 1
 
 
-def test_two_tensors_with_the_same_window_hold_different_data():
+def test_elements_differ_between_tensors():
     lhs, rhs = (elements("normal", DTYPES["f32"], 0, 64, name) for name in ("lhs", "rhs"))
     assert (lhs != rhs).mean() > 0.9
 
 
-def test_the_streams_are_what_they_were_when_records_were_made():
+def test_streams_match_recorded_digests():
     # A record names data by (stream, start): a change here makes every stored case text mean something else.
     streams = ("normal", "unit", "special", "points", "near", "mixed", "bits")
     dtypes = [DTYPES[name] for name in ["u8", "u32", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"]]
@@ -49,13 +49,13 @@ def test_the_streams_are_what_they_were_when_records_were_made():
     assert hashlib.sha256(data).hexdigest() == "17c0de1ef12350cf9c1f77c583128c7f79787a384578496143b0317545fe44f3"
 
 
-def test_points_hold_each_value_once_and_in_order():
+def test_points_holds_each_value_in_order():
     assert elements("points", DTYPES["f32"], 0, 3, "x", (1.0, -2.0, 3.5)).tolist() == [1.0, -2.0, 3.5]
     assert elements("points", DTYPES["u8"], 0, 3, "x", (1.0, -2.0, 300.0)).tolist() == [1, 0, 255]
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
-def test_special_values_of_floats_hold_the_hard_ones(name):
+def test_special_values_contain_hard_floats(name):
     dtype = DTYPES[name]
     values = special_values(dtype).astype(np.float64)
     tiny = 2.0 ** (dtype.emin - dtype.precision + 1)
@@ -65,13 +65,13 @@ def test_special_values_of_floats_hold_the_hard_ones(name):
     assert any(v == 0 and np.signbit(v) for v in values)
 
 
-def test_patterns_hold_every_f8_in_order():
+def test_patterns_holds_every_f8_in_order():
     values = elements("patterns", DTYPES["f8_e4m3"], 0, 256)
     assert values.view(np.uint8).tolist() == list(range(256))
     assert elements("patterns", DTYPES["f16"], 65535, 2).view(np.uint16).tolist() == [65535, 0]
 
 
-def test_f8_saturates_where_other_floats_overflow():
+def test_stored_f8_saturates():
     f8 = DTYPES["f8_e4m3"]
     values = special_values(f8).astype(np.float64)
     assert np.isnan(values).sum() == 1  # infinities are not NaN
@@ -80,19 +80,19 @@ def test_f8_saturates_where_other_floats_overflow():
     assert f8.convert([np.inf, -1e9, 17]).astype(float).tolist() == [448, -448, 16]
 
 
-def test_normal_data_have_the_spread_they_claim():
+def test_normal_has_documented_spread():
     x = elements("normal", DTYPES["f64"], 0, 20000, "x")
     assert abs(x.mean()) < 0.1
     assert 2.9 < x.std() < 3.1
 
 
 @pytest.mark.parametrize("dtype", USED, ids=str)
-def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
+def test_small_sums_are_exact(dtype):
     values = elements("small", dtype, 0, 400, "x").astype(np.float64)
     assert set(values) == set(range(0 if dtype.kind == "uint" else -4, 5))
 
 
-def test_extremes_come_in_runs_and_the_least_first():
+def test_extreme_has_runs_in_ascending_order():
     f32 = elements("extreme", DTYPES["f32"], 0, 9 * 64)
     assert f32[:64].tolist() == [-np.inf] * 64 and np.isnan(f32[4 * 64 : 5 * 64]).all()
     tiny = 2.0**-149
@@ -101,14 +101,14 @@ def test_extremes_come_in_runs_and_the_least_first():
     assert elements("extreme", DTYPES["f8_e4m3"], 0, 1).astype(float).tolist() == [-448]
 
 
-def test_runs_hold_one_special_value_after_the_other():
+def test_runs_holds_special_values_in_order():
     special = special_values(DTYPES["f16"])
     runs = elements("runs", DTYPES["f16"], 0, 64 * len(special))
     assert runs.tobytes() == np.repeat(special, 64).tobytes()
 
 
 @pytest.mark.parametrize(("of", "by", "to"), [("f64", "f32", "f16"), ("f32", "f16", "f8_e4m3")])
-def test_halfway_data_show_that_something_is_rounded_twice(of, by, to):
+def test_halfway_reveals_double_rounding(of, by, to):
     values = elements("halfway", DTYPES[of], 0, 2000)
     once, twice = DTYPES[to].convert(values), DTYPES[to].convert(DTYPES[by].convert(values))
     assert (once != twice).mean() > 0.01
@@ -117,7 +117,7 @@ def test_halfway_data_show_that_something_is_rounded_twice(of, by, to):
 
 
 @pytest.mark.parametrize("name", ["f8_e4m3", "bf16", "f16", "f32"])
-def test_a_number_is_rounded_once_to_a_type(name):
+def test_convert_rounds_once(name):
     kind = DTYPES[name]
     tiny, largest = 2.0 ** (kind.emin - kind.precision + 1), float(kind.max)
     grid = np.array([0, tiny, 2 * tiny, 3 * tiny, 1, 1 + 2.0 ** (1 - kind.precision), 1 + 2.0 ** (2 - kind.precision)])
@@ -137,21 +137,21 @@ def test_a_number_is_rounded_once_to_a_type(name):
 
 
 @pytest.mark.parametrize("name", ["i64", "u32", "i32"])
-def test_halfway_integers_are_ties_and_their_neighbours_in_a_float(name):
+def test_halfway_integers_are_float_ties_and_neighbours(name):
     values = elements("halfway", DTYPES[name], 0, 2000)
     apart = [int(value) - int(np.float32(value)) for value in values.tolist()]
     nearest = [int(np.spacing(np.float32(value))) // 2 for value in values.tolist()]
     assert {0, 1} <= {half - abs(error) for half, error in zip(nearest, apart, strict=True)}
 
 
-def test_an_unknown_stream_is_named():
+def test_elements_unknown_stream_raises():
     with pytest.raises(UsageError, match=r"unknown data 'norml'.*did you mean normal"):
         elements("norml", DTYPES["f32"], 0, 1)
 
 
 @np.errstate(invalid="ignore")
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
-def test_signalling_nans_become_quiet_and_nothing_else_changes(name):
+def test_quiet_changes_signalling_nans_only(name):
     kind = DTYPES[name]
     x = elements("bits" if name in ("f32", "f64") else "patterns", kind, 0, 1 << 16)
     quieted = quiet(x, kind)
@@ -163,7 +163,7 @@ def test_signalling_nans_become_quiet_and_nothing_else_changes(name):
 
 
 @pytest.mark.parametrize("name", ["i32", "f8_e4m3", "q4_0"])
-def test_integers_bytes_and_blocks_have_none(name):
+def test_quiet_keeps_integers_bytes_and_blocks(name):
     kind = DTYPES[name]
     x = elements("mixed" if kind.is_block else "special", kind, 0, 64)
     assert quiet(x, kind) is x

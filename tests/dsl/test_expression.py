@@ -36,7 +36,7 @@ SCOPE = Scope({"r": 3, "c": 100, "zero": 0, "kept": (2, 5), "b": 2, "f": 0.5}, {
         (" c ", 100),
     ],
 )
-def test_values(text, value):
+def test_expression_value(text, value):
     found = expression(text)(SCOPE)
     assert found == value and type(found) is type(value)
 
@@ -62,7 +62,7 @@ def test_values(text, value):
         ("kept < r", "not supported between"),
     ],
 )
-def test_what_is_refused_is_named_with_its_column(text, says):
+def test_expression_error_names_column(text, says):
     with pytest.raises(UsageError, match=says):
         expression(text)(SCOPE)
 
@@ -81,11 +81,11 @@ def test_what_is_refused_is_named_with_its_column(text, says):
         ("n", 7, ("n", 7)),
     ],
 )
-def test_an_expression_is_solved_for_its_only_unknown(text, target, found):
+def test_solve_single_unknown(text, target, found):
     assert expression(text).solve(target, SCOPE) == found
 
 
-def test_conditions_are_told_apart():
+def test_conjuncts_splits_conditions():
     assert [str(each) for each in expression("r > 0 and (c or b) and not zero").conjuncts] == [
         "r > 0",
         "c or b",
@@ -93,6 +93,6 @@ def test_conditions_are_told_apart():
     ]
 
 
-def test_an_extent_is_a_whole_number():
+def test_whole_fraction_raises():
     with pytest.raises(UsageError, match=r"'c/3' gives 100/3, which is not a whole number; write ceil\(c/3\)"):
         whole(expression("c/3")(SCOPE), "c/3")

@@ -13,7 +13,7 @@ def names(text, extents, **known):
     return parse_shapes(text).bind(extents, known, {}).names
 
 
-def test_equal_names_are_equal_extents_and_expressions_are_turned_round():
+def test_bind_equal_names_and_inverted_expressions():
     stated = parse_shapes("x: r 2*c; y: c; out: r c")
     scope = stated.bind({"x": (3, 10)}, {}, {})
     assert scope.names == {"r": 3, "c": 5} and stated.shape("out", scope) == (3, 5)
@@ -26,7 +26,7 @@ def test_equal_names_are_equal_extents_and_expressions_are_turned_round():
         stated.bind({"x": (3, 9, 1)}, {}, {})
 
 
-def test_an_extent_that_a_definition_contradicts_is_a_misfit():
+def test_bind_contradicting_definition_raises_mismatch():
     """Also where the name was found from a tensor first."""
     with pytest.raises(ShapeMismatch, match=r"m is 3, where m = 2\*n makes it 4"):
         names("x: n; out: m; m = 2*n", {"x": (2,), "out": (3,)})
@@ -45,11 +45,11 @@ def test_an_extent_that_a_definition_contradicts_is_a_misfit():
         ("x:; out: n", {"x": (), "out": (3,)}, {}, {"n": 3}),
     ],
 )
-def test_names_follow_from_extents(text, extents, known, found):
+def test_bind_names_from_extents(text, extents, known, found):
     assert found.items() <= names(text, extents, **known).items()
 
 
-def test_what_cannot_be_told_is_an_error_and_no_guess():
+def test_bind_ambiguous_shapes_raise():
     with pytest.raises(UsageError, match=r"'x: \*a \*b' is ambiguous"):
         names("x: *a *b", {"x": (2, 3)})
     with pytest.raises(UsageError, match="'x: a\\+b' does not determine a"):
@@ -58,14 +58,14 @@ def test_what_cannot_be_told_is_an_error_and_no_guess():
         names("x: *a; y: *a", {"x": (2, 3), "y": (2, 4)})
 
 
-def test_a_value_that_does_not_exist_is_an_error_where_it_is_asked_for():
+def test_bind_failed_definition_raises_on_use():
     stated = parse_shapes("x: n; out: m; m = n//step")
     scope = stated.bind({"x": (4,)}, {"step": 0}, {})
     with pytest.raises(UsageError, match="a division by zero with n=4, step=0; exclude it with where="):
         stated.shape("out", scope)
 
 
-def test_a_negative_extent_is_a_misfit():
+def test_shape_negative_extent_raises_mismatch():
     stated = parse_shapes("x: n; out: n-5")
     with pytest.raises(ShapeMismatch, match=r"out would have shape \(-2,\).*where="):
         stated.shape("out", Scope({"n": 3}))
@@ -81,10 +81,10 @@ def test_a_negative_extent_is_a_misfit():
         ("x: r+", "not an expression"),
     ],
 )
-def test_what_is_no_statement_is_refused(text, says):
+def test_parse_shapes_malformed_statement_raises(text, says):
     with pytest.raises(UsageError, match=says):
         parse_shapes(text)
 
 
-def test_words_keep_brackets_together():
+def test_words_keeps_brackets_together():
     assert words("x n:i32=max(1, r*c)  y") == ["x", "n:i32=max(1, r*c)", "y"]

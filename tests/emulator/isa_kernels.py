@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from isa_checks import Maker
 from isa_evaluator import run
 from isa_harness import Lane, Machine, Source, names_of, width
+from isa_machine import APART, BUFFERS, IMAGE, KERNARG, REGISTERS, Astray, CannotRun, Memory, Program, Wave
 from isa_operands import inline
 from isa_syntax import parse
 from isa_texts import text_of
 from isa_values import Value, integer
 
 from parity.emulator import pack
-from parity.emulator.amdgpu.data_sections import CODE, data_image
-from parity.emulator.amdgpu.isa import IGNORED, Semantics, semantics
+from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.amdgpu.isa import Semantics, semantics
 from parity.emulator.amdgpu.isa_names import canonical
 from parity.emulator.amdgpu.kernarg import argument_segment
-from parity.emulator.amdgpu.listing import kernel_code
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import LaunchShape
 from parity.model.code_object import CodeObject
@@ -34,29 +34,9 @@ from parity.model.launch import Buffer, Launch, Pointer, argument_bytes
 
 __all__ = ["Astray", "CannotRun", "execute"]
 
-FILL = 0xBAADF00D
-_BUFFERS, _KERNARG, _IMAGE = 0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000
-_APART = 1 << 28
-_REGISTERS = re.compile(r"([sv])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?$")
 _ACCESS = re.compile(r"(global|scratch|ds)_(load|store)_(2addr_)?(stride64_)?(d16_hi_|d16_)?([biu])(\d+)$")
 _SYMBOL = re.compile(r"([\w.$]+)@(gotpc)?rel32@(lo|hi)([+-]\d+)?$")
-_TAKEN: dict[str, Callable[[Wave], bool]] = {
-    "s_branch": lambda w: True,
-    "s_cbranch_execz": lambda w: w.exec == 0,
-    "s_cbranch_execnz": lambda w: w.exec != 0,
-    "s_cbranch_vccz": lambda w: w.vcc == 0,
-    "s_cbranch_vccnz": lambda w: w.vcc != 0,
-    "s_cbranch_scc0": lambda w: not w.scc,
-    "s_cbranch_scc1": lambda w: bool(w.scc),
-}
-
-
-class Astray(Exception):
-    """An access outside of memory."""
-
-
-class CannotRun(Exception):
-    """The interpreter does not know something, or the kernel takes too long; the message states the reason."""
+_current: list[Wave] = []  # the running wavefront, for operands, which only see a lane
 
 
 def execute(
@@ -69,10 +49,10 @@ def execute(
         Astray: the kernel leaves its memory.
     """
     memory = Memory(
-        {name: (_BUFFERS + i * _APART, each.data.tobytes()) for i, (name, each) in enumerate(buffers.items())}
+        {name: (BUFFERS + i * APART, each.data.tobytes()) for i, (name, each) in enumerate(buffers.items())}
     )
     image = data_image(code.listing)
-    memory.add("image", _IMAGE, image.placed(_IMAGE))
+    memory.add("image", IMAGE, image.placed(IMAGE))
     if launch.constants:
         raise CannotRun("constants that the host fills")
 
@@ -87,8 +67,8 @@ def execute(
         args = pack(kernel, [a if isinstance(a, bytes) else argument_bytes(a, address) if not isinstance(a, Pointer)
                              else address(a) for a in each.args])  # fmt: skip
         shape = LaunchShape(each.grid, each.block, each.shared_bytes)
-        memory.add("arguments", _KERNARG, argument_segment(kernel, args, shape, 0))
-        program = Program(machine, code, each.kernel)
+        memory.add("arguments", KERNARG, argument_segment(kernel, args, shape, 0))
+        program = Program(machine, code, each.kernel, _prepared)
         for group in np.ndindex(*each.grid[::-1]):
             _group(program, memory, group[::-1], each, kernel.lds_bytes + each.shared_bytes, kernel.scratch_bytes, left)
     return {name: bytes(memory.content[memory.start[name]]) for name in buffers}
@@ -106,175 +86,6 @@ def _group(
     running = [wave.run() for wave in waves]
     while running:
         running = [wave for wave in running if next(wave, "end") != "end"]
-
-
-class Memory:
-    """Device memory: areas by their first address."""
-
-    def __init__(self, pieces: Mapping[str, tuple[int, bytes]]) -> None:
-        self.start: dict[str, int] = {}
-        self.content: dict[int, bytearray] = {}
-        for name, (at, content) in pieces.items():
-            self.add(name, at, content)
-
-    def add(self, name: str, at: int, content: bytes) -> None:
-        self.start[name] = at
-        self.content[at] = bytearray(content)
-
-    def _place(self, at: int, size: int) -> tuple[bytearray, int]:
-        start = at // _APART * _APART
-        if start not in self.content or at - start + size > len(self.content[start]):
-            raise Astray(f"an access of {size} bytes at {at:#x}, where no memory is")
-        return self.content[start], at - start
-
-    def read(self, at: int, size: int) -> int:
-        content, offset = self._place(at, size)
-        return int.from_bytes(content[offset : offset + size], "little")
-
-    def write(self, at: int, size: int, bits: int) -> None:
-        content, offset = self._place(at, size)
-        content[offset : offset + size] = (bits & (1 << 8 * size) - 1).to_bytes(size, "little")
-
-
-class Program:
-    """A kernel whose instructions are prepared on first use."""
-
-    def __init__(self, machine: Machine, code: CodeObject, kernel: str) -> None:
-        self.machine = machine
-        self.function = kernel_code(code.listing, kernel)
-        self.items = self.function.items
-        self.labels = {item: i for i, item in enumerate(self.items) if isinstance(item, str)}
-        self.places = data_image(code.listing).places
-        self.steps: dict[int, Callable[[Wave], None]] = {}
-
-    def step(self, at: int, item: Instruction) -> Callable[[Wave], None]:
-        if at not in self.steps:
-            self.steps[at] = _pair(self, item) if item.paired else _step(self, item)
-        return self.steps[at]
-
-    def symbol(self, name: str) -> int:
-        if name not in self.places:
-            raise CannotRun(f"symbol {name}")
-        return self.places[name] if self.places[name] >= CODE else _IMAGE + self.places[name]
-
-
-class Wave:
-    """A wavefront: its registers and its control flow."""
-
-    def __init__(
-        self,
-        program: Program,
-        memory: Memory,
-        group: Any,
-        block: Any,
-        first: int,
-        lds: bytearray,
-        scratch: int,
-        left: list[int],
-    ) -> None:
-        self.program, self.memory, self.lds, self.left = program, memory, lds, left
-        self.lanes = program.machine.lanes
-        self.s = dict.fromkeys(range(128), FILL)
-        self.v = [[FILL] * self.lanes for _ in range(256)]
-        self.scratch = [bytearray(scratch) for _ in range(self.lanes)]
-        threads = int(np.prod(block))
-        self.exec = (1 << min(self.lanes, threads - first)) - 1
-        self.vcc, self.vcc_hi, self.scc, self.m0 = 0, 0, 0, 0
-        descriptor, at = program.function.descriptor, 0
-        for key, count in (
-            ("private_segment_buffer", 4),
-            ("dispatch_ptr", 2),
-            ("queue_ptr", 2),
-            ("kernarg_segment_ptr", 2),
-        ):
-            if descriptor.get(f"user_sgpr_{key}"):
-                if key == "kernarg_segment_ptr":
-                    self.put(f"s[{at}:{at + 1}]", 64, _KERNARG)
-                at += count
-        at = descriptor.get("user_sgpr_count", at)
-        for axis, number in zip("xyz", group, strict=True):
-            if descriptor.get(f"system_sgpr_workgroup_id_{axis}"):
-                self.s[at], at = int(number), at + 1
-        for lane in range(self.lanes):
-            thread = first + lane
-            ids = thread % block[0], thread // block[0] % block[1], thread // block[0] // block[1]
-            self.v[0][lane] = ids[0] | ids[1] << 10 | ids[2] << 20
-
-    def run(self) -> Iterator[None]:
-        """Run up to the end, with a stop at each barrier."""
-        items, at = self.program.items, 0
-        while True:
-            item = items[at]
-            at += 1
-            if isinstance(item, str):
-                continue
-            name = canonical(item.mnemonic)
-            if name in IGNORED or name == "s_sendmsg":
-                continue
-            if name == "s_endpgm":
-                return
-            if name == "s_barrier":
-                yield
-            elif name in _TAKEN:
-                if _TAKEN[name](self):
-                    at = self.program.labels[item.operands[0]]
-            else:
-                self.left[0] -= self.exec.bit_count() if name[0] == "v" else 1
-                if self.left[0] < 0:
-                    raise CannotRun("too long")
-                self.program.step(at - 1, item)(self)
-
-    # --- registers ---
-
-    def get(self, text: str, bits: int) -> int:
-        """Return a scalar register or a pair."""
-        if text in ("vcc", "vcc_lo"):
-            return self.vcc
-        if text in ("exec", "exec_lo"):
-            return self.exec
-        if text == "vcc_hi":  # of no use to a wavefront of 32 lanes but as a register
-            return self.vcc_hi if self.lanes == 32 else self.vcc >> 32
-        if text in ("exec_hi", "null"):
-            return self.exec >> 32 if text == "exec_hi" else 0
-        if text == "m0":
-            return self.m0
-        if text in ("scc", "src_scc"):
-            return self.scc
-        match = _REGISTERS.match(text)
-        if not match or match[1] != "s":
-            raise CannotRun(f"operand {text}")
-        first = int(match[2] or match[3])
-        return self.s[first] | (self.s[first + 1] << 32 if bits == 64 else 0)
-
-    def put(self, text: str, bits: int, value: int) -> None:
-        value &= (1 << bits) - 1
-        if text in ("vcc", "vcc_lo"):
-            self.vcc = value & (1 << self.lanes) - 1
-        elif text in ("exec", "exec_lo"):
-            self.exec = value & (1 << self.lanes) - 1
-        elif text == "m0":
-            self.m0 = value
-        elif text == "vcc_hi" and self.lanes == 32:
-            self.vcc_hi = value
-        elif text != "null":
-            match = _REGISTERS.match(text)
-            if not match or match[1] != "s":
-                raise CannotRun(f"operand {text}")
-            for i in range(bits // 32):
-                self.s[int(match[2] or match[3]) + i] = value >> 32 * i & 0xFFFFFFFF
-
-    def vector(self, first: int, count: int, lane: int) -> int:
-        return sum(self.v[first + i][lane] << 32 * i for i in range(count))
-
-    def put_vector(self, first: int, count: int, lane: int, value: int) -> None:
-        for i in range(count):
-            self.v[first + i][lane] = value >> 32 * i & 0xFFFFFFFF
-
-    def active(self) -> Iterator[int]:
-        return (i for i in range(self.lanes) if self.exec >> i & 1)
-
-
-_current: list[Wave] = []  # the wavefront that executes, for operands, which see a lane only
 
 
 def _constant(program: Program, text: str, kind: str) -> int | None:
@@ -306,7 +117,7 @@ def _source(program: Program, text: str, kind: str, half: int = 0) -> Source:
         return Source(text, lambda lane: _current[0].get(text, _current[0].lanes) >> lane.index & 1, kind)
     if (constant := _constant(program, text, "f32" if kind == "mix" else kind)) is not None:
         source = Source(text, lambda lane: constant, kind)
-    elif match := _REGISTERS.match(text) if text[0] == "v" and text[:3] != "vcc" else None:
+    elif match := REGISTERS.match(text) if text[0] == "v" and text[:3] != "vcc" else None:
         first, count = int(match[2] or match[3]), (bits + 31) // 32
         shift = 16 if match[5] == "h" or (half and bits == 16) else 0
         ones = (1 << bits) - 1
@@ -317,6 +128,11 @@ def _source(program: Program, text: str, kind: str, half: int = 0) -> Source:
     if kind == "mix":
         return source
     return source.signed(magnitude, negative) if magnitude or negative else source
+
+
+def _prepared(program: Program, item: Instruction) -> Callable[[Wave], None]:
+    """Return a function that executes an instruction."""
+    return _pair(program, item) if item.paired else _step(program, item)
 
 
 def _pair(program: Program, item: Instruction) -> Callable[[Wave], None]:
@@ -429,7 +245,7 @@ def _vector(program: Program, item: Instruction, known: Semantics) -> Callable[[
         sources = [s.signed(*sign, c) for s, sign, c in zip(sources, signs, which, strict=True)]
     make = _maker(machine, name, known)
     result = known.results[0]
-    first = _REGISTERS.match(targets[0]) if targets[0][0] == "v" and targets[0][:3] != "vcc" else None
+    first = REGISTERS.match(targets[0]) if targets[0][0] == "v" and targets[0][:3] != "vcc" else None
     high = int(bool(first and first[5] == "h"))
     count = 2 if result.endswith("64") else 1
     masks = [t for t, r in zip(targets, known.results, strict=True) if r in ("mask", "exec")]
@@ -479,7 +295,7 @@ def _packed(
         for key, usual in (("op_sel", 0), ("op_sel_hi", 1), ("neg_lo", 0), ("neg_hi", 0))
     )
     sources = [_source(program, o, "u32") if o[0] in "vs" else _source(program, o, "f16") for o in operands]
-    match = _REGISTERS.match(target)
+    match = REGISTERS.match(target)
     assert match
     first = int(match[2])
 
@@ -515,7 +331,7 @@ def _offsets(item: Instruction) -> dict[str, int]:
 
 def _scalar_load(program: Program, item: Instruction, bits: int) -> Callable[[Wave], None]:
     target, base, *rest = item.operands
-    match = _REGISTERS.match(target)
+    match = REGISTERS.match(target)
     offset = _offsets(item).get("offset", 0)
 
     def step(wave: Wave) -> None:
@@ -550,7 +366,7 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
     def address(wave: Wave, lane: int) -> int:
         at = wave.get(saddr, 64 if space == "global" else 32) if saddr != "off" else 0
         if place != "off":
-            register = _REGISTERS.match(place)
+            register = REGISTERS.match(place)
             assert register
             at += wave.vector(int(register[2] or register[3]), 2 if register[3] and space == "global" else 1, lane)
         return at
@@ -567,7 +383,7 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
         return int.from_bytes(content[at : at + size], "little")
 
     def load(wave: Wave) -> None:
-        register = _REGISTERS.match(target)
+        register = REGISTERS.match(target)
         assert register
         first = int(register[2] or register[3])
         for lane in list(wave.active()):
@@ -587,7 +403,7 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
         for lane in wave.active():
             at = address(wave, lane)
             for part, text in zip(parts, data, strict=True):
-                register = _REGISTERS.match(text)
+                register = REGISTERS.match(text)
                 if not register or register[1] != "v":
                     raise CannotRun(f"operand {text} of {item.mnemonic}")
                 value = wave.vector(int(register[2] or register[3]), max(size // 4, 1), lane)
@@ -596,11 +412,11 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
     return load if loads else store
 
 
-# --- what the manuals say in prose ------------------------------------------------------------------------------------
+# --- instructions that the manuals describe in prose ------------------------------------------------------------
 
 
 def _getpc(program: Program, item: Instruction, wave: Wave) -> None:
-    wave.put(item.operands[0], 64, 0)  # distances to symbols are their addresses, as parse makes them
+    wave.put(item.operands[0], 64, 0)  # the parsed listing replaces distances to symbols by addresses
 
 
 def _readfirstlane(program: Program, item: Instruction, wave: Wave) -> None:

@@ -1,4 +1,4 @@
-"""What is measured, in which order, and what is made of it; times are invented, values are emulated."""
+"""Benchmarks on a runner with fabricated times and emulated values."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_persistent_drift_adds_note(stopwatch, measured):
 
 @pytest.fixture
 def wrong(suite, tmp_path):
-    """Kernels of which affine computes something else."""
+    """Kernels with a wrong ``affine``."""
 
     def spoil(expression):
         folder = Path(shutil.copytree(suite.kernels, tmp_path / "kernels"))
@@ -149,7 +149,7 @@ def test_runner_without_timing_or_counting_raises_not_available(stopwatch, measu
 
 
 def test_small_benchmark_case_is_judged_before_timing(stopwatch, measured, wrong):
-    """A fault that only one value shows."""
+    """Only one value shows the fault."""
     watch = stopwatch()
     case = "affine.affine[f16](x=65536~patterns@0 mul=2.0 add=1.0)"
     _, m = measured(case, kernels=wrong("x * (x == T(42.0f) ? add : mul) + add"))

@@ -1,4 +1,4 @@
-"""Verdicts on measurements against a baseline, all fabricated."""
+"""Comparison of fabricated measurements with a baseline."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_threshold_is_configurable():
 
 
 def test_comparison_uses_shares_instead_of_seconds():
-    """A device whose copy takes a tenth longer as well has not made the kernel worse."""
+    """A slower device with a proportionally slower copy does not make the kernel slower."""
     assert compare_shares(measurement(1.1e-4, copy=4e12 / 1.1), measurement(), 0.05).verdict is BenchVerdict.SAME
 
 

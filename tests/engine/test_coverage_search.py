@@ -1,4 +1,4 @@
-"""Cases that are led by coverage: few of those that were found are kept. What is found, `tests/cli` has."""
+"""Selection of the cases that a coverage-guided search keeps. ``tests/cli`` covers the search itself."""
 
 from parity.engine.coverage_search import FoundCase, _needed
 

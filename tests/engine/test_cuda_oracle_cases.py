@@ -1,4 +1,4 @@
-"""A result without a reference, where nothing shows how far roundings may move it, is not judged; equal bits pass."""
+"""Judging ops without a reference by CUDA's results, without an emulator for the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity.model.launch import Outcome
 
 
 class Device:
-    """A device that adds something to what the kernel computes, and executes nothing with other roundings."""
+    """A device that adds a constant to the result, and cannot vary roundings."""
 
     def __init__(self, more=0.0):
         self.more = more

@@ -1,4 +1,4 @@
-"""What a failure says about wavefronts: their width, their order, and the threads of a block."""
+"""Notes about failures that depend on wavefront width, wavefront order or block size."""
 
 import textwrap
 from types import SimpleNamespace

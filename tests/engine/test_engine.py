@@ -1,4 +1,4 @@
-"""Isolation: a case that kills or hangs its process costs that case only. With a runner installed as a plug-in."""
+"""Isolation: a case that crashes or hangs its process affects only that case. Uses plug-in runners."""
 
 from __future__ import annotations
 

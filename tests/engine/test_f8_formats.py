@@ -1,4 +1,4 @@
-"""A failure that a mix-up of OCP's and FNUZ's 8-bit floats explains says so; another one does not."""
+"""Diagnosis of failures that mix up the OCP and FNUZ formats of 8-bit floats."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_other_mistakes_give_no_mixup(suite):
 
 
 def test_outputs_written_as_fnuz_are_named(suite):
-    """What is beyond 240 saturates there, beyond 448 in OCP's format."""
+    """FNUZ values saturate at 240, OCP values at 448."""
 
     def square(x):
         read = x.astype(np.float32)

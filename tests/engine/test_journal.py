@@ -1,4 +1,4 @@
-"""The journal of a recording: what it holds survives, what was cut off is dropped, foreign files are left alone."""
+"""Journals: entries survive, truncated lines are dropped, and other files stay untouched."""
 
 from __future__ import annotations
 

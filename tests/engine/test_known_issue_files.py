@@ -1,4 +1,4 @@
-"""The file of known issues: what an entry covers, which failures it knows, and what is wrong with it."""
+"""Files of known issues: covered cases, matching failures, and mistakes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ISSUE = {
 
 
 def toml(**changes):
-    """An entry of the file; a change to None leaves a key out."""
+    """Return an entry of the file; a change to None omits a key."""
     pairs = {key: value for key, value in {**ISSUE, **changes}.items() if value is not None}
     return "\n".join(["[[issue]]", *(f"{key} = {value}" for key, value in pairs.items()), ""])
 

@@ -1,6 +1,8 @@
-"""Runners of ops: a library is judged like a kernel, and nothing is built for it. With one installed as a plug-in."""
+"""Library runners: judged like kernels, but without a build. Uses a plug-in runner."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +41,7 @@ def plugin(installed):
 
 def plan(suite, *selectors):
     tasks = make_tasks(suite.select(selectors), [LIBRARY])
-    return Plan.of(suite, tasks, {}, examples=5, seconds=20)
+    return replace(Plan.of(suite, tasks, {}, examples=5), seconds=20)
 
 
 @pytest.mark.usefixtures("plugin")

@@ -1,4 +1,4 @@
-"""What is not the kernel's fault is never its failure: a status of its own, a reason said once, exit code 3."""
+"""Problems outside of the kernel give "not judged" with one reason and exit code 3, and never a failure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMN = Column("lacking", "gfx1100", Evidence.NOT_RUN, "amd", "lacking")
 
 @pytest.fixture
 def lacking(suite, installed):
-    """A plan of cases with so many elements each, on a runner that is installed for every new process."""
+    """Return a plan with a case for each number of elements, on a plug-in runner."""
     installed("lacking", LACKING, lacking="Lacking")
     return functools.partial(plan_for, suite, columns=(COLUMN,))
 

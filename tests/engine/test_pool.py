@@ -1,4 +1,4 @@
-"""The order in which results of a pool are taken."""
+"""The order of results from a pool."""
 
 from concurrent.futures import Future
 

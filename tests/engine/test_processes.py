@@ -1,4 +1,4 @@
-"""Processes that may die at any moment: before they have read anything, while they work, one after the other."""
+"""Worker processes that die while starting, while working, or repeatedly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def leave(code):
 
 
 def die_once(path):
-    """Ends the process that is the first to come here."""
+    """End the first process that calls this."""
     if not path.exists():
         path.touch()
         leave(9)

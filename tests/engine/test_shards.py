@@ -1,4 +1,4 @@
-"""Where a run is cut into shards."""
+"""Cutting a run into shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of host code: which blocks and shared memory they say."""
+"""Blocks, shared memory and arguments of launches in host code."""
 
 from __future__ import annotations
 

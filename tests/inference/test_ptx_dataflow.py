@@ -1,4 +1,4 @@
-"""What kernels do with their arguments, read from PTX: that of nvcc, and of the suite against its declarations."""
+"""The data flow of PTX from nvcc, also compared with the declarations of the suite."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def found(tmp_path_factory, cache):
 
 
 def roles(flow: Flow) -> dict[object, str]:
-    """What each pointer is to the kernel; those that are arguments themselves by their place alone."""
+    """Return the role of each pointer, by position, or by position and byte for fields of structures."""
     return {
         place if byte == 0 else (place, byte): "in" if not use.writes else "both" if use.is_input else "out"
         for (place, byte), use in flow.uses.items()
@@ -76,14 +76,14 @@ def roles(flow: Flow) -> dict[object, str]:
         ("scale", {0: "in", 1: "out"}),
         ("axpy", {0: "both", 1: "in"}),
         ("rows", {0: "in", 1: "out"}),
-        ("scatter", {0: "in", 1: "in", 2: "both"}),  # what no id names stays
+        ("scatter", {0: "in", 1: "in", 2: "both"}),  # elements without an id keep their value
         ("count", {0: "in", 1: "both"}),
-        ("again", {0: "out"}),  # it reads what it wrote
+        ("again", {0: "out"}),  # it reads its own writes
         ("in_place", {0: "in", 1: "out"}),
         ("fields", {0: "in", (0, 8): "out"}),
         ("tile", {0: "in", 1: "out"}),
         ("dims", {0: "in", 2: "in", 3: "out"}),
-        ("halves", {0: "in", 1: "out"}),  # behind inline assembly, which has braces of its own
+        ("halves", {0: "in", 1: "out"}),  # after inline assembly, which contains braces
     ],
 )
 def test_flows_pointers_are_read_written_or_both(found, kernel, expected):

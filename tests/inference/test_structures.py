@@ -1,4 +1,4 @@
-"""Structures that a source declares: their fields, laid out as C does it."""
+"""Structures in sources: fields with C's layout."""
 
 from __future__ import annotations
 

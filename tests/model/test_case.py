@@ -1,4 +1,4 @@
-"""Cases and ops: text forms, what an op refuses, what a call is made of."""
+"""Texts of cases, errors in them, and the buffers of a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPS = [
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_every_drawn_case_parses_back_from_its_text(suite, name):
+def test_case_text_round_trips(suite, name):
     op = suite.op(name)
     for entry in op.entries()[::3]:
         for case in sample(op.cases(entry.dtypes), seed=3, count=30):
@@ -39,7 +39,7 @@ def test_every_named_case_of_the_suite_can_be_called(suite):
             assert call.launch.kernel == entry.kernel
 
 
-def test_the_case_text_of_the_documentation(suite):
+def test_case_text_of_documentation_parses(suite):
     text = "unary.elu[f16](x=4x5:1,4+3~mixed@17 alpha=-0.5 launch=2x64)"
     case = suite.parse(text)
     assert str(case) == text
@@ -69,26 +69,26 @@ def test_the_case_text_of_the_documentation(suite):
         ("unary.gelu", "is not a case"),
     ],
 )
-def test_what_is_wrong_with_a_case_is_said(suite, text, says):
+def test_parse_invalid_case_names_reason(suite, text, says):
     with pytest.raises(UsageError, match=says):
         suite.entry(case := suite.parse(text)).op.call(case)
 
 
-def test_gaps_of_an_input_are_poisoned_and_undefined(suite):
+def test_call_input_gaps_are_poisoned_and_undefined(suite):
     call = suite.op("unary.neg").call(suite.parse("unary.neg[f32](x=3:2+1~normal@0)"))
     buffer = call.buffers["x"]
     assert buffer.defined.tolist() == [False, True, False, True, False, True]
     assert set(buffer.data[[0, 2, 4]].view(np.uint8).tolist()) == {POISON}
 
 
-def test_a_fresh_output_is_poisoned_undefined_and_exactly_as_large_as_the_tensor(suite):
+def test_call_output_is_poisoned_undefined_and_exact_size(suite):
     call = suite.op("unary.neg").call(suite.parse("unary.neg[f32](x=3x2:0,1~normal@0)"))
     out = call.buffers["out"]
     assert out.writable and len(out.data) == 6 and not out.defined.any()
     assert set(out.data.view(np.uint8).tolist()) == {POISON}
 
 
-def test_in_place_passes_null_and_puts_the_operand_into_the_output(suite):
+def test_call_in_place_passes_null_and_fills_output(suite):
     case = suite.parse("unary.neg[f32](x=2x3:1,2~normal@5 in-place)")
     call = suite.op("unary.neg").call(case)
     assert call.launch.args[3] == Pointer(None)
@@ -97,18 +97,18 @@ def test_in_place_passes_null_and_puts_the_operand_into_the_output(suite):
     assert np.array_equal(call.expected().value, -call.inputs["x"])
 
 
-def test_aliased_operands_are_one_buffer(suite):
+def test_call_aliased_operands_share_buffer(suite):
     call = suite.op("binary.sub").call(suite.parse("binary.sub[f32](lhs=5~normal@1 rhs=5~normal@1 aliased)"))
     assert [a for a in call.launch.args if isinstance(a, Pointer)].count(Pointer("lhs")) == 2
     assert not call.expected().value.any()
 
 
-def test_an_empty_tensor_is_launched_with_one_block(suite):
+def test_call_empty_tensor_launches_one_block(suite):
     call = suite.op("unary.neg").call(suite.parse("unary.neg[f32](x=0x3~normal@0)"))
     assert call.launch.grid == (1, 1, 1)
     assert call.launch.args[0] == Scalar(call.launch.args[0].dtype, 0)
 
 
-def test_a_half_parameter_is_passed_as_two_bytes(suite):
+def test_call_half_parameter_has_two_bytes(suite):
     call = suite.op("unary.elu").call(suite.parse("unary.elu[bf16](x=1~normal@0 alpha=1.5)"))
     assert call.launch.args[3].bytes == b"\xc0\x3f"

@@ -30,7 +30,7 @@ def listing(request, tmp_path_factory):
     return request.param, (folder / "small.s").read_text()
 
 
-def test_explicit_arguments_keep_name_offset_size_and_kind(listing):
+def test_parse_explicit_arguments(listing):
     _, text = listing
     assert parse(text, "small").kernels["axpy"].args == (
         Argument("n", 0, 8, "by_value"),
@@ -40,14 +40,14 @@ def test_explicit_arguments_keep_name_offset_size_and_kind(listing):
     )
 
 
-def test_hidden_arguments_begin_after_the_explicit_ones(listing):
+def test_parse_hidden_arguments_follow_explicit(listing):
     _, text = listing
     kernel = parse(text, "small").kernels["axpy"]
     assert kernel.hidden[0] == Argument("hidden_block_count_x", 32, 4, "hidden_block_count_x")
     assert all(a.offset + a.size <= kernel.kernarg_bytes for a in (*kernel.args, *kernel.hidden))
 
 
-def test_resources_and_target(listing):
+def test_parse_resources_and_target(listing):
     name, text = listing
     code = parse(text, "small")
     assert (code.module, code.target) == ("small", name)
@@ -60,20 +60,20 @@ def test_resources_and_target(listing):
     assert kernel.sgprs > 0
 
 
-def test_a_kernel_without_arguments(listing):
+def test_parse_kernel_without_arguments(listing):
     _, text = listing
     kernel = parse(text, "small").kernels["nothing"]
     assert kernel.args == kernel.hidden == ()
     assert kernel.kernarg_bytes == 0
 
 
-def test_equal_listings_have_equal_digests_and_others_do_not(listing):
+def test_digest_identifies_listing(listing):
     _, text = listing
     assert parse(text, "a").digest == parse(text, "b").digest
     assert parse(text, "a").digest != parse(text + "; more\n", "a").digest
 
 
-def test_a_listing_without_metadata_is_refused(listing):
+def test_parse_listing_without_metadata_raises(listing):
     _, text = listing
     with pytest.raises(UsageError, match=r"module 'small' has no \.amdgpu_metadata"):
         parse(text[: len(text) // 2], "small")
@@ -81,20 +81,20 @@ def test_a_listing_without_metadata_is_refused(listing):
         parse("", "small")
 
 
-def test_a_listing_cut_off_inside_its_metadata_is_refused(listing):
+def test_parse_truncated_metadata_raises(listing):
     _, text = listing
     cut = text[: text.index(".end_amdgpu_metadata") - 300]
     with pytest.raises(UsageError, match=r"cut off: .*line \d+"):
         parse(cut, "small")
 
 
-def test_unreadable_metadata_is_refused_with_its_line(listing):
+def test_parse_malformed_metadata_names_line(listing):
     _, text = listing
     with pytest.raises(UsageError, match="not YAML"):
         parse(text.replace("amdhsa.target:", "amdhsa.target: ]"), "small")
 
 
-def test_a_missing_field_is_named(listing):
+def test_parse_missing_field_is_named(listing):
     _, text = listing
     with pytest.raises(UsageError, match=r"module 'small': kernels\[0\]: \.kernarg_segment_size is missing"):
         parse(text.replace(".kernarg_segment_size:", ".other:"), "small")
@@ -128,19 +128,19 @@ def test_a_missing_field_is_named(listing):
         ("_ZN3ops5tableE", "ops::table", None),
     ],
 )
-def test_what_a_source_calls_a_symbol(symbol, called, whole):
+def test_symbol_has_names_in_source(symbol, called, whole):
     name, *signature = spelled(symbol)
     assert name == called
     assert whole is None or signature == [whole]
 
 
 @pytest.mark.parametrize("symbol", ["plain", "_Z1kITnPFffEXadL_Z5twicefEEEvPf", "_Znonsense"])
-def test_what_has_no_name_but_the_symbol(symbol):
+def test_symbol_without_source_name(symbol):
     assert spelled(symbol) == ()
 
 
 @pytest.mark.parametrize("name", ["k<__nv_bfloat16>", "k<nv_bfloat16>", "k<__hip_bfloat16>", "k< __hip_bfloat16 >"])
-def test_a_declaration_may_spell_a_type_as_cuda_does(name):
+def test_symbol_accepts_cuda_spelling_of_types(name):
     kernel = parse(LISTING_OF_TEMPLATE, "m")
     assert kernel.symbol(name) == "_Z1kI14__hip_bfloat16EvPT_"
 

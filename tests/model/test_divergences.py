@@ -39,7 +39,7 @@ def texts(path):
     yield from re.findall(r"#.*", path.read_text())
 
 
-def test_every_divergence_that_is_named_anywhere_is_defined():
+def test_mentioned_divergences_are_defined():
     files = [path for folder in ("parity", "cases", "examples") for path in (ROOT / folder).rglob("*.py")]
     named = {name for path in files for text in texts(path) for name in ID.findall(text)}
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "reports").glob("*.md")]
@@ -47,11 +47,11 @@ def test_every_divergence_that_is_named_anywhere_is_defined():
     assert len(named) > 10 and named <= divergences().keys()
 
 
-def test_every_divergence_that_is_defined_has_a_named_case(suite):
+def test_defined_divergences_have_named_cases(suite):
     assert [name for name, ops in about(suite).items() if not ops] == []
 
 
-def test_the_documentation_has_the_register_and_the_ops_that_meet_each(suite):
+def test_documentation_has_register_and_affected_ops(suite):
     lines = [
         f"| {name} | {each.topic} | {each.cuda} | {each.amd} | {each.source} | "
         f"{', '.join(f'`{op}`' for op in about(suite)[name])} |"
@@ -59,10 +59,10 @@ def test_the_documentation_has_the_register_and_the_ops_that_meet_each(suite):
     ]
     page = (ROOT / "docs" / "divergences.md").read_text()
     shown = [line for line in page.splitlines() if ID.match(line.removeprefix("| "))]
-    assert shown == lines, "the table of docs/divergences.md has to be:\n" + "\n".join(lines)
+    assert shown == lines, "the table of docs/divergences.md must be:\n" + "\n".join(lines)
 
 
-def test_the_register_is_complete_and_in_order():
+def test_register_is_complete_and_ordered():
     assert tuple(divergences()) == sort_ids(divergences())
     for each in divergences().values():
         assert all((each.topic, each.cuda, each.amd, each.source)) and "|" not in f"{each}{each.source}"
@@ -78,7 +78,7 @@ def test_the_register_is_complete_and_in_order():
         ("cvt.rn.f32.s64 %f1, %rd1;", []),
     ],
 )
-def test_code_of_cudas_side_shows_which_divergences_it_may_meet(code, met):
+def test_ptx_shows_possible_divergences(code, met):
     assert [each.id for each in met_by(code)] == met
 
 
@@ -90,12 +90,12 @@ def test_code_of_cudas_side_shows_which_divergences_it_may_meet(code, met):
         lambda: Expected(np.zeros(1), divergences={"D8": np.ones(1)}),
     ],
 )
-def test_an_id_that_is_not_in_the_register_is_refused(use):
+def test_divergence_unknown_id_raises(use):
     with pytest.raises(UsageError, match=KNOWN):
         use()
 
 
-def test_a_named_case_knows_its_divergence_and_its_title_does_not_repeat_it(suite):
+def test_named_case_title_does_not_repeat_divergence(suite):
     exp = suite.op("unary.exp")
     titles = {str(case): title for title, case in exp.named_cases(["f32"])}
     assert exp.divergences(["f32"]) == {
@@ -107,7 +107,7 @@ def test_a_named_case_knows_its_divergence_and_its_title_does_not_repeat_it(suit
     assert [t for op in suite.ops.values() for each in (*op.named, *op.bench) if ID.match(t := each.title)] == []
 
 
-def test_a_failure_says_what_its_case_is_about(failing):
+def test_failure_names_divergence_of_case(failing):
     text = failure_text(Failure((failing,)), Reproduction())
     assert (
         "\n  about     D14: exp of f32 below -103.28: CUDA gives a subnormal number within 2 ULP; AMD gives 0\n" in text

@@ -18,19 +18,19 @@ def layouts(draw):
 
 
 @given(layouts())
-def test_the_text_form_parses_back(layout):
+def test_layout_text_round_trips(layout):
     assert Layout.parse(str(layout)) == layout
 
 
 @given(layouts())
-def test_a_view_reaches_exactly_the_elements_that_the_indices_name(layout):
+def test_view_matches_indices(layout):
     buffer = np.arange(layout.span)
     assert np.array_equal(layout.view(buffer), layout.indices())
     assert layout.numel == 0 or layout.indices().max() == layout.span - 1
 
 
 @given(st.composite(lambda draw: STRIDES["distinct"].draw(draw, shape(draw)))())
-def test_a_destination_never_holds_two_elements_in_one_place(layout):
+def test_injective_layout_has_distinct_indices(layout):
     assert layout.is_injective
     assert len(np.unique(layout.indices())) == layout.numel
 
@@ -46,18 +46,18 @@ def test_a_destination_never_holds_two_elements_in_one_place(layout):
         ("2x3:0,1", (2, 3), (0, 1), 0),
     ],
 )
-def test_known_texts(text, shape, strides, offset):
+def test_parse_known_texts(text, shape, strides, offset):
     assert Layout.parse(text) == Layout(shape, strides, offset)
     assert str(Layout(shape, strides, offset)) == text
 
 
 @pytest.mark.parametrize("text", ["", "x", "4x", "4:", "4:1+", "-1", "4x5:1", "4 x 5", "4+a"])
-def test_a_malformed_layout_is_refused_with_the_text_in_the_message(text):
+def test_parse_malformed_layout_raises(text):
     with pytest.raises(UsageError, match="layout"):
         Layout.parse(text)
 
 
-def test_contiguity_ignores_strides_that_lead_nowhere_and_holds_at_rank_zero():
+def test_is_contiguous_ignores_irrelevant_strides():
     assert contiguous(()).is_contiguous
     assert Layout((1, 4), (99, 1)).is_contiguous
     assert Layout((3, 1, 4), (4, 0, 1)).is_contiguous

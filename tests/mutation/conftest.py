@@ -1,4 +1,4 @@
-"""A small project with gaps in its cases, in whose kernels faults are planted."""
+"""A small project whose cases have gaps, for planting faults."""
 
 from __future__ import annotations
 

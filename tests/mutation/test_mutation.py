@@ -1,4 +1,4 @@
-"""Faults planted in a small project: what is caught, what survives and why, and that a run can be taken up again."""
+"""Mutation campaigns in a small project: caught faults, survivors with reasons, and resuming."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_campaign_resumes_from_journal(prepared, instructions):
 
 @pytest.mark.thorough
 def test_cluster_campaign_equals_local_campaign(prepared, source, instructions, tmp_path):
-    """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
+    """Also checks the coverage-guided search and instruction counts on a cluster worker."""
     pytest.importorskip("distributed")
     need_dask()
     cluster = Cluster(Site("elsewhere"), lambda where: local_cluster([WorkerSpec("one", 1, {"emulated": 1})]))

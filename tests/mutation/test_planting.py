@@ -1,4 +1,4 @@
-"""The tables of faults: each class makes the edit that it says, and only where code is."""
+"""The tables of faults: each operator makes the expected edit, and only in code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations that state shapes, arguments and launches once: what follows from them, and what they refuse."""
+"""Declarations with shapes, arguments and launch rules, and errors in declarations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def launch_of(op, items, dtypes="f32"):
     return str(op.call(op.parse(f"{op.name}[{dtypes}]({items})")).launch)
 
 
-def test_one_statement_gives_shape_arguments_and_grid():
+def test_shapes_determine_shape_arguments_and_grid():
     op = declared()
     assert launch_of(op, "x=3x200~normal@0", "f16") == (
         "glu_f16<<<2x1x1, 256x1x1>>>(&x, &out, i32(300), i32(3), u64(100), u64(200), u32(1200))"
@@ -48,7 +48,7 @@ def test_one_statement_gives_shape_arguments_and_grid():
     assert op.view(op.parse("toy.glu[f32](x=3x200~normal@0)")).shape == (3, 100)
 
 
-def test_it_gives_the_cases_too():
+def test_shapes_determine_drawn_cases():
     op = declared(where="c % 4 == 0 and r > 0")
     cases = sample(op.cases(("f32",)), 0, 150)
     assert all(op.parse(str(case)) == case for case in cases)
@@ -58,7 +58,7 @@ def test_it_gives_the_cases_too():
     assert any(case.layouts["x"].offset for case in cases)
 
 
-def test_nothing_is_drawn_for_which_the_host_launches_nothing():
+def test_cases_exclude_empty_launches():
     cases = sample(declared().cases(("f32",)), 0, 100)
     assert len(cases) == 100 and all(case.layouts["x"].numel for case in cases)
     assert any(
@@ -66,7 +66,7 @@ def test_nothing_is_drawn_for_which_the_host_launches_nothing():
     )
 
 
-def test_choices_are_alternatives_and_may_be_of_other_names():
+def test_choices_alternatives_and_expressions():
     op = declared(
         args="x out",
         shapes="x: *left:dim n; out: *left",
@@ -81,7 +81,7 @@ def test_choices_are_alternatives_and_may_be_of_other_names():
     assert shapes == {(2, 4), (2, 5), (4, 3, 4), (5, 3, 5), (7,)}
 
 
-def test_geometry_of_three_dims_shared_memory_and_other_threads():
+def test_launch_rule_three_dims_shared_memory_and_threads():
     op = declared(
         grid="r, ceil(c/threads), 2", block="min(c, 64)", shared="4*threads", threads=(32,), args="x out threads blocks"
     )
@@ -89,7 +89,7 @@ def test_geometry_of_three_dims_shared_memory_and_other_threads():
     assert "<<<3x4x2, 32x1x1, 128 B shared>>>" in launch_of(op, "x=3x200~normal@0 threads=32")
 
 
-def test_functions_are_given_one_object():
+def test_functions_receive_case_view():
     op = declared(
         args="x out twice", shape=None, operations=lambda given: given["c"] * 7,
         scalars={"twice": lambda given: ("i32", 2 * given.grid.grid[0] + given["r"])},
@@ -98,7 +98,7 @@ def test_functions_are_given_one_object():
     assert op.work(op.parse("toy.glu[f32](x=3x200~normal@0)")).operations == 700
 
 
-def test_the_host_s_own_launches_only():
+def test_cases_host_launches_only():
     op = declared(grid_stride=True, threads=(32, 64))
     assert any(case.launch or case.threads for case in sample(op.cases(("f32",)), 0, 60))
     assert not any(case.launch or case.threads for case in sample(op.cases(("f32",), launches="host"), 0, 60))
@@ -120,7 +120,7 @@ adam = declared(
 )
 
 
-def test_several_tensors_are_updated_and_each_is_compared():
+def test_updates_are_compared():
     case = adam.parse("toy.glu[f16](g=4~normal@0 p=4~normal@0 m=4~normal@0 v=4~probability@0 lr=0.5 t=3 decay=0.25)")
     call = adam.call(case)
     assert list(call.outputs) == ["p", "m", "v"] and list(call.inputs) == ["g", "p", "m", "v"]
@@ -129,7 +129,7 @@ def test_several_tensors_are_updated_and_each_is_compared():
     assert adam.work(case).bytes == 4 * (2 + 2 * (2 + 4 + 4))
 
 
-def test_what_a_reference_returns_is_checked():
+def test_reference_wrong_result_raises():
     op = declared(inputs={}, updates={"a": "T", "b": "T"}, shapes="", grid="", args="a b")
     call = op.call(op.parse("toy.glu[f32](a=4~normal@0 b=4~normal@0)"))
     with pytest.raises(
@@ -145,13 +145,13 @@ def test_what_a_reference_returns_is_checked():
         (np.zeros(4), r"gives float64 of shape \(4,\) for out, which is float32 of shape \(4,\)"),
     ],
 )
-def test_expected_values_of_another_form_than_the_output_are_a_mistake_of_the_reference(value, says):
+def test_reference_wrong_dtype_or_shape_raises(value, says):
     op = declared(shapes="", grid="", args="x out", inputs={"x": "T"}, reference=lambda x: Expected(value))
     with pytest.raises(UsageError, match=rf"test_declaration.py:\d+: op toy.glu: the reference {says}"):
         op.call(op.parse("toy.glu[f32](x=4~normal@0)")).expected()
 
 
-def test_a_structure_lies_as_c_lays_it_out():
+def test_struct_has_c_layout():
     case = adam.parse("toy.glu[f32](g=2x3~normal@0 p=2x3~normal@0 m=2x3~unit@0 v=2x3~unit@0 lr=0.5 t=3 decay=0.25)")
     step = adam.call(case).launch.args[-1]
     assert isinstance(step, Struct)
@@ -164,7 +164,7 @@ def test_a_structure_lies_as_c_lays_it_out():
     assert argument_bytes(Pointer(None)) == bytes(8) and argument_bytes(Scalar(DTYPES["u8"], 7)) == b"\x07"
 
 
-def test_kernels_that_follow_are_launched_on_the_same_buffers():
+def test_then_launches_on_same_buffers():
     op = declared(
         args="x partial",
         shapes="x: n; out: 1; partial: m; m = ceil(n/256)",
@@ -186,7 +186,7 @@ def test_kernels_that_follow_are_launched_on_the_same_buffers():
         op.parse("toy.glu[f32](x=700~normal@0 launch=1x32)")
 
 
-def test_the_content_of_variables_is_drawn_or_computed():
+def test_symbols_hold_inputs_or_computed_values():
     op = declared(
         args="x out",
         inputs={"x": "T", "table": "f32"},
@@ -204,7 +204,7 @@ def test_the_content_of_variables_is_drawn_or_computed():
                  symbols={"weights": "table"})  # fmt: skip
 
 
-def test_data_by_input_and_between_numbers():
+def test_data_by_input_and_range():
     op = declared(data={"x": ("0..1", "sorted")})
     cases = sample(op.cases(("f32",)), 0, 40)
     assert {case.tensor("x").data for case in cases} == {"0..1", "sorted"}
@@ -236,7 +236,7 @@ def test_data_by_input_and_between_numbers():
         ({"then": (Step("k", "x out", grid="q"),)}, "grid: 'q', column 1: unknown name 'q'"),
     ],
 )
-def test_what_cannot_be_right_is_refused_at_once(more, says):
+def test_invalid_declaration_raises(more, says):
     with pytest.raises(UsageError, match=says):
         declared(**more)
 
@@ -263,12 +263,12 @@ def test_what_cannot_be_right_is_refused_at_once(more, says):
         ({"args": "x out n:u8=r*c*99"}, "x=3x4~normal@0", r"op toy.glu: args: n=594 is outside of u8"),
     ],
 )
-def test_what_a_case_makes_of_a_declaration_is_told(more, items, says):
+def test_call_invalid_for_case_raises(more, items, says):
     op = declared(**more)
     with pytest.raises(UsageError, match=says):
         op.call(op.parse(f"toy.glu[f32]({items})"))
 
 
-def test_a_misfit_of_a_case_is_not_a_mistake_of_the_declaration():
+def test_parse_mismatched_case_raises_shape_mismatch():
     with pytest.raises(ShapeMismatch):
         declared().parse("toy.glu[f32](x=3x5~normal@0)")

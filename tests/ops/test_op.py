@@ -1,4 +1,4 @@
-"""What an op may declare beside elementwise calls: shapes, launches, indices, updates, optional inputs."""
+"""Ops with custom layouts, shapes, launches, indices, updates and optional inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def matrix(draw, names):
 def mismatch(given):
     layouts = given.layouts
     if len(layouts["x"].shape) != 2:
-        return "x has to be a matrix"
+        return "x must be a matrix"
     columns = layouts["x"].shape[1]
     if "alpha" in layouts and layouts["alpha"].shape != (columns,):
         return f"alpha has {layouts['alpha'].shape} where x has {columns} columns"
@@ -82,7 +82,7 @@ put = Op(
 
 
 @pytest.mark.parametrize("op", [norm, put], ids=lambda op: op.name)
-def test_every_drawn_case_is_a_case_of_the_op(op):
+def test_drawn_cases_parse(op):
     for entry in op.entries():
         cases = sample(op.cases(entry.dtypes), 0, 60)
         for case in cases:
@@ -91,11 +91,11 @@ def test_every_drawn_case_is_a_case_of_the_op(op):
     assert len(cases) > 20
 
 
-def test_a_parameter_that_fits_the_layouts_comes_from_them():
+def test_layouts_determine_parameter():
     assert {dict(case.params)["keep"] for case in sample(norm.cases(("f32",)), 0, 60)} == {1, 2}
 
 
-def test_the_launch_of_a_rule_and_what_is_computed_from_it():
+def test_launch_function_determines_arguments():
     call = norm.call(norm.parse("toy.norm[f16](x=3x5~normal@0 alpha=5~normal@0 keep=2)"))
     text = "norm_half<<<3x1x1, 1x32x1, 4 B shared>>>(&x, &out, &alpha, i32(5), i32(32), u64(3), u64(1), &info)"
     assert str(call.launch) == text
@@ -105,7 +105,7 @@ def test_the_launch_of_a_rule_and_what_is_computed_from_it():
     assert other.launch.block == (1, 256, 1) and other.launch.args[4] == Scalar(call.launch.args[4].dtype, 256)
 
 
-def test_the_reference_gets_what_it_names():
+def test_reference_receives_named_keywords():
     call = norm.call(norm.parse("toy.norm[f32](x=3x5~normal@0 alpha=5~normal@0 keep=2 threads=64)"))
     call.expected()
     x, alpha, keep = SEEN["arguments"]
@@ -113,7 +113,7 @@ def test_the_reference_gets_what_it_names():
     assert (str(SEEN["to"]), SEEN["shape"], SEEN["grid"]) == ("f32", (3,), Grid((3, 1, 1), (1, 64, 1), 4))
 
 
-def test_an_input_may_be_left_out():
+def test_optional_input_is_null():
     case = norm.parse("toy.norm[f32](x=3x5~normal@0 keep=2 no-alpha)")
     call = norm.call(case)
     assert call.launch.args[2] == Pointer(None)
@@ -123,7 +123,7 @@ def test_an_input_may_be_left_out():
     assert any("no-alpha" in case.flags for case in sample(norm.cases(("f32",)), 0, 60))
 
 
-def test_an_updated_output_holds_data_and_is_the_last_input():
+def test_updated_output_is_last_input():
     case = put.parse("toy.put[u8,f32](ids=4~ramp@0 x=4~normal@0 out=6:2+1~normal@7)")
     call = put.call(case)
     out = call.buffers["out"]
@@ -154,19 +154,19 @@ def test_an_updated_output_holds_data_and_is_the_last_input():
         (put, "toy.put[u8,f32](ids=4~index@0 x=4~normal@0 out=0~normal@0)", "id 0 at .0,. does not index one of 0"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(op, text, says):
+def test_parse_invalid_case_names_reason(op, text, says):
     with pytest.raises(UsageError, match=says):
         op.parse(text)
 
 
-def test_an_id_out_of_range_is_refused_with_its_place():
+def test_parse_id_out_of_range_names_index():
     text = "toy.put[i64,f32](ids=4~special@0 x=4~normal@0 out=3~normal@0)"  # 0, 1, -1, 2
     with pytest.raises(UsageError, match=r"ids=4~special@0: id -1 at \(2,\) does not index one of 3 places; .*~index"):
         put.parse(text)
     assert put.parse(text.replace("ids=4~special", "ids=2~special").replace("x=4", "x=2"))
 
 
-def test_a_sentinel_is_refused_where_the_op_has_none():
+def test_parse_sentinel_without_support_raises():
     text = "toy.put[u8,f32](ids=40~sentinel@0 x=40~normal@0 out=6~normal@0)"
     assert put.parse(text)
     with pytest.raises(UsageError, match="id 255 at "):
@@ -183,30 +183,30 @@ def test_a_sentinel_is_refused_where_the_op_has_none():
         (((2**22, 1, 1), (1024, 1, 1), 0), "2\\^32 threads"),
     ],
 )
-def test_a_launch_that_no_device_can_run_is_refused(geometry, says):
+def test_grid_beyond_limits_raises(geometry, says):
     with pytest.raises(UsageError, match=says):
         Grid(*geometry)
 
 
-def test_an_argument_too_large_for_its_type_is_refused():
+def test_call_argument_too_large_raises():
     op = replace(norm, scalars={**norm.scalars, "columns": lambda given: ("u8", 300)})
     with pytest.raises(UsageError, match="columns=300 is outside of u8: 0 to 255"):
         op.call(op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha)"))
 
 
-def test_a_launch_of_ones_own_keeps_the_shared_memory_of_the_rule():
+def test_case_launch_keeps_shared_memory_of_rule():
     op = replace(norm, grid_stride=True)
     case = op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=7x128)")
     assert op.call(case).launch.shared_bytes == 4
     assert math.prod(op.view(case).grid.grid) == 7
 
 
-def test_a_layout_is_not_needed_for_the_output_of_an_elementwise_op(suite):
+def test_elementwise_output_is_contiguous(suite):
     call = suite.op("binary.add").call(suite.parse("binary.add[f32](lhs=2x3:1,2~normal@0 rhs=2x3~normal@0)"))
     assert call.layout == Layout((2, 3), (3, 1))
 
 
-def test_an_op_without_a_reference_is_drawn_with_whole_numbers_whose_results_are_exact(suite):
+def test_cases_without_reference_include_exact_data(suite):
     op = suite.op("binary.add")
     without = replace(op, reference=None)
 
@@ -221,6 +221,6 @@ def test_an_op_without_a_reference_is_drawn_with_whole_numbers_whose_results_are
     assert sum({abs(value) for _, value in case.params} <= {0.5, 1, 2, 4} for case in exact) >= len(exact) // 2
 
 
-def test_what_libraries_compute_needs_a_reference(suite):
+def test_library_op_without_reference_raises(suite):
     with pytest.raises(UsageError, match="a reference judges what libraries compute"):
         replace(suite.op("gemm.matmul"), reference=None)

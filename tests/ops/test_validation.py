@@ -1,4 +1,4 @@
-"""What of a declaration cannot be right: values of another kind than a field takes."""
+"""Checks of the fields of a declaration."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def op(suite):
         ({"choices": [{"n": (1,)}, 3]}, r"choices\[1\] is 3, not a dict"),
     ],
 )
-def test_a_value_of_another_kind_is_named_by_its_place(op, change, says):
+def test_invalid_field_names_place_and_value(op, change, says):
     with pytest.raises(UsageError, match=f"op unary.exp: {says}"):
         replace(op, **change)
 
 
-def test_an_output_that_no_kernel_is_given_is_a_mistake(op):
+def test_output_missing_in_args_raises(op):
     with pytest.raises(UsageError, match=r"args has none of its outputs \(out\), so nothing could be compared"):
         replace(op, args="numel num_dims info x")
 
 
-def test_without_inputs_the_shape_of_an_output_has_to_be_said():
+def test_output_without_shape_raises():
     says = 'without inputs, the shape of out is unknown; set writes=True, and shapes="out: n" for one dim'
     with pytest.raises(UsageError, match=says):
         Op("fills.fill", kernel="fill", types=("f32",), args="out", shapes="out: n")

@@ -29,7 +29,7 @@ def refuses(folder):
     raise AssertionError("built although the entry exists")
 
 
-def test_the_second_get_builds_nothing(tmp_path):
+def test_get_existing_entry_does_not_build(tmp_path):
     cache = Cache(tmp_path)
     first, hit = cache.get(KEY, writes("x"))
     assert not hit
@@ -38,7 +38,7 @@ def test_the_second_get_builds_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["change", "truncate", "delete", "add", "seal", "seal bytes"])
-def test_a_damaged_entry_is_built_again_with_a_warning(tmp_path, caplog, damage):
+def test_get_damaged_entry_rebuilds_with_warning(tmp_path, caplog, damage):
     cache = Cache(tmp_path)
     folder, _ = cache.get(KEY, writes("content"))
     file, seal = folder / "sub" / "file", folder / "SHA256SUMS"
@@ -62,7 +62,7 @@ def test_a_damaged_entry_is_built_again_with_a_warning(tmp_path, caplog, damage)
     assert cache.get(KEY, refuses)[1]
 
 
-def test_bytecode_that_python_leaves_there_is_no_damage(tmp_path, caplog):
+def test_get_ignores_bytecode_in_entry(tmp_path, caplog):
     folder, _ = Cache(tmp_path).get(KEY, writes("x"))
     (folder / "sub" / "__pycache__").mkdir()
     (folder / "sub" / "__pycache__" / "file.cpython-311.pyc").write_bytes(b"code")
@@ -70,7 +70,7 @@ def test_bytecode_that_python_leaves_there_is_no_damage(tmp_path, caplog):
     assert not caplog.text
 
 
-def test_a_build_that_fails_leaves_nothing(tmp_path):
+def test_get_failed_build_leaves_no_files(tmp_path):
     def fails(folder):
         (folder / "half").write_text("")
         raise ValueError("no")
@@ -82,13 +82,13 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     assert cache.get(KEY, writes("x"))[1] is False
 
 
-def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path):
+def test_get_unwritable_root_names_variable(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResourceExhausted, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
         Cache(tmp_path / "file").get(KEY, writes("x"))
 
 
-def test_an_entry_that_cannot_be_placed_is_an_error_not_a_damaged_result(tmp_path, monkeypatch):
+def test_get_entry_that_cannot_be_renamed_raises(tmp_path, monkeypatch):
     folder, _ = Cache(tmp_path).get(KEY, writes("x"))
     (folder / "sub" / "file").write_text("y")
     monkeypatch.setattr("parity.platform.cache.shutil.rmtree", lambda *a, **k: None)
@@ -97,12 +97,12 @@ def test_an_entry_that_cannot_be_placed_is_an_error_not_a_damaged_result(tmp_pat
 
 
 def at_once(count, function):
-    """What a function returned in each of so many threads."""
+    """Call a function in several threads and return the results."""
     with ThreadPoolExecutor(count) as pool:
         return [future.result(60) for future in [pool.submit(function) for _ in range(count)]]
 
 
-def test_of_those_who_want_a_key_at_a_time_one_builds_it(tmp_path):
+def test_get_concurrent_callers_build_once(tmp_path):
     built = []
 
     def build(folder):
@@ -116,7 +116,7 @@ def test_of_those_who_want_a_key_at_a_time_one_builds_it(tmp_path):
     assert [p.name for p in tmp_path.rglob(".*")] == []
 
 
-def test_after_a_build_that_failed_the_others_try_together(tmp_path):
+def test_get_waiting_callers_build_after_failed_build(tmp_path):
     first, together = threading.Event(), threading.Barrier(3)
 
     def build(folder):
@@ -124,7 +124,7 @@ def test_after_a_build_that_failed_the_others_try_together(tmp_path):
             first.set()
             time.sleep(0.2)
             raise ValueError("no")
-        together.wait(30)  # would break if they built one after the other
+        together.wait(30)  # breaks if the callers build one after another
         writes("x")(folder)
 
     def attempt():
@@ -138,7 +138,7 @@ def test_after_a_build_that_failed_the_others_try_together(tmp_path):
     assert not list(tmp_path.rglob(".build-*"))
 
 
-def test_nobody_waits_for_ever_for_one_that_is_suspended(tmp_path, monkeypatch):
+def test_get_stops_waiting_for_suspended_builder(tmp_path, monkeypatch):
     monkeypatch.setattr("parity.platform.cache.BUILD_WAIT", 0.1)
     begun, end = threading.Event(), threading.Event()
 
@@ -156,7 +156,7 @@ def test_nobody_waits_for_ever_for_one_that_is_suspended(tmp_path, monkeypatch):
     assert Cache(tmp_path).get(KEY, refuses)[1]
 
 
-def test_nobody_waits_for_one_that_was_killed(tmp_path):
+def test_get_does_not_wait_for_killed_builder(tmp_path):
     script = (
         "import os, sys; from pathlib import Path; from parity.platform.cache import Cache\n"
         f"Cache(Path(sys.argv[1])).get({KEY!r}, lambda folder: os.kill(os.getpid(), 9))"
@@ -167,19 +167,19 @@ def test_nobody_waits_for_one_that_was_killed(tmp_path):
     assert not list(tmp_path.rglob(".lock-*"))
 
 
-def test_digests_of_different_lists_differ():
+def test_digest_different_lists_differ():
     assert digest("ab", "c") != digest("a", "bc") != digest("abc")
     assert digest("a") == digest(b"a")
 
 
-def test_the_root_is_the_users_choice(monkeypatch, tmp_path):
+def test_default_root_follows_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
     assert default_root() == tmp_path
     monkeypatch.delenv("PARITY_CACHE")
     assert default_root().name == "parity"
 
 
-def test_a_text_is_kept_until_it_is_forgotten_or_damaged(tmp_path):
+def test_note_is_kept_until_forgotten_or_damaged(tmp_path):
     cache = Cache(tmp_path)
     assert cache.noted(KEY, "text") is None and not any(tmp_path.iterdir())
     cache.note(KEY, "text", "kept")
@@ -191,7 +191,7 @@ def test_a_text_is_kept_until_it_is_forgotten_or_damaged(tmp_path):
     assert cache.noted(KEY, "text") is None
 
 
-def test_a_full_disk_is_said_to_be_that_of_the_cache(tmp_path):
+def test_get_full_disk_names_cache_folder(tmp_path):
     def build(folder):
         raise OSError(errno.ENOSPC, "No space left on device")  # as a write without a name does
 

@@ -1,4 +1,4 @@
-"""The size of the cache: what goes, what stays, and who says so."""
+"""Eviction from the cache, and its limit."""
 
 import os
 import subprocess
@@ -22,12 +22,12 @@ def root(tmp_path, monkeypatch):
 
 
 def entry(root: Path, number: int, part: str = "build") -> Path:
-    """An entry of ``BYTES`` bytes, which is made if it is not there."""
+    """Get or build an entry of ``BYTES`` bytes."""
     return Cache(root / part).get(digest(str(number)), lambda folder: (folder / "file").write_bytes(bytes(BYTES)))[0]
 
 
 def process(root: Path, code: str, allowed: int | str = "none") -> subprocess.Popen[str]:
-    """Another process, in which this module is there by its names."""
+    """Run code in another process, with the names of this module."""
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from {Path(__file__).stem} import *\n"
     return subprocess.Popen(
         [sys.executable, "-c", f"{start}root = Path({str(root)!r})\n{code}"],
@@ -44,7 +44,7 @@ def grows(root: Path, allowed: int) -> None:
         assert other.wait(60) == 0
 
 
-def test_what_was_not_used_for_longest_goes_first(root):
+def test_cache_over_limit_evicts_least_recently_used(root):
     code = "for age in range(6): os.utime(entry(root, age) / cache_eviction.SEAL, (1e9 - age, 1e9 - age))"
     with process(root, f"{code}\nentry(root, 5)") as other:  # the oldest is used again
         assert other.wait(60) == 0
@@ -55,7 +55,7 @@ def test_what_was_not_used_for_longest_goes_first(root):
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_what_a_running_process_uses_stays(root, ended):
+def test_entries_of_running_process_are_kept(root, ended):
     waits = "path = entry(root, 0); print(path, flush=True); sys.stdin.read(); print(len((path / 'file').read_bytes()))"
     with process(root, waits) as other:
         used = Path(other.stdout.readline().strip())
@@ -67,7 +67,7 @@ def test_what_a_running_process_uses_stays(root, ended):
         assert other.communicate("")[0] == ("" if ended else f"{BYTES}\n")
 
 
-def test_headers_and_a_cache_without_a_limit_stay(root, monkeypatch):
+def test_headers_and_unlimited_cache_are_kept(root, monkeypatch):
     with process(root, "for number in range(3): entry(root, number, 'headers')") as other:
         assert other.wait(60) == 0
     grows(root, BYTES)
@@ -76,7 +76,7 @@ def test_headers_and_a_cache_without_a_limit_stay(root, monkeypatch):
     assert limit() is None
 
 
-def test_what_a_killed_process_left_goes(root):
+def test_leftovers_of_killed_process_are_removed(root):
     left = root / "build" / "aa" / f"{cache_eviction.SCRATCH}x"
     left.mkdir(parents=True)
     (left / "file").write_bytes(bytes(BYTES))
@@ -88,13 +88,13 @@ def test_what_a_killed_process_left_goes(root):
 @pytest.mark.parametrize(
     ("text", "bytes_"), [("2G", 2 << 30), ("1.5 MiB", 3 << 19), ("300kB", 300 << 10), ("7B", 7), ("", 5 << 30)]
 )
-def test_a_limit_is_a_size(monkeypatch, text, bytes_):
+def test_limit_parses_sizes(monkeypatch, text, bytes_):
     monkeypatch.setenv(cache_eviction.LIMIT, text)
     assert limit() == bytes_
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "5 apples", "20000"])
-def test_what_is_no_size_is_said(monkeypatch, text):
+def test_limit_invalid_size_raises(monkeypatch, text):
     monkeypatch.setenv(cache_eviction.LIMIT, text)
-    with pytest.raises(UsageError, match=r"PARITY_CACHE_LIMIT is .* say \"10G\""):
+    with pytest.raises(UsageError, match=r"PARITY_CACHE_LIMIT is .* set \"10G\""):
         limit()

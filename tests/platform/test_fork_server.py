@@ -35,7 +35,7 @@ def tell_and_wait(descriptor):
         connection.recv()
 
 
-def test_they_have_what_the_one_who_asks_has_and_all_that_is_imported(tmp_path, monkeypatch, capfd):
+def test_forked_process_inherits_environment_and_imports(tmp_path, monkeypatch, capfd):
     servers = set()
     for name in ("first", "second"):
         folder = tmp_path / name
@@ -52,7 +52,7 @@ def test_they_have_what_the_one_who_asks_has_and_all_that_is_imported(tmp_path, 
     assert len(servers) == 1
 
 
-def test_a_server_that_is_killed_is_followed_by_another():
+def test_killed_server_is_replaced():
     ours, theirs = Pipe()
     first = fork_process(tell_and_wait, theirs, os.environ)
     server = ours.recv()
@@ -67,14 +67,14 @@ def test_a_server_that_is_killed_is_followed_by_another():
     ours.close()  # which ends the first
 
 
-def test_servers_that_die_are_an_error(monkeypatch):
+def test_fork_process_dying_servers_raise(monkeypatch):
     monkeypatch.setattr(fork_server, "_server", None)
-    monkeypatch.setattr(fork_server, "_BEGIN", "import sys; sys.exit(3)")
-    with pytest.raises(OSError, match="the process that forks them was ended"):
+    monkeypatch.setattr(fork_server, "_PROGRAM", "import sys; sys.exit(3)")
+    with pytest.raises(OSError, match="the fork server was ended"):
         fork_process(tell, Pipe()[0], {})
 
 
-def test_it_ends_with_the_program_and_closed_streams_are_no_error(tmp_path):
+def test_server_ends_with_program_despite_closed_streams(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity.platform import fork_server\n"

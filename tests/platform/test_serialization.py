@@ -1,4 +1,4 @@
-"""Files of data: what fits its type, what the first misfit is called, and numbers that JSON does not have."""
+"""Typed data in JSON: valid data, errors with places, and numbers that JSON lacks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Whole:
 
 
 class Strict(Struct, forbid_unknown_fields=True, rename="kebab"):
-    """What refuses names that it does not have."""
+    """A type that forbids unknown names."""
 
     force_include: list[str] = []
     flags: list[str] = []
@@ -63,7 +63,7 @@ def read(**change) -> Whole:
     return read_json(json.dumps({**GOOD, **change}), Whole, "file.json, line 3", "write it again")
 
 
-def test_what_fits():
+def test_read_json_valid_data():
     assert read() == Whole("x", (1, 2), "amd", Side.LEFT, {"a": ()}, None)
     assert read(fault=HEAD, parts={}, sizes=[]).fault == Part("p")
 
@@ -87,14 +87,14 @@ def test_what_fits():
         ({"arch": 0}, "arch is 0, not a number such as 890"),
     ],
 )
-def test_what_does_not_fit_is_named_by_its_place_and_value(change, says):
+def test_read_json_mismatch_names_place_and_value(change, says):
     with pytest.raises(SchemaError) as caught:
         read(**change)
     assert str(caught.value) == f"file.json, line 3: {says}; write it again"
     assert caught.value.problem == says
 
 
-def test_the_names_that_lead_to_a_misfit_are_data():
+def test_schema_error_has_path():
     with pytest.raises(SchemaError, match=r"^it: it has no 'flag'; did you mean flags\?") as caught:
         checked({"flag": []}, Strict, "it")
     assert caught.value.where == ("flag",)
@@ -109,17 +109,17 @@ def test_the_names_that_lead_to_a_misfit_are_data():
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"{]", b'"\xff"', b"[" * 100_000, b"{}x", b'"\\udc80"', b"[NaN]"])
-def test_what_is_no_json_is_told(text):
+def test_read_json_malformed_text_raises(text):
     with pytest.raises(Malformed, match=r"^file\.json is not JSON: .+"):
         read_json(text, Whole, "file.json")
 
 
-def test_a_misfit_before_what_is_no_json_is_told_as_that():
+def test_read_json_malformed_after_mismatch_raises_malformed():
     with pytest.raises(UsageError, match="is not JSON"):
         read_json(b'{"name": 3, "sizes": [', Whole, "file.json")
 
 
-def test_numbers_that_json_does_not_have_are_null_and_read_as_infinity():
+def test_infinity_and_nan_round_trip_as_null():
     for number in (math.inf, -math.inf, math.nan, np.float64(math.inf)):
         text = json_text({"a": [Part("p", number)]})
         assert text == b'{"a":[{"name":"p","far":null,"near":null}]}'
@@ -127,17 +127,17 @@ def test_numbers_that_json_does_not_have_are_null_and_read_as_infinity():
     assert read_json(b'{"name": "p", "far": 1e999}', Part, "file").far == math.inf
 
 
-def test_texts_that_are_not_unicode_are_written_with_question_marks():
+def test_json_text_replaces_lone_surrogates():
     assert json_text(Part("a\udc80ä", math.inf)) == '{"name":"a?ä","far":null,"near":null}'.encode()
 
 
-def test_values_of_numpy_are_written_and_other_objects_are_not():
+def test_json_text_writes_numpy_numbers_only():
     assert plain({"a": (np.float64(1.5), 2)}) == {"a": [1.5, 2]}
     with pytest.raises(NotImplementedError, match="object"):
         json_text(object())
 
 
-def test_a_schema_says_where_null_may_be():
+def test_json_schema_allows_null_for_numbers():
     schema = json_schema([Part], "a part", "Said of it.")
     assert schema["$defs"]["Part"]["properties"]["far"]["type"] == ["number", "null"]
     assert schema["title"] == "a part"
@@ -163,7 +163,7 @@ with ThreadPoolExecutor(4) as pool:
 """
 
 
-def test_threads_may_be_the_first_to_read_a_type_together():
+def test_read_json_concurrent_first_use_of_type():
     """msgspec 0.22 reads what another thread has half looked up: the process ended with a segmentation fault."""
     done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

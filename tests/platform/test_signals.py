@@ -10,7 +10,7 @@ import pytest
 from parity.platform.signals import delay_interrupts
 
 
-def test_an_interrupt_waits_whichever_thread_takes_it():
+def test_delay_interrupts_delays_signal_of_any_thread():
     over = threading.Event()
     thread = threading.Thread(target=over.wait)
     thread.start()  # it takes signals, which the main thread then does not

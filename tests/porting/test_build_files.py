@@ -1,4 +1,4 @@
-"""What build files of a project say of macros and of folders with headers."""
+"""Macros, include folders and generated headers from a project's build files."""
 
 import pytest
 

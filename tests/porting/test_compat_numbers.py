@@ -669,5 +669,5 @@ def test_a_port_may_include_the_headers_itself(target, cache, tmp_path):
 def test_every_header_of_the_table_is_there():
     from parity.compilers.include import COMPAT
 
-    headers = {row.header for rows in compat.table().values() for row in rows if row.header}
+    headers = {row.header for rows in compat.rules().values() for row in rows if row.header}
     assert all((COMPAT / header).is_file() for header in headers)

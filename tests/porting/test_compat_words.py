@@ -123,7 +123,7 @@ WITH_PREDICATES = {f"__vib{which}_{kind}" for which in ("max", "min") for kind i
 
 
 def test_every_simd_function_of_the_table_has_a_model():
-    table = {name for name, rows in compat.table().items() for row in rows if row.header.endswith("simd.h")}
+    table = {name for name, rows in compat.rules().items() for row in rows if row.header.endswith("simd.h")}
     assert table == {*SIMD, *WITH_PREDICATES}
 
 

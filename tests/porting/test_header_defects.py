@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.compilers import clang
-from parity.porting.compat import of_version
-from parity.porting.header_defects import defects, table
+from parity.compilers.headers import available_headers
+from parity.porting.compat import parse_version
+from parity.porting.header_defects import defects, known_defects
 
 X = np.array([np.nan, 1, 2.5, -np.inf, 3, 70000, 2051, 6], np.float32)
 INTEGERS = np.array([5, 3, 2**31 - 1, -(2**31), 2051, -2051], np.int32)
@@ -86,10 +86,10 @@ PAIRS = ("h2sin", "h2cos")
 
 @pytest.fixture
 def version():
-    found = clang.headers()
+    found = available_headers()
     if found is None:
         pytest.skip("AMD's headers cannot be had here")
-    return of_version(found.version)
+    return parse_version(found.version)
 
 
 def key(row):
@@ -97,14 +97,14 @@ def key(row):
 
 
 def test_every_row_has_an_example():
-    assert {key(row) for row in table()} == {*SHOWN, *((name, "") for name in (*INEXACT, *PAIRS))}
+    assert {key(row) for row in known_defects()} == {*SHOWN, *((name, "") for name in (*INEXACT, *PAIRS))}
 
 
 def test_every_row_is_shown(cache, tmp_path, version):
     lines = "\n".join(f"    out[{k}] = (long long)({text});" for k, (text, _) in enumerate(SHOWN.values()))
     code = program(tmp_path, SOURCE % lines, "gfx1030", cache)
     got = code.run("shown", np.zeros(len(SHOWN), np.int64), X, INTEGERS, np.array([1 + 2.0**-8 + 2.0**-40]), block=8)
-    rows = {key(row): row for row in table()}
+    rows = {key(row): row for row in known_defects()}
     for (each, (text, documented)), value in zip(SHOWN.items(), got.tolist(), strict=True):
         assert (value != documented) == rows[each].is_in(version), (each, text, value)
 

@@ -1,4 +1,4 @@
-"""What a project has for a name or a header that the compiler did not find."""
+"""Advice for a name or a header that the compiler did not find."""
 
 import pytest
 

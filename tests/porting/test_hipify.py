@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from parity.porting.hipify import STYLES, defined_macros, hipify, table
+from parity.porting.cuda_names import defined_macros, header_rules, name_rules
+from parity.porting.hipify import STYLES, hipify
 
 
 def text(source):
@@ -407,7 +408,7 @@ def test_an_unfinished_comment_or_string_ends_with_the_file():
 
 
 def test_the_table_is_consistent():
-    names, headers = table()
+    names, headers = name_rules(), header_rules()
     assert len(names) > 1000
     assert len(headers) > 50
     for rule in (*names.values(), *headers.values()):

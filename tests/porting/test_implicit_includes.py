@@ -1,4 +1,4 @@
-"""What headers that are not here would have brought: libraries, and macros by their names."""
+"""Replacements of what absent headers would have provided: libraries, macros and types."""
 
 from parity.build.modules import build
 

@@ -11,8 +11,9 @@ from execution import program
 
 from parity import emulator
 from parity.build.modules import build
-from parity.porting import inline_ptx
-from parity.porting.inline_ptx import rows, translate
+from parity.porting import ptx_rules
+from parity.porting.inline_ptx import translate
+from parity.porting.ptx_rules import rules
 
 X = np.array([0, 1, 0x80000000, 0xFFFFFFFF, 0x12345678, 0xDEADBEEF, 0x00FF80A5, 31], np.uint32)
 MMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -129,14 +130,14 @@ def kernel_of(row, number):
 
 def ends():
     """Of each row of the table the first of its types and the last."""
-    with inline_ptx.TABLE.open(encoding="utf-8") as table:
+    with ptx_rules.TABLE.open(encoding="utf-8") as table:
         counts = [max(1, len(row["types"].split())) for row in csv.DictReader(table)]
     starts = itertools.accumulate(counts, initial=0)
-    return [rows()[at] for start, count in zip(starts, counts, strict=False) for at in {start, start + count - 1}]
+    return [rules()[at] for start, count in zip(starts, counts, strict=False) for at in {start, start + count - 1}]
 
 
 def test_every_row_compiles(cache, tmp_path):
-    assert not refused("\n".join(kernel_of(row, number) for number, row in enumerate(rows())))
+    assert not refused("\n".join(kernel_of(row, number) for number, row in enumerate(rules())))
     kernels = [kernel_of(row, number) for number, row in enumerate(ends())]
     use = "template <class T> __device__ void use(T x) { *(volatile T*)4096 = x; }"
     (tmp_path / "ptx.cu").write_text("\n".join([use, *kernels]))

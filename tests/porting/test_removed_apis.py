@@ -1,4 +1,4 @@
-"""What CUDA had and nvcc has no more is supplied to sources that use it, and they compute what they did."""
+"""Functions that CUDA has removed are supplied, and compute the same values as before."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compiled(tmp_path):
 
 
 def launched(built, block, *arrays, before=()):
-    """What the last of these arrays is after the only kernel ran in one block; ``before`` are arguments before them."""
+    """Return the last array after the only kernel ran in one block; ``before`` are arguments before the arrays."""
     (kernel,) = built.code_object.kernels.values()
     device = PtxDevice(traced=True)
     buffers = [device.allocate(array.nbytes, f"b{i}") for i, array in enumerate(arrays)]

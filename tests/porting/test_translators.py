@@ -11,7 +11,7 @@ from parity.errors import MissingTool, UsageError
 from parity.platform.cache import Cache
 from parity.porting.translators import HIPIFY, TranslationError, chosen_hipifier, hipified, hipifier_fingerprint
 
-# Writes what it was asked for in a comment, so that its work is recognised.
+# Writes its arguments into a comment, so that the tests recognize its output.
 PERL = """#!/bin/sh
 echo "// translated: $1"
 sed 's/cudaFree/hipFree/g' "$1"
@@ -24,7 +24,7 @@ echo "// $*" | sed "s#$2#OUT#" > "$2"
 BROKEN = "#!/bin/sh\necho 'no such thing' >&2\nexit 3\n"
 
 
-# Ports define such functions themselves, because those of HIP take masks of 64 bits alone.
+# Ports define such functions themselves, because HIP's functions only take masks of 64 bits.
 SUMS = """
 #ifdef __HIPCC__
 template <class T> __device__ T __shfl_down_sync(unsigned, T v, unsigned d) { return __shfl_down(v, d, warpSize); }
@@ -150,7 +150,7 @@ def test_chosen_hipifier_reads_environment(monkeypatch):
     assert chosen_hipifier() == "helpful"
     assert chosen_hipifier("hipify-perl") == "hipify-perl"
     monkeypatch.setenv(HIPIFY, "helpfull")
-    with pytest.raises(UsageError, match=r"helpfull is no translator: literal helpful .* did you mean helpful"):
+    with pytest.raises(UsageError, match=r"helpfull is not a translator: literal helpful .* did you mean helpful"):
         chosen_hipifier()
 
 

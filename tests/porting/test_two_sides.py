@@ -1,4 +1,4 @@
-"""A port with sources of its own: each side is built from its files, with its flags and its forced headers."""
+"""A port in separate sources: each side is built from its files, with its flags and its forced headers."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def cache(tmp_path):
 
 
 def sides(folders, forced="include/two.h", flags=(), ported="hip"):
-    side = CompileOptions.of(folders, flags=flags, forced=[forced] if forced else [])
+    side = CompileOptions.from_settings(folders, flags=flags, forced=[forced] if forced else [])
     return Sides(side, side, folders / ported if ported else None)
 
 
@@ -74,7 +74,7 @@ def test_hip_source_without_cuda_is_module(folders, cache):
 
 
 def test_flags_apply_to_one_side(folders, cache):
-    both = Sides(CompileOptions(), CompileOptions.of(folders, flags=["-DTWO=2"]), folders / "hip")
+    both = Sides(CompileOptions(), CompileOptions.from_settings(folders, flags=["-DTWO=2"]), folders / "hip")
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(both), cache=cache)
     assert not built.error
     (built,) = build(

@@ -33,7 +33,7 @@ def calls(draw, rank):
 
 
 def looped(src, weight, stride, padding, dilation, shape):
-    """The definition, one product after the other."""
+    """The definition, product by product."""
     out = np.zeros(shape)
     taps = list(itertools.product(*map(range, weight.shape[2:])))
     for b, o, *place in np.ndindex(*shape):

@@ -159,7 +159,7 @@ def test_conversions_saturate_and_go_by_way_of_f32():
 
     assert bits(np.array([464, 465, 1e300, math.inf, -math.inf, -500])) == [0x7E, 0x7E, 0x7E, 0x7E, 0xFE, 0xFE]
     assert bits(np.array([2**31 - 1, -(2**31), 17, 19], np.int32)) == [0x7E, 0xFE, 0x58, 0x5A]
-    # 1.0625 is a tie, of which f32 cannot see that the number lies above it
+    # 1.0625 is a tie; f32 cannot represent that the number is slightly larger
     above = np.array([1.0625 + 2.0**-40])
     assert bits(above) == [0x38]
     fails(reference.cast(above, KIND), f8(1.125))
@@ -184,7 +184,7 @@ def test_d19_writing():
     bits = np.array([0x40, 0, 0x80, 0x7C, 0x7F, 1], np.uint8)
     assert passes(expected, bits.view(KIND.numpy)).divergences == ("D19",)
     assert passes(expected, expected.value).divergences == ()
-    # NaN alone, for what overflows, is another defect
+    # NaN instead of saturation is a different defect
     overflowed = expected.value.copy()
     overflowed[4] = math.nan
     fails(expected, overflowed, "nan")

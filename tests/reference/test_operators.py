@@ -92,7 +92,7 @@ def test_f16_quotients_of_amd_may_round_the_other_way(name):
 
 
 def test_a_nominal_result_uses_none_of_a_hull():
-    """Also beside overflow, where the hull reaches from the largest value to infinity."""
+    """Also near overflow, where the hull extends from the largest value to infinity."""
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     expected = reference.recip(x)
     got = expected.value.copy()

@@ -23,7 +23,7 @@ def held_in(kind):
 
 
 def summed(left, right, kind, order, hold=None):
-    """What a device computes that adds one rounded product after the other."""
+    """A device that adds rounded products in order."""
     hold = hold or held_in(kind)
     total = hold(0)
     for i in order:

@@ -121,12 +121,12 @@ def test_f32_values_are_exact_to_a_millionth_of_an_ulp(name):
 
 
 def near_one(x, kind, vendor):
-    """What tanh may be off near 1 beside its last rounding, but for a margin, in ULP below 1."""
+    """The allowed error of tanh near 1 without its last rounding and a margin, in ULP below 1."""
     return 0.95 * reference.accuracy("tanh_tail", str(kind), Limits(vendor)) * (1 - np.tanh(np.abs(x)))
 
 
 def noisy(function, name, kind, vendor):
-    """A device function with the documented error, alternating in sign; tanh near 1 with that of its formula."""
+    """A device function with the documented error, of alternating sign; tanh near 1 has the error of its formula."""
 
     def device(x):
         exact = function(x.astype(np.float64))

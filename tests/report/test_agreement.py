@@ -1,4 +1,4 @@
-"""CUDA beside AMD in the matrix, in every rendering."""
+"""Tests of the agreement between CUDA and AMD in all formats of the matrix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def record(entry, column, against=None, verdict=None):
 
 
 def matrix_of(entries, by_target):
-    """A matrix in which every kernel has these comparisons on these targets, and passes on CUDA."""
+    """A matrix whose kernels have these comparisons on these targets and pass on CUDA."""
     records = [record(entry, CUDA) for entry in entries]
     records += [record(e, c, against) for e in entries for c in AMD for against in by_target[c.target]]
     return make_matrix(entries, COLUMNS, records)

@@ -1,4 +1,4 @@
-"""The report in a real Chromium, opened from disk: filters, folds, links, comparison, and texts that are hostile."""
+"""Tests of the report in Chromium, opened from disk, including hostile texts."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def browser():
 
 
 class Run:
-    """What a comparison needs of a run."""
+    """The parts of a run that a comparison needs."""
 
     def __init__(self, matrix, records):
         self.matrix, self.records = matrix, records
 
 
 def run_of(entries, broken):
-    """Every kernel with two cases in each column; those whose names are in ``broken`` fail on gfx1100."""
+    """A run with two cases per kernel and column; the ``broken`` kernels fail on gfx1100."""
     records = []
     for n, entry in enumerate(entries):
         for column in COLUMNS:
@@ -85,7 +85,7 @@ def run_of(entries, broken):
 
 @pytest.fixture(scope="module")
 def file(suite, tmp_path_factory):
-    """A report of 32 kernels, one of them broken since, in which every text that may be hostile is."""
+    """A report of 32 kernels with one broken kernel and hostile texts wherever possible."""
     entries = suite.select(["affine", "unary.exp", "unary.tanh", "unary.gelu", "sort.argsort_asc"]).entries
     before, after = run_of(entries, ()), run_of(entries, ("ugelu_f32",))
     issue = IssueEntry(HOSTILE, ("unary.exp",), HOSTILE, "", datetime.date(2026, 1, 20), 1, ("gfx1100",), "")
@@ -105,7 +105,7 @@ def file(suite, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, file):
-    """Opens the report at an address, and fails if its console says anything or a text became a program."""
+    """Opens the report, and fails if the console has output or a text was executed."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     told = []
 
@@ -129,12 +129,12 @@ def opened(browser, file):
 
 
 def heads(tab):
-    """The rows of the matrix, by their names."""
+    """The names of the matrix rows."""
     return tab.locator(".matrix tbody th .label")
 
 
 def expect_heads(tab, names):
-    """The matrix has rows of these names, or will have them in a moment."""
+    """Wait until the matrix has rows with these names."""
     playwright.expect(heads(tab)).to_have_text(names)
 
 

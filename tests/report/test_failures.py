@@ -1,4 +1,4 @@
-"""Failures tell all that is needed to debug them."""
+"""Tests of the text of failures."""
 
 from __future__ import annotations
 

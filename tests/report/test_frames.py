@@ -1,4 +1,4 @@
-"""Tables of pandas: what stands in them, of which types, and that files give them back."""
+"""Tests of pandas tables: contents, types, and round trips through files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RECORDS = [
 
 @pytest.fixture
 def frames(suite):
-    """Every kind of table, and the types of its columns."""
+    """Each kind of table with the types of its columns."""
     matrix = make_matrix(suite.select(["unary.neg"]).entries, [GFX], RECORDS)
     return {
         "cases": (case_frame(RECORDS), CASE_TYPES),

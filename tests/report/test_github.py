@@ -1,4 +1,4 @@
-"""Annotations of GitHub Actions: at the line that a message names, and nothing in a text that ends one."""
+"""Tests of GitHub annotations: locations and escaping."""
 
 from __future__ import annotations
 

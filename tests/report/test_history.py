@@ -1,4 +1,4 @@
-"""The history of a suite: summaries that are kept, what is flaky, what expires; and the badge."""
+"""Tests of the history and the badge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ISSUE = IssueEntry(
 
 @pytest.fixture(scope="module")
 def run(suite):
-    """The matrix of a run in which the kernels of these names failed."""
+    """The matrix of a run in which the named kernels failed."""
 
     def matrix(*failing, seed=7, complete=True):
         entries = suite.select(["unary.exp"]).entries

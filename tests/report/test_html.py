@@ -1,4 +1,4 @@
-"""The data and the text of the report that a browser opens; ``test_browser.py`` opens it."""
+"""Tests of the data and the text of the report; ``test_browser.py`` opens it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_libraries_match_vendor_table():
 
 
 def test_page_of_whole_suite_is_below_5_mb(suite):
-    """748 kernels, 4 columns, 23 cases of each."""
+    """748 kernels and 4 columns with 23 cases each."""
     columns = (*COLUMNS, Column("emulated", "gfx1030"))
     records = []
     for entry in suite.kernel_entries:

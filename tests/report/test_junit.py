@@ -1,4 +1,4 @@
-"""JUnit XML: what a CI system reads off it."""
+"""Tests of the JUnit XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(entry, verdict, **more):
 
 @pytest.fixture
 def suites(suite):
-    """Reads the document of such records of unary.neg, one per kernel; as suites by name."""
+    """Writes one record per kernel of unary.neg as JUnit XML, and returns the suites by name."""
     entries = suite.select(["unary.neg"]).entries
 
     def read(*made, known=None, drawn=(), errors=None, missing=None):

@@ -1,4 +1,4 @@
-"""From records to the matrix and its renderings."""
+"""Tests of the matrix and its formats."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_csv_has_line_per_kernel(entries):
 
 
 def reaching(entry, *masks, blocks=8):
-    """Records of cases that reach these of 8 blocks and, above them, of 4 directions."""
+    """Records with coverage masks: 8 blocks, then 4 directions."""
     reached = (Reached.of(blocks, 4, mask) for mask in masks)
     return [replace(record(entry, passing()), reached=each) for each in reached]
 

@@ -1,4 +1,4 @@
-"""The matrix where there is little room: what is folded, what is left out, and that it is said."""
+"""Tests of fitting the matrix to narrow terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED = Measurement(
 
 
 def cell(column, budget, fails):
-    """120 cases that pass, and, where the kernel ``fails``, one that does not."""
+    """120 passing cases, and one failing case if the kernel ``fails``."""
     if column == CUDA:
         return Cell(CellState.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
     found = {Conclusion.SAME: 120, **({Conclusion.AMD: 1} if fails else {})}
@@ -38,7 +38,7 @@ def cell(column, budget, fails):
 
 
 def matrix_of(entries, *, unlike=False, failing=()):
-    """Kernels that are ``failing`` fail on gfx90a; ``unlike``: on every target another share of the budget is used."""
+    """The ``failing`` kernels fail on gfx90a; with ``unlike``, targets use different shares of the error bound."""
     budgets = [0.25 + 0.1 * unlike * place for place in range(len(COLUMNS))]
     rows = [
         KernelRow(

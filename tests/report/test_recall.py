@@ -1,4 +1,4 @@
-"""Recall: what is counted, how it is shown, and the line of it below the matrix."""
+"""Tests of recall: counting, tables, and the line below the matrix."""
 
 from __future__ import annotations
 

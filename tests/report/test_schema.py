@@ -1,4 +1,4 @@
-"""The JSON Schemas: what is committed is what the types say, real files conform to it, and spoilt ones do not."""
+"""Tests of the JSON Schemas: they match the types, valid files conform, and spoilt files do not."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COLUMNS = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 
 
 def test_committed_schemas_match_types():
-    """``nox -s schema`` writes them."""
+    """``nox -s schema`` regenerates them."""
     assert {path.name: path.read_text() for path in FOLDER.iterdir()} == schemas()
     assert all(NULL_RULE in text for text in schemas().values())
 
 
 @pytest.fixture(scope="module")
 def failing():
-    """A case with everything that a record may have, infinite distances too."""
+    """A record with all optional parts, including infinite distances."""
     first = Mismatch((1, 2), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 6, first, "one element", kinds=("nan for a number",))
     against = CrossVendorComparison(Conclusion.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
@@ -38,7 +38,7 @@ def failing():
 
 @pytest.fixture(scope="module")
 def matrix(suite, failing):
-    """A matrix with a failing column and one that did not compile."""
+    """A matrix with a failing column and a column that did not compile."""
     entries = suite.select(["unary.exp"]).entries
     uncompiled = records_without_code(entries, COLUMNS, {("unary", "gfx90a"): "error: undeclared"})
     return json.loads(as_json(make_matrix(entries, COLUMNS, [failing, *uncompiled])))

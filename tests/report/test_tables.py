@@ -1,4 +1,4 @@
-"""Tables of text: plain, Markdown, coloured, and as wide as a terminal."""
+"""Tests of plain, Markdown and coloured tables, and of their width."""
 
 from __future__ import annotations
 

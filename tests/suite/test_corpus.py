@@ -1,4 +1,4 @@
-"""Cases that are kept beside case files: read back, and refused with file and line where they no longer fit."""
+"""The corpus of a case file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawn(suite):
     return plan.draw(suite, task)
 
 
-def test_what_is_added_is_there_in_every_plan(folders):
+def test_added_cases_are_in_every_plan(folders):
     path = folders[1] / "affine.py"
     assert add_to_corpus(path, [("reaches affine.cu:9", CASE)]) == 1
     assert add_to_corpus(path, [("again", CASE), ("another", LAUNCHED)]) == 1
@@ -42,7 +42,7 @@ def test_what_is_added_is_there_in_every_plan(folders):
     assert suite.found_cases(Entry(suite.op("affine.affine"), ("f16",))) == []
 
 
-def test_where_cases_keep_to_the_launches_of_the_host_others_are_left_out(folders):
+def test_host_launches_exclude_cases_with_launch(folders):
     add_to_corpus(folders[1] / "affine.py", [("", CASE), ("", LAUNCHED)])
     suite = dataclasses.replace(load_suite(*folders), launches="host")
     assert [text for _, text in suite.found_cases(Entry(suite.op("affine.affine"), ("f32",)))] == [CASE]
@@ -56,7 +56,7 @@ def test_where_cases_keep_to_the_launches_of_the_host_others_are_left_out(folder
         ("what is this", "is not a case"),
     ],
 )
-def test_a_case_that_does_not_fit_any_more_costs_itself_alone(folders, line, said):
+def test_invalid_case_is_reported_and_skipped(folders, line, said):
     file = (folders[1] / "affine.py").with_suffix(SUFFIX)
     file.write_text(f"# a comment\n\n{line}\n{CASE}  # stays\n")
     suite = load_suite(*folders)

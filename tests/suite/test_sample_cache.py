@@ -1,4 +1,4 @@
-"""Cases that were drawn before: the same as drawn anew, and never those of another declaration, seed or parity."""
+"""The cache of drawn cases, and what invalidates it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """A cache of its own, and the names of the ops that are drawn."""
+    """Use a separate cache folder."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     sample_cache.drawing_code.cache_clear()
     yield
@@ -40,23 +40,23 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """How often cases were drawn."""
+    """Record the calls that draw cases."""
     calls = []
 
     def counted(*arguments):
         calls.append(arguments)
         return sample(*arguments)
 
-    sample_cache.drawing_code()  # before the function is another one
+    sample_cache.drawing_code()  # before the function is replaced
     monkeypatch.setattr(sample_cache, "sample", counted)
     return calls
 
 
 def declared(tmp_path, more='choices={"n": (3, 5, 9)}', before=""):
-    """The op of a case file, as a process loads it."""
+    """Write a case file and load its op."""
     (tmp_path / "kernels").mkdir(exist_ok=True)
     (tmp_path / "kernels" / "mine.cu").touch()
-    folder = tmp_path / f"cases{next(NUMBERS)}"  # the same folder would be read from Python's own cache within a second
+    folder = tmp_path / f"cases{next(NUMBERS)}"  # Python's bytecode cache cannot tell edits within a second apart
     folder.mkdir()
     (folder / "mine.py").write_text(CASES.format(more=more, before=before))
     return load_suite(tmp_path / "kernels", folder).op("mine.mine")
@@ -69,7 +69,7 @@ def of(op, dtypes=("f32",), launches="any", seed=1, count=8):
 @pytest.mark.parametrize(
     "name", ["unary.gelu", "conv.conv2d", "quantized.get_rows_k", "reduce.rope", "sort.argsort_asc"]
 )
-def test_they_are_those_that_are_drawn(suite, draws, name):
+def test_cached_cases_equal_drawn_cases(suite, draws, name):
     op = suite.op(name)
     dtypes = op.entries()[0].dtypes
     first, second = of(op, dtypes), of(op, dtypes)
@@ -77,18 +77,18 @@ def test_they_are_those_that_are_drawn(suite, draws, name):
     assert first == second == list(map(str, sample(op.cases(dtypes), 1, 8)))
 
 
-def test_every_declaration_of_the_suite_is_kept(suite):
+def test_every_declaration_of_suite_has_unique_key(suite):
     keys = {sample_cache._key(entry.op, entry.dtypes, "any", 0, 20) for entry in suite.entries}
     assert len(keys) == len(suite.entries) and "" not in keys
 
 
-def test_another_process_finds_them(tmp_path, draws):
+def test_reloaded_declaration_uses_cache(tmp_path, draws):
     assert of(declared(tmp_path)) == of(declared(tmp_path))
     assert len(draws) == 1
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"count": 9}, {"launches": "host"}, {"dtypes": ("f16",)}])
-def test_another_seed_number_or_dtype_is_drawn(tmp_path, draws, other):
+def test_other_arguments_draw_again(tmp_path, draws, other):
     op = declared(tmp_path)
     of(op)
     of(op, **other)
@@ -102,12 +102,12 @@ EDITS = {
     "a default": ("mismatch=lambda g, n=1: ''", "mismatch=lambda g, n=2: ''"),
     "a function inside of a function": ("mismatch=lambda g: (lambda: '')()", "mismatch=lambda g: (lambda: str())()"),
     "which function": ("mismatch=none, info=one", "mismatch=none, info=two"),
-    "streams that are equal to the usual ones": ("data=DATA", "data=(*DATA,)"),
+    "streams equal to the default": ("data=DATA", "data=(*DATA,)"),
 }
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_declaration_is_drawn(tmp_path, draws, edit):
+def test_edited_declaration_draws_again(tmp_path, draws, edit):
     for more in EDITS[edit]:
         of(declared(tmp_path, more, FUNCTIONS))
     assert len(draws) == 2
@@ -136,7 +136,7 @@ def test_an_edited_declaration_is_drawn(tmp_path, draws, edit):
         ("import re; P = re.compile('a')", "import re; P = re.compile('b')", "mismatch=lambda g: P.pattern and ''"),
     ],
 )
-def test_what_a_function_names_counts(tmp_path, draws, one, other, more):
+def test_edited_dependency_draws_again(tmp_path, draws, one, other, more):
     of(declared(tmp_path, more, one))
     of(declared(tmp_path, more, one))
     assert len(draws) == 1
@@ -145,7 +145,7 @@ def test_what_a_function_names_counts(tmp_path, draws, one, other, more):
 
 
 @pytest.mark.parametrize("how", ["import {} as helper", "from {} import most", "from {} import LIMIT"])
-def test_a_module_beside_the_case_file_counts(tmp_path, draws, monkeypatch, how):
+def test_edited_helper_module_draws_again(tmp_path, draws, monkeypatch, how):
     monkeypatch.syspath_prepend(tmp_path)
     use = {"m": "helper.most()", "t": "most()", "T": "LIMIT"}[how[-1] if how[-1] != "r" else "m"]
     for limit in (1, 2):
@@ -167,14 +167,13 @@ def test_a_module_beside_the_case_file_counts(tmp_path, draws, monkeypatch, how)
         ("", "mismatch=lambda g: '' if open(__file__) else 'no'"),
     ],
 )
-def test_where_it_cannot_be_told_cases_are_drawn_each_time(tmp_path, draws, before, more):
+def test_unhashable_declaration_draws_every_time(tmp_path, draws, before, more):
     op = declared(tmp_path, more, before)
     assert of(op) == of(op)
     assert len(draws) == 2
 
 
-def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_path, draws, monkeypatch):
-    """As where a tool has put something of its own into it."""
+def test_unhashable_drawing_code_draws_every_time(tmp_path, draws, monkeypatch):
     with Path(__file__).open() as file:
         monkeypatch.setattr(sample_cache, "Case", (sample_cache.Case, file))
         sample_cache.drawing_code.cache_clear()
@@ -183,7 +182,7 @@ def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_p
     assert len(draws) == 2
 
 
-def test_assertions_that_pytest_rewrote_are_known_by_its_version(monkeypatch):
+def test_rewritten_assertions_depend_on_pytest_version(monkeypatch):
     """Those of an installed plugin's package are rewritten, and name the module that explains them."""
     rewritten = FunctionType(compile("explain", "rewritten", "eval"), {"explain": _pytest.assertion.rewrite})
 
@@ -199,7 +198,7 @@ def test_assertions_that_pytest_rewrote_are_known_by_its_version(monkeypatch):
     code_digest._version.cache_clear()
 
 
-def test_another_parity_draws(tmp_path, draws, monkeypatch):
+def test_changed_drawing_code_draws_again(tmp_path, draws, monkeypatch):
     of(declared(tmp_path))
     monkeypatch.setattr(strategies, "WINDOW", 95)
     sample_cache.drawing_code.cache_clear()
@@ -207,7 +206,7 @@ def test_another_parity_draws(tmp_path, draws, monkeypatch):
     assert len(draws) == 2
 
 
-def test_another_hypothesis_draws(tmp_path, draws, monkeypatch):
+def test_other_hypothesis_version_draws_again(tmp_path, draws, monkeypatch):
     of(declared(tmp_path))
     monkeypatch.setattr(hypothesis, "__version__", "6.0.0")
     code_digest._version.cache_clear()
@@ -219,7 +218,7 @@ def test_another_hypothesis_draws(tmp_path, draws, monkeypatch):
     assert len(draws) == 2
 
 
-def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, draws, monkeypatch):
+def test_unwritable_cache_draws_every_time(tmp_path, draws, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file"))
     op = declared(tmp_path)

@@ -1,4 +1,4 @@
-"""Suites: what selectors name, and what is said about folders that cannot be used."""
+"""Loading a suite, selecting from it, and errors in its folders and settings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from parity.errors import UsageError
 from parity.suite.loading import find_suite, load_suite
 
 
-def test_the_suite_of_this_repository_calls_every_kernel_of_the_table_once(suite):
+def test_repository_suite_calls_every_kernel_once(suite):
     with (Path(__file__).parents[1] / "kernels" / "entries.csv").open(encoding="utf-8", newline="") as file:
         kernels = {(row["module"], row["kernel"]) for row in csv.DictReader(file)}
     assert sorted((e.op.module, e.kernel) for e in suite.kernel_entries) == sorted(kernels)
 
 
-def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
+def test_library_op_has_entries_without_source(suite):
     rows = [entry for entry in suite.entries if entry.op.library]
     assert {entry.op.name for entry in rows} == {"gemm.matmul"}
     assert "gemm" not in suite.modules and not suite.missing and not suite.problems
@@ -36,18 +36,18 @@ def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
         (["where_u8_f32", "ugelu_f16"], {"where_u8_f32", "ugelu_f16"}),
     ],
 )
-def test_selectors(suite, selectors, kernels):
+def test_select_kernels(suite, selectors, kernels):
     assert {e.kernel for e in suite.select(selectors).entries} == kernels
 
 
-def test_a_module_a_pattern_and_a_dtype(suite):
+def test_select_module_pattern_and_dtype(suite):
     assert len(suite.select(["binary"]).entries) == len(suite.select(["binary.*"]).entries) == 96
     assert suite.select([]).entries == suite.entries
     assert {"u8"} <= set().union(*(e.dtypes for e in suite.select(["cast"], ["u8"]).entries))
     assert len(suite.select(["cast"], ["u8"]).entries) == 15
 
 
-def test_a_printed_case_is_a_selector(suite):
+def test_select_printed_case(suite):
     text = "unary.gelu[f16](x=3~mixed@5)"
     selection = suite.select([text])
     assert selection.entries == () and [str(c) for c in selection.cases] == [text]
@@ -57,12 +57,12 @@ def test_a_printed_case_is_a_selector(suite):
     ("selector", "says"),
     [("unary.gelo", "unary.gelu"), ("ugelu_f17", "ugelu_f1"), ("unery", "unary"), ("zzzz.*", "names no op")],
 )
-def test_an_unknown_selector_is_answered_with_the_nearest_names(suite, selector, says):
+def test_select_unknown_name_suggests_nearest(suite, selector, says):
     with pytest.raises(UsageError, match=says):
         suite.select([selector])
 
 
-def test_a_selection_that_a_dtype_empties_is_refused(suite):
+def test_select_dtype_without_kernels_raises(suite):
     with pytest.raises(UsageError, match="no kernel for dtype u8"):
         suite.select(["unary.gelu"], ["u8"])
 
@@ -81,12 +81,12 @@ def folders(tmp_path):
     return tmp_path
 
 
-def test_a_suite_of_ones_own(folders):
+def test_load_suite_user_folders(folders):
     suite = load_suite(folders / "kernels", folders / "cases")
     assert [e.kernel for e in suite.entries] == ["neg_f32"]
 
 
-def test_a_worker_reads_the_case_files_of_its_tasks_and_those_that_they_need(folders):
+def test_plan_loads_required_case_files(folders):
     text = (folders / "cases" / "mine.py").read_text()
     (folders / "cases" / "other.py").write_text(text.replace("mine.neg", "mine.other"))
     suite = load_suite(folders / "kernels", folders / "cases")
@@ -98,7 +98,7 @@ def test_a_worker_reads_the_case_files_of_its_tasks_and_those_that_they_need(fol
 
 
 @pytest.mark.parametrize("name", ["mine.cu.cc", "mine.hip"])
-def test_a_source_may_have_another_suffix(folders, name):
+def test_source_suffix_alternatives(folders, name):
     (folders / "kernels" / "mine.cu").rename(folders / "kernels" / name)
     suite = load_suite(folders / "kernels", folders / "cases")
     assert suite.files == {"mine": folders / "kernels" / name} and not suite.missing
@@ -137,13 +137,13 @@ def test_a_source_may_have_another_suffix(folders, name):
         ),
     ],
 )
-def test_what_is_wrong_with_a_suite_is_said_with_its_place(folders, spoil, says):
+def test_load_suite_invalid_folder_names_place(folders, spoil, says):
     spoil(folders)
     with pytest.raises(UsageError, match=says):
         load_suite(folders / "kernels", folders / "cases")
 
 
-def test_the_suite_is_found_from_a_folder_below_the_project(folders):
+def test_find_suite_from_subfolder(folders):
     (folders / "pyproject.toml").write_text("[tool.parity]\n")
     (folders / "deep" / "down").mkdir(parents=True)
     assert find_suite(folders / "deep" / "down").kernels == folders / "kernels"
@@ -159,13 +159,13 @@ def test_the_suite_is_found_from_a_folder_below_the_project(folders):
         ('kernels = "kernels"\nhip = "port"', "the folder of the port .*port does not exist"),
     ],
 )
-def test_a_folder_of_the_configuration_that_is_not_there_is_named(folders, line, says):
+def test_find_suite_missing_folder_raises(folders, line, says):
     (folders / "pyproject.toml").write_text(f"[tool.parity]\n{line}\n")
     with pytest.raises(UsageError, match=says):
         find_suite(folders)
 
 
-def test_a_name_that_the_locale_cannot_say_is_told_with_what_helps(folders, monkeypatch):
+def test_load_suite_name_outside_locale_suggests_utf8(folders, monkeypatch):
     with pytest.raises(UsageError, match=r"größe does not exist; set \[tool.parity\] kernels in pyproject.toml$"):
         load_suite(folders / "größe", folders / "cases")
     monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
@@ -173,14 +173,14 @@ def test_a_name_that_the_locale_cannot_say_is_told_with_what_helps(folders, monk
         load_suite(folders / "größe", folders / "cases")
 
 
-def test_what_a_case_file_prints_is_no_result(folders, capsys):
+def test_case_file_output_goes_to_stderr(folders, capsys):
     path = folders / "cases" / "mine.py"
     path.write_text(f"print('hello')\n{path.read_text()}")
     load_suite(folders / "kernels", folders / "cases")
     assert capsys.readouterr() == ("", "hello\n")
 
 
-def test_the_file_of_known_issues_belongs_to_the_cases_of_the_project(folders):
+def test_known_issues_belong_to_project_cases(folders):
     config = folders / "pyproject.toml"
     config.write_text("[tool.parity]\n")
     assert find_suite(folders).known is None
@@ -210,7 +210,7 @@ def test_the_file_of_known_issues_belongs_to_the_cases_of_the_project(folders):
         ("[tool]\nparity = 1\n", "must be a table"),
     ],
 )
-def test_a_wrong_configuration_is_explained(folders, config, says):
+def test_find_suite_invalid_settings_raise(folders, config, says):
     (folders / "pyproject.toml").write_text(config)
     with pytest.raises(UsageError, match=says):
         find_suite(folders)

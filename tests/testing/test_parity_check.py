@@ -1,4 +1,4 @@
-"""The fixture ``parity_check``: Python functions and kernels, judged in a test."""
+"""Tests of the fixture ``parity_check``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from parity.testing import ParityCheck, ParityFailure
 
 @pytest.fixture
 def parity_check():
-    """That of the plugin, which is not there where parity is on the path and not installed."""
+    """The fixture of the plugin, which is missing if parity is on the path but not installed."""
     return ParityCheck()
 
 

@@ -1,4 +1,4 @@
-"""``pytest --parity`` in a project of its own, as its user runs it."""
+"""Tests of ``pytest --parity`` in a separate project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ settings.register_profile("few", max_examples=2)
 
 @pytest.fixture
 def project(tmp_path):
-    """Runs pytest in a project with the kernels and cases of ``affine``, and a test of its own."""
+    """Runs pytest in a project with the kernels and cases of ``affine`` and one ordinary test."""
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
     for folder in ("kernels", "cases", "tests"):
         (tmp_path / folder).mkdir()
@@ -45,7 +45,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def collected(project, pytester, monkeypatch):
-    """Runs pytest there as a function of this process, which is quicker; for what ends before anything is built."""
+    """Runs pytest there in this process, which is faster, for tests that end before a build."""
 
     def run(*arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(project.folder)
@@ -148,7 +148,7 @@ def test_plugin_toolchain_option_is_used(project, monkeypatch):
     [
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
-        (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is no translator: .* did you mean literal"),
+        (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is not a translator: .* did you mean literal"),
         (["--parity-toolchain", "rokm"], "'rokm' is not a toolchain; known: auto wheels rocm; did you mean rocm"),
     ],
 )

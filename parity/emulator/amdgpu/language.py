@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,14 +18,12 @@ from parity.emulator.amdgpu.kernarg import argument_segment, dispatch_packet, un
 from parity.emulator.amdgpu.listing import function_bodies, kernel_code
 from parity.emulator.amdgpu.shadow import shadow_step
 from parity.emulator.amdgpu.threaded import thread
-from parity.emulator.image import Image
 from parity.emulator.instruction import Instruction
 from parity.emulator.jit import SYMBOL
-from parity.emulator.language import Language, LaunchShape, Traits
+from parity.emulator.language import Language, Traits
 from parity.emulator.memory import Allocation
 from parity.emulator.runtime_headers import constants
 from parity.emulator.threaded_code import ThreadedCode
-from parity.model.code_object import Kernel
 from parity.platform.cache import digest
 
 __all__ = ["Amdgpu"]
@@ -56,6 +54,12 @@ def _version() -> str:
 class Amdgpu(Language):
     """Assembly of AMD GPUs."""
 
+    image = staticmethod(data_image)
+    arguments = staticmethod(argument_segment)
+    dispatch = staticmethod(dispatch_packet)
+    class_totals = staticmethod(class_totals)
+    unsupported_feature = staticmethod(unsupported_feature)
+
     @property
     def version(self) -> str:
         return _version()
@@ -84,18 +88,9 @@ class Amdgpu(Language):
         code = kernel_code(listing, name)
         return translate(code, SYMBOL, target, data_image(listing).places, fast=fast, counted=counted)
 
-    def image(self, listing: str) -> Image:
-        return data_image(listing)
-
     def instruction(self, listing: str, name: str, number: int) -> Instruction:
         instructions = kernel_code(listing, name).instructions
         return instructions[min(number, len(instructions) - 1)]
-
-    def arguments(self, kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
-        return argument_segment(kernel, args, shape, mailbox)
-
-    def dispatch(self, kernel: Kernel, shape: LaunchShape, arguments: int) -> bytes:
-        return dispatch_packet(kernel, shape, arguments)
 
     def documented_errors(self, target: Target) -> ctypes.Array[ctypes.Structure]:
         return documented_errors(target.generation)
@@ -103,12 +98,6 @@ class Amdgpu(Language):
     def counted_blocks(self, listing: str, name: str) -> Mapping[int, Sequence[str]]:
         blocks = counted_blocks(kernel_code(listing, name))
         return {start: [instruction_class(each.mnemonic) for each in block] for start, block in blocks.items()}
-
-    def class_totals(self, counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-        return class_totals(counts)
-
-    def unsupported_feature(self, address: int) -> str | None:
-        return unsupported_feature(address)
 
     def private_array(self, listing: str, name: str, instruction: Instruction) -> str | None:
         if instruction.array is not None:

@@ -36,7 +36,7 @@ _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
 
 @functools.cache
 def _version() -> str:
-    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
+    return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), _HERE / "instruction_table.csv"))))
 
 
 class Ptx(Language):
@@ -83,7 +83,7 @@ class Ptx(Language):
     def arguments(self, kernel: Kernel, args: bytes, shape: LaunchShape, mailbox: int) -> bytes:
         return args
 
-    def dispatch(self, kernel: Kernel, shape: LaunchShape, arguments: int) -> bytes:
+    def dispatch(self, kernel: Kernel, shape: LaunchShape, kernarg: int) -> bytes:
         dynamic = shape.shared_bytes
         return struct.pack("<8I", *shape.block, *shape.grid, dynamic, kernel.lds_bytes + dynamic)
 

@@ -149,43 +149,31 @@ def _spans(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], frozenset
 
 def control_flow_graph(function: PtxFunction) -> tuple[list[int], list[list[int]]]:
     """Return the first item of each basic block, and its possible successors. Calls do not end a block here."""
-    starts, position = _blocks(function)
-    ends = [*starts[1:], len(function.items)]
-    block_of = {start: b for b, start in enumerate(starts)}
-    return starts, [_following(function, b, starts, ends, position, block_of) for b in range(len(starts))]
-
-
-def _blocks(function: PtxFunction) -> tuple[list[int], dict[str, int]]:
-    starts, fresh = [0], False
-    position: dict[str, int] = {}
+    starts, ended = [0], False
+    labels: dict[str, int] = {}
     for i, item in enumerate(function.items):
-        if isinstance(item, str):
-            position[item] = i
-        if i and (fresh or isinstance(item, str)):
+        if i and (ended or isinstance(item, str)):
             starts.append(i)
-        fresh = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in BRANCHES
-    return starts, position
+        if isinstance(item, str):
+            labels[item] = len(starts) - 1
+        ended = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in BRANCHES
+    ends = [*starts[1:], len(function.items)]
+    lasts = [function.items[end - 1] if end > start else "" for start, end in zip(starts, ends, strict=True)]
+    following = [[b + 1] if b + 1 < len(starts) else [] for b in range(len(starts))]
+    return starts, [
+        _successors(function, last, labels, through) for last, through in zip(lasts, following, strict=True)
+    ]
 
 
-def _following(
-    function: PtxFunction,
-    b: int,
-    starts: list[int],
-    ends: list[int],
-    position: Mapping[str, int],
-    block_of: Mapping[int, int],
+def _successors(
+    function: PtxFunction, last: Instruction | str, labels: Mapping[str, int], through: list[int]
 ) -> list[int]:
-    last = function.items[ends[b] - 1] if ends[b] > starts[b] else None
-    through = [b + 1] if b + 1 < len(starts) else []
-    if not isinstance(last, Instruction):
+    """Return the blocks after a block that ends with ``last``. ``through`` is the next block, if there is one."""
+    if isinstance(last, str):
         return through
     base = last.mnemonic.partition(".")[0]
-    if base == "bra" and last.operands[0] in position:
-        to = [block_of[position[last.operands[0]]]]
-        return [*to, *through] if last.modifiers else to
+    if base == "bra" and last.operands[0] in labels:
+        return [labels[last.operands[0]], *(through if last.modifiers else [])]
     if base == "brx":
-        labels = function.tables.get(last.operands[1], ())
-        return [block_of[position[label]] for label in labels if label in position]
-    if base in ("ret", "exit"):
-        return through if last.modifiers else []
-    return through
+        return [labels[label] for label in function.tables.get(last.operands[1], ()) if label in labels]
+    return [] if base in ("ret", "exit") and not last.modifiers else through

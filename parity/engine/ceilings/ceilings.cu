@@ -1,4 +1,4 @@
-// What a device can do at most, measured beside the kernels under test.
+// Kernels that measure the limits of a device.
 #include <stddef.h>
 
 struct alignas(16) Quad {
@@ -8,10 +8,10 @@ struct alignas(16) Quad {
 constexpr int UNROLL = 4;
 constexpr int CHAINS = 8;
 
-/** Nothing: what is left of a measurement without a kernel. */
+/** Does nothing: measures the overhead of a launch. */
 extern "C" __global__ void nothing() {}
 
-/** out = x: a block copies UNROLL * blockDim.x quads, of which each thread has all its loads in flight at once. */
+/** out = x. A block copies UNROLL * blockDim.x quads; each thread issues all its loads at once. */
 extern "C" __global__ void copy(const Quad* x, Quad* out) {
     const size_t first = size_t(blockIdx.x) * blockDim.x * UNROLL + threadIdx.x;
     Quad quads[UNROLL];
@@ -34,7 +34,7 @@ __device__ __forceinline__ void multiply_add(unsigned rounds, T factor, T* out) 
     T sum = T(0);
 #pragma unroll
     for (int k = 0; k < CHAINS; ++k) sum += chains[k];
-    if (sum == T(-1)) *out = sum;  // never, but compilers cannot know
+    if (sum == T(-1)) *out = sum;  // never true, but keeps the computation
 }
 
 extern "C" __global__ void fma_f32(const unsigned rounds, const float factor, float* out) {

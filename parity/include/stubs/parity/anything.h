@@ -3,13 +3,10 @@
 
 namespace parity_stub {
 struct Anything {
-  template <typename T>
-  operator T() const;
+  template <typename T> operator T() const;
   const Anything* operator->() const;
-  template <typename T>
-  Anything operator[](const T&) const;
-  template <class... Arguments>
-  Anything operator()(const Arguments&...) const;
+  template <typename T> Anything operator[](const T&) const;
+  template <class... Arguments> Anything operator()(const Arguments&...) const;
 };
 Anything anything();
 }  // namespace parity_stub

@@ -32,11 +32,9 @@ constexpr int Dynamic = -1;
 enum { ColMajor = 0, RowMajor = 1, AutoAlign = 0, DontAlign = 2 };
 enum { Unaligned = 0, Aligned8 = 8, Aligned16 = 16, Aligned = 16, Aligned32 = 32 };
 enum TransformTraits { Isometry = 1, Affine = 2, AffineCompact = 18, Projective = 32 };
-template <typename T>
-using aligned_allocator = std::allocator<T>;
+template <typename T> using aligned_allocator = std::allocator<T>;
 
-template <typename T>
-struct NumTraits {
+template <typename T> struct NumTraits {
   using Real = T;
   static constexpr PARITY_EIGEN T epsilon() { return std::numeric_limits<T>::epsilon(); }
   static constexpr PARITY_EIGEN T dummy_precision() { return sizeof(T) == 8 ? T(1e-12) : T(1e-5); }
@@ -59,21 +57,15 @@ template <typename T> PARITY_EIGEN bool isnan(const T& a) { return a != a; }
 template <typename T> PARITY_EIGEN bool isfinite(const T& a) { return a - a == T(0); }
 }  // namespace numext
 
-template <typename T, int R, int C, int Options = (R == 1 && C != 1 ? RowMajor : ColMajor), int MaxR = R, int MaxC = C>
-class Matrix;
-template <typename T, int R, int C, int Options = (R == 1 && C != 1 ? RowMajor : ColMajor), int MaxR = R, int MaxC = C>
-class Array;
-template <typename T, int R, int C, bool coefficients>
-class View;
-template <typename T>
-class Quaternion;
-template <typename T>
-class AngleAxis;
+template <typename T, int R, int C, int Options = (R == 1 && C != 1 ? RowMajor : ColMajor), int MaxR = R, int MaxC = C> class Matrix;
+template <typename T, int R, int C, int Options = (R == 1 && C != 1 ? RowMajor : ColMajor), int MaxR = R, int MaxC = C> class Array;
+template <typename T, int R, int C, bool coefficients> class View;
+template <typename T> class Quaternion;
+template <typename T> class AngleAxis;
 
 namespace parity_stub {
 // What a class of elements holds: of which type, how many rows and columns (or Dynamic), and whether as an array.
-template <class D>
-struct Traits;
+template <class D> struct Traits;
 template <typename T, int R, int C, int O, int MR, int MC>
 struct Traits<Matrix<T, R, C, O, MR, MC>> { using Scalar = T; static constexpr int rows = R, cols = C; static constexpr bool array = false; };
 template <typename T, int R, int C, int O, int MR, int MC>
@@ -81,11 +73,9 @@ struct Traits<Array<T, R, C, O, MR, MC>> { using Scalar = T; static constexpr in
 template <typename T, int R, int C, bool A>
 struct Traits<View<T, R, C, A>> { using Scalar = std::remove_const_t<T>; static constexpr int rows = R, cols = C; static constexpr bool array = A; };
 
-template <typename T, int R, int C, bool array>
-using Plain = std::conditional_t<array, Array<T, R, C>, Matrix<T, R, C>>;
+template <typename T, int R, int C, bool array> using Plain = std::conditional_t<array, Array<T, R, C>, Matrix<T, R, C>>;
 // What the elements of a class are copied to: the class itself, with its options, or one as it is without any.
-template <class D>
-struct PlainOf { using type = Plain<typename Traits<D>::Scalar, Traits<D>::rows, Traits<D>::cols, Traits<D>::array>; };
+template <class D> struct PlainOf { using type = Plain<typename Traits<D>::Scalar, Traits<D>::rows, Traits<D>::cols, Traits<D>::array>; };
 template <typename T, int R, int C, int O, int MR, int MC>
 struct PlainOf<Matrix<T, R, C, O, MR, MC>> { using type = Matrix<T, R, C, O, MR, MC>; };
 template <typename T, int R, int C, int O, int MR, int MC>
@@ -94,15 +84,13 @@ constexpr int known(int a, int b) { return a == Dynamic ? b : a; }
 
 // Elements of a size that is known lie in the object, aligned as Eigen aligns them; others are allocated.
 constexpr size_t alignment(size_t bytes, size_t least, bool aligned) { return aligned && bytes % 16 == 0 && least < 16 ? 16 : least; }
-template <typename T, int R, int C, int O, bool fixed = (R != Dynamic && C != Dynamic)>
-struct Storage {
+template <typename T, int R, int C, int O, bool fixed = (R != Dynamic && C != Dynamic)> struct Storage {
   alignas(alignment(sizeof(T) * R * C, alignof(T), !(O & DontAlign))) T elements[R * C];
   PARITY_EIGEN void resize(Index, Index) {}
   static constexpr PARITY_EIGEN Index rows() { return R; }
   static constexpr PARITY_EIGEN Index cols() { return C; }
 };
-template <typename T, int R, int C, int O>
-struct Storage<T, R, C, O, false> {
+template <typename T, int R, int C, int O> struct Storage<T, R, C, O, false> {
   T* elements = nullptr;
   Index rows_ = R == Dynamic ? 0 : R, cols_ = C == Dynamic ? 0 : C;
   Storage() = default;
@@ -123,12 +111,10 @@ struct Storage<T, R, C, O, false> {
 };
 
 // m << 1, 2, 3; also with vectors and blocks, which are set side by side.
-template <class D>
-struct CommaInitializer {
+template <class D> struct CommaInitializer {
   D& to;
   Index row = 0, col = 0, height = 1;
-  template <class Value>
-  PARITY_EIGEN CommaInitializer& operator,(const Value& value) {
+  template <class Value> PARITY_EIGEN CommaInitializer& operator,(const Value& value) {
     if (col == to.cols()) { row += height; col = 0; }
     if constexpr (std::is_convertible_v<Value, typename D::Scalar>) {
       to(row, col++) = static_cast<typename D::Scalar>(value);
@@ -143,14 +129,11 @@ struct CommaInitializer {
   PARITY_EIGEN D& finished() { return to; }
 };
 
-template <class M>
-struct Solver;
-template <class M>
-struct Cholesky;
+template <class M> struct Solver;
+template <class M> struct Cholesky;
 }  // namespace parity_stub
 
-template <class D>
-class DenseBase {
+template <class D> class DenseBase {
  public:
   using Traits = parity_stub::Traits<D>;
   using Scalar = typename Traits::Scalar;
@@ -162,8 +145,7 @@ class DenseBase {
   static constexpr bool IsVectorAtCompileTime = Traits::rows == 1 || Traits::cols == 1;
   static constexpr bool array_ = Traits::array;
   using PlainObject = typename parity_stub::PlainOf<D>::type;
-  template <typename U>
-  using Of = parity_stub::Plain<U, Traits::rows, Traits::cols, array_>;
+  template <typename U> using Of = parity_stub::Plain<U, Traits::rows, Traits::cols, array_>;
 
   PARITY_EIGEN D& derived() { return static_cast<D&>(*this); }
   PARITY_EIGEN const D& derived() const { return static_cast<const D&>(*this); }
@@ -238,8 +220,7 @@ class DenseBase {
   PARITY_EIGEN PlainObject eval() const { return derived(); }
   PARITY_EIGEN void transposeInPlace() { *this = PlainObject(transpose()); }
 
-  template <class B>
-  PARITY_EIGEN D& operator=(const DenseBase<B>& other) {
+  template <class B> PARITY_EIGEN D& operator=(const DenseBase<B>& other) {
     constexpr bool turn = (RowsAtCompileTime == 1) != (B::RowsAtCompileTime == 1) && IsVectorAtCompileTime && B::IsVectorAtCompileTime;
     derived().resize(turn ? other.cols() : other.rows(), turn ? other.rows() : other.cols());
     return fill([&](Index i, Index j) { return static_cast<Scalar>(turn ? other(j, i) : other(i, j)); });
@@ -247,14 +228,12 @@ class DenseBase {
   PARITY_EIGEN D& operator=(const DenseBase& other) { return this->template operator=<D>(other); }
   DenseBase() = default;
   DenseBase(const DenseBase&) = default;
-  template <typename Value>
-  PARITY_EIGEN parity_stub::CommaInitializer<D> operator<<(const Value& value) {
+  template <typename Value> PARITY_EIGEN parity_stub::CommaInitializer<D> operator<<(const Value& value) {
     parity_stub::CommaInitializer<D> values{derived()};
     values, value;
     return values;
   }
-  template <class Function>
-  PARITY_EIGEN D& fill(Function of) {
+  template <class Function> PARITY_EIGEN D& fill(Function of) {
     for (Index j = 0; j < cols(); ++j) for (Index i = 0; i < rows(); ++i) (*this)(i, j) = of(i, j);
     return derived();
   }
@@ -278,30 +257,23 @@ class DenseBase {
   static PARITY_EIGEN PlainObject UnitW() { return Unit(3); }
 
   // Element by element.
-  template <class Function>
-  PARITY_EIGEN auto unaryExpr(Function f) const {
+  template <class Function> PARITY_EIGEN auto unaryExpr(Function f) const {
     Of<std::decay_t<decltype(f(Scalar()))>> out;
     out.resize(rows(), cols());
     return out.fill([&](Index i, Index j) { return f((*this)(i, j)); });
   }
-  template <class B, class Function>
-  PARITY_EIGEN auto binaryExpr(const DenseBase<B>& b, Function f) const {
+  template <class B, class Function> PARITY_EIGEN auto binaryExpr(const DenseBase<B>& b, Function f) const {
     using U = std::decay_t<decltype(f(Scalar(), typename B::Scalar()))>;
     parity_stub::Plain<U, parity_stub::known(RowsAtCompileTime, B::RowsAtCompileTime), parity_stub::known(ColsAtCompileTime, B::ColsAtCompileTime), array_> out;
     out.resize(rows(), cols());
     return out.fill([&](Index i, Index j) { return f((*this)(i, j), b(i, j)); });
   }
-  template <typename U>
-  PARITY_EIGEN Of<U> cast() const { return unaryExpr([](Scalar a) { return static_cast<U>(a); }); }
-  template <class B>
-  PARITY_EIGEN D& operator+=(const DenseBase<B>& b) { return *this = *this + b; }
-  template <class B>
-  PARITY_EIGEN D& operator-=(const DenseBase<B>& b) { return *this = *this - b; }
+  template <typename U> PARITY_EIGEN Of<U> cast() const { return unaryExpr([](Scalar a) { return static_cast<U>(a); }); }
+  template <class B> PARITY_EIGEN D& operator+=(const DenseBase<B>& b) { return *this = *this + b; }
+  template <class B> PARITY_EIGEN D& operator-=(const DenseBase<B>& b) { return *this = *this - b; }
   PARITY_EIGEN D& operator/=(Scalar b) { return *this = *this / b; }
-  template <typename U>
-  PARITY_EIGEN D& operator*=(const U& b) { return *this = *this * b; }
-  template <class B, std::enable_if_t<array_, B>* = nullptr>
-  PARITY_EIGEN D& operator/=(const DenseBase<B>& b) { return *this = *this / b; }
+  template <typename U> PARITY_EIGEN D& operator*=(const U& b) { return *this = *this * b; }
+  template <class B, std::enable_if_t<array_, B>* = nullptr> PARITY_EIGEN D& operator/=(const DenseBase<B>& b) { return *this = *this / b; }
   template <typename U, std::enable_if_t<array_ && std::is_arithmetic_v<U>, U>* = nullptr>
   PARITY_EIGEN D& operator+=(U b) { return *this = *this + b; }
   template <typename U, std::enable_if_t<array_ && std::is_arithmetic_v<U>, U>* = nullptr>
@@ -328,21 +300,18 @@ class DenseBase {
   PARITY_BINARY(max, (a < b ? b : a)) PARITY_BINARY(cwiseProduct, static_cast<Scalar>(a * b))
   PARITY_BINARY(cwiseQuotient, static_cast<Scalar>(a / b)) PARITY_BINARY(cwiseEqual, a == b) PARITY_BINARY(cwiseNotEqual, a != b)
 #undef PARITY_BINARY
-  template <class A, class B>
-  PARITY_EIGEN auto select(const DenseBase<A>& a, const DenseBase<B>& b) const {
+  template <class A, class B> PARITY_EIGEN auto select(const DenseBase<A>& a, const DenseBase<B>& b) const {
     typename A::PlainObject out = b;
     return out.fill([&](Index i, Index j) { return (*this)(i, j) ? a(i, j) : b(i, j); });
   }
-  template <class B>
-  PARITY_EIGEN void swap(const DenseBase<B>& other) {
+  template <class B> PARITY_EIGEN void swap(const DenseBase<B>& other) {
     PlainObject mine = derived();
     *this = other;
     const_cast<DenseBase<B>&>(other) = mine;
   }
 
   // All elements to one.
-  template <typename U, class Function>
-  PARITY_EIGEN U fold(U sum, Function f) const {
+  template <typename U, class Function> PARITY_EIGEN U fold(U sum, Function f) const {
     for (Index j = 0; j < cols(); ++j) for (Index i = 0; i < rows(); ++i) sum = f(sum, (*this)(i, j));
     return sum;
   }
@@ -379,14 +348,12 @@ class DenseBase {
 #undef PARITY_EXTREME
 
   // Vectors and matrices.
-  template <class B>
-  PARITY_EIGEN Scalar dot(const DenseBase<B>& b) const {
+  template <class B> PARITY_EIGEN Scalar dot(const DenseBase<B>& b) const {
     Scalar sum = -Scalar(0);
     for (Index i = 0; i < size(); ++i) sum += (*this)(i) * b(i);
     return sum;
   }
-  template <class B>
-  PARITY_EIGEN PlainObject cross(const DenseBase<B>& b) const {
+  template <class B> PARITY_EIGEN PlainObject cross(const DenseBase<B>& b) const {
     PlainObject out;
     for (int i = 0; i < 3; ++i) out(i) = (*this)((i + 1) % 3) * b((i + 2) % 3) - (*this)((i + 2) % 3) * b((i + 1) % 3);
     return out;
@@ -409,13 +376,11 @@ class DenseBase {
     out.resize(size(), size());
     return out.fill([&](Index i, Index j) { return i == j ? (*this)(i) : Scalar(0); });
   }
-  template <class B>
-  PARITY_EIGEN bool isApprox(const DenseBase<B>& b, Scalar precision = NumTraits<Scalar>::dummy_precision()) const {
+  template <class B> PARITY_EIGEN bool isApprox(const DenseBase<B>& b, Scalar precision = NumTraits<Scalar>::dummy_precision()) const {
     return (*this - b).squaredNorm() <= precision * precision * numext::mini(squaredNorm(), b.squaredNorm());
   }
   PARITY_EIGEN bool isZero(Scalar precision = NumTraits<Scalar>::dummy_precision()) const { return abs().maxCoeff() <= precision; }
-  template <class B>
-  PARITY_EIGEN bool equals(const DenseBase<B>& b) const {
+  template <class B> PARITY_EIGEN bool equals(const DenseBase<B>& b) const {
     for (Index j = 0; j < cols(); ++j) for (Index i = 0; i < rows(); ++i) if (!((*this)(i, j) == b(i, j))) return false;
     return true;
   }
@@ -441,24 +406,19 @@ class DenseBase {
  private:
   template <class Self>
   static PARITY_EIGEN decltype(auto) at(Self& self, Index i, Index j) { return (self.data()[i * self.rowStep() + j * self.colStep()]); }
-  template <class Self>
-  static PARITY_EIGEN decltype(auto) at(Self& self, Index i) {
+  template <class Self> static PARITY_EIGEN decltype(auto) at(Self& self, Index i) {
     if constexpr (RowsAtCompileTime == 1) return at(self, 0, i);
     else if constexpr (ColsAtCompileTime == 1) return at(self, i, 0);
     else return at(self, self.rowStep() <= self.colStep() ? i % self.rows() : i / self.cols(), self.rowStep() <= self.colStep() ? i / self.rows() : i % self.cols());
   }
-  template <class Self>
-  using Element = std::remove_reference_t<decltype(*std::declval<Self&>().data())>;
-  template <int R, int C, bool array, class Self>
-  static PARITY_EIGEN auto window(Self& self, Index i, Index j, Index r, Index c) {
+  template <class Self> using Element = std::remove_reference_t<decltype(*std::declval<Self&>().data())>;
+  template <int R, int C, bool array, class Self> static PARITY_EIGEN auto window(Self& self, Index i, Index j, Index r, Index c) {
     return View<Element<Self>, R, C, array>(self.data() + i * self.rowStep() + j * self.colStep(), r, c, self.rowStep(), self.colStep());
   }
-  template <class Self>
-  static PARITY_EIGEN auto turned(Self& self) {
+  template <class Self> static PARITY_EIGEN auto turned(Self& self) {
     return View<Element<Self>, ColsAtCompileTime, RowsAtCompileTime, array_>(self.data(), self.cols(), self.rows(), self.colStep(), self.rowStep());
   }
-  template <class Self>
-  static PARITY_EIGEN auto along(Self& self) {
+  template <class Self> static PARITY_EIGEN auto along(Self& self) {
     constexpr int N = RowsAtCompileTime < ColsAtCompileTime ? RowsAtCompileTime : ColsAtCompileTime;
     return View<Element<Self>, N, 1, array_>(self.data(), numext::mini(self.rows(), self.cols()), 1, self.rowStep() + self.colStep(), 0);
   }
@@ -468,14 +428,11 @@ template <class D> struct ArrayBase : DenseBase<D> { using DenseBase<D>::operato
 template <class D> using EigenBase = DenseBase<D>;
 
 namespace parity_stub {
-template <class D>
-using Base = std::conditional_t<Traits<D>::array, ArrayBase<D>, MatrixBase<D>>;
-template <typename U>
-using Number = std::enable_if_t<std::is_convertible_v<U, double>, U>;
+template <class D> using Base = std::conditional_t<Traits<D>::array, ArrayBase<D>, MatrixBase<D>>;
+template <typename U> using Number = std::enable_if_t<std::is_convertible_v<U, double>, U>;
 }  // namespace parity_stub
 
-template <typename T, int R, int C, bool coefficients>
-class View : public parity_stub::Base<View<T, R, C, coefficients>> {
+template <typename T, int R, int C, bool coefficients> class View : public parity_stub::Base<View<T, R, C, coefficients>> {
   T* data_;
   Index rows_, cols_, rowStep_, colStep_;
 
@@ -593,18 +550,15 @@ PARITY_EIGEN auto operator*(const DenseBase<A>& a, const DenseBase<B>& b) {
     return sum;
   });
 }
-template <class D>
-std::ostream& operator<<(std::ostream& out, const DenseBase<D>&);
+template <class D> std::ostream& operator<<(std::ostream& out, const DenseBase<D>&);
 
 namespace parity_stub {
 // Elimination with the largest pivot of a column.
-template <class M>
-struct Solver {
+template <class M> struct Solver {
   using Scalar = typename M::Scalar;
   M left;
   explicit PARITY_EIGEN Solver(const M& m) : left(m) {}
-  template <class B>
-  PARITY_EIGEN auto solve(const DenseBase<B>& b) const {
+  template <class B> PARITY_EIGEN auto solve(const DenseBase<B>& b) const {
     Matrix<Scalar, M::ColsAtCompileTime, B::ColsAtCompileTime> x = b;
     eliminate(x);
     return x;
@@ -614,8 +568,7 @@ struct Solver {
   PARITY_EIGEN bool isInvertible() const { return determinant() != Scalar(0); }
 
  private:
-  template <class X>
-  PARITY_EIGEN Scalar eliminate(X& x) const {
+  template <class X> PARITY_EIGEN Scalar eliminate(X& x) const {
     M m = left;
     Scalar determinant(1);
     for (Index k = 0; k < m.rows(); ++k) {
@@ -637,8 +590,7 @@ struct Solver {
     return determinant;
   }
 };
-template <class M>
-struct Cholesky : Solver<M> {
+template <class M> struct Cholesky : Solver<M> {
   explicit PARITY_EIGEN Cholesky(const M& m) : Solver<M>(m) {}
   PARITY_EIGEN M matrixL() const {
     M l = M(this->left).setZero();
@@ -657,8 +609,7 @@ template <class M> using PartialPivLU = parity_stub::Solver<M>;
 template <class M> using FullPivLU = parity_stub::Solver<M>;
 
 // Memory of others as a matrix.
-template <int outer = 0, int inner = 0>
-struct Stride {
+template <int outer = 0, int inner = 0> struct Stride {
   Index outer_ = outer, inner_ = inner;
   Stride() = default;
   PARITY_EIGEN Stride(Index o, Index i) : outer_(o), inner_(i) {}
@@ -668,13 +619,10 @@ struct OuterStride : Stride<N, 0> { OuterStride() = default; PARITY_EIGEN OuterS
 template <int N = Dynamic>
 struct InnerStride : Stride<0, N> { InnerStride() = default; PARITY_EIGEN InnerStride(Index n) : Stride<0, N>(0, n) {} };
 namespace parity_stub {
-template <class M>
-using Elements = std::conditional_t<std::is_const_v<M>, const typename M::Scalar, typename M::Scalar>;
-template <class M>
-using ViewOf = View<Elements<M>, M::RowsAtCompileTime, M::ColsAtCompileTime, M::array_>;
+template <class M> using Elements = std::conditional_t<std::is_const_v<M>, const typename M::Scalar, typename M::Scalar>;
+template <class M> using ViewOf = View<Elements<M>, M::RowsAtCompileTime, M::ColsAtCompileTime, M::array_>;
 }  // namespace parity_stub
-template <class M, int Options = 0, class S = Stride<>>
-class Map : public parity_stub::ViewOf<M> {
+template <class M, int Options = 0, class S = Stride<>> class Map : public parity_stub::ViewOf<M> {
   using Parent = parity_stub::ViewOf<M>;
   static constexpr bool across = M::IsRowMajor;
   static PARITY_EIGEN Index step(bool along, Index r, Index c, const S& s) {
@@ -690,8 +638,7 @@ class Map : public parity_stub::ViewOf<M> {
   Map(const Map&) = default;
   PARITY_EIGEN Map& operator=(const Map& other) { Parent::operator=(other); return *this; }
 };
-template <class M, int Options = 0, class S = OuterStride<>>
-class Ref : public parity_stub::ViewOf<M> {
+template <class M, int Options = 0, class S = OuterStride<>> class Ref : public parity_stub::ViewOf<M> {
  public:
   using parity_stub::ViewOf<M>::operator=;
   template <class D>
@@ -721,27 +668,23 @@ PARITY_SQUARE(2, 2) PARITY_SQUARE(3, 3) PARITY_SQUARE(4, 4) PARITY_SQUARE(Dynami
 #undef PARITY_SQUARE
 
 // Rotations; those of quaternions as their formulas have them, for unit quaternions.
-template <typename T>
-class AngleAxis {
+template <typename T> class AngleAxis {
   T angle_;
   Matrix<T, 3, 1> axis_;
 
  public:
   using Scalar = T;
   AngleAxis() = default;
-  template <class D>
-  PARITY_EIGEN AngleAxis(T angle, const DenseBase<D>& axis) : angle_(angle), axis_(axis) {}
+  template <class D> PARITY_EIGEN AngleAxis(T angle, const DenseBase<D>& axis) : angle_(angle), axis_(axis) {}
   PARITY_EIGEN T angle() const { return angle_; }
   PARITY_EIGEN const Matrix<T, 3, 1>& axis() const { return axis_; }
   PARITY_EIGEN Matrix<T, 3, 3> toRotationMatrix() const { return Quaternion<T>(*this).toRotationMatrix(); }
   PARITY_EIGEN Matrix<T, 3, 3> matrix() const { return toRotationMatrix(); }
-  template <class D>
-  PARITY_EIGEN Matrix<T, 3, 1> operator*(const DenseBase<D>& v) const { return toRotationMatrix() * v; }
+  template <class D> PARITY_EIGEN Matrix<T, 3, 1> operator*(const DenseBase<D>& v) const { return toRotationMatrix() * v; }
   PARITY_EIGEN Quaternion<T> operator*(const AngleAxis& other) const { return Quaternion<T>(*this) * Quaternion<T>(other); }
   PARITY_EIGEN operator Matrix<T, 3, 3>() const { return toRotationMatrix(); }
 };
-template <typename T>
-class Quaternion {
+template <typename T> class Quaternion {
   Matrix<T, 4, 1> coeffs_;  // x, y, z, w
 
  public:
@@ -750,8 +693,7 @@ class Quaternion {
   PARITY_EIGEN Quaternion(T w, T x, T y, T z) : coeffs_(x, y, z, w) {}
   PARITY_EIGEN explicit Quaternion(const T* xyzw) : coeffs_(xyzw) {}
   PARITY_EIGEN Quaternion(const AngleAxis<T>& turn) { vec() = turn.axis() * T(::sin(turn.angle() / 2)); w() = ::cos(turn.angle() / 2); }
-  template <class D>
-  PARITY_EIGEN explicit Quaternion(const DenseBase<D>& m) {
+  template <class D> PARITY_EIGEN explicit Quaternion(const DenseBase<D>& m) {
     if constexpr (D::RowsAtCompileTime == 4) coeffs_ = m;
     else {
       const T trace = m.trace();
@@ -789,17 +731,14 @@ class Quaternion {
   PARITY_EIGEN Quaternion normalized() const { return Quaternion(coeffs_.normalized()); }
   PARITY_EIGEN Quaternion conjugate() const { return Quaternion(w(), -x(), -y(), -z()); }
   PARITY_EIGEN Quaternion inverse() const { return Quaternion(conjugate().coeffs_ / squaredNorm()); }
-  template <typename U>
-  PARITY_EIGEN Quaternion<U> cast() const { return Quaternion<U>(coeffs_.template cast<U>()); }
+  template <typename U> PARITY_EIGEN Quaternion<U> cast() const { return Quaternion<U>(coeffs_.template cast<U>()); }
   PARITY_EIGEN Quaternion operator*(const Quaternion& b) const {
     return Quaternion(w() * b.w() - x() * b.x() - y() * b.y() - z() * b.z(), w() * b.x() + x() * b.w() + y() * b.z() - z() * b.y(),
                       w() * b.y() + y() * b.w() + z() * b.x() - x() * b.z(), w() * b.z() + z() * b.w() + x() * b.y() - y() * b.x());
   }
   PARITY_EIGEN Quaternion& operator*=(const Quaternion& b) { return *this = *this * b; }
-  template <class D>
-  PARITY_EIGEN Matrix<T, 3, 1> operator*(const DenseBase<D>& v) const { return _transformVector(v); }
-  template <class D>
-  PARITY_EIGEN Matrix<T, 3, 1> _transformVector(const DenseBase<D>& v) const {
+  template <class D> PARITY_EIGEN Matrix<T, 3, 1> operator*(const DenseBase<D>& v) const { return _transformVector(v); }
+  template <class D> PARITY_EIGEN Matrix<T, 3, 1> _transformVector(const DenseBase<D>& v) const {
     const Matrix<T, 3, 1> twice = vec().cross(v) * T(2);
     return v + twice * w() + vec().cross(twice);
   }
@@ -820,17 +759,14 @@ class Quaternion {
 using Quaternionf = Quaternion<float>; using Quaterniond = Quaternion<double>;
 using AngleAxisf = AngleAxis<float>; using AngleAxisd = AngleAxis<double>;
 
-template <typename T, int N, int Mode, int Options = 0>
-class Transform {
+template <typename T, int N, int Mode, int Options = 0> class Transform {
   Matrix<T, N + 1, N + 1> matrix_ = Matrix<T, N + 1, N + 1>::Identity();
 
  public:
   using Scalar = T;
   Transform() = default;
-  template <class D>
-  PARITY_EIGEN explicit Transform(const DenseBase<D>& m) { *this = m; }
-  template <class D>
-  PARITY_EIGEN Transform& operator=(const DenseBase<D>& m) { matrix_.block(0, 0, m.rows(), m.cols()) = m; return *this; }
+  template <class D> PARITY_EIGEN explicit Transform(const DenseBase<D>& m) { *this = m; }
+  template <class D> PARITY_EIGEN Transform& operator=(const DenseBase<D>& m) { matrix_.block(0, 0, m.rows(), m.cols()) = m; return *this; }
   static PARITY_EIGEN Transform Identity() { return Transform(); }
   PARITY_EIGEN Transform& setIdentity() { matrix_.setIdentity(); return *this; }
   PARITY_EIGEN Matrix<T, N + 1, N + 1>& matrix() { return matrix_; }
@@ -843,12 +779,10 @@ class Transform {
   PARITY_EIGEN auto name() { return matrix_.template __VA_ARGS__; } PARITY_EIGEN auto name() const { return matrix_.template __VA_ARGS__; }
   PARITY_PART(linear, block<N, N>(0, 0)) PARITY_PART(rotation, block<N, N>(0, 0)) PARITY_PART(translation, block<N, 1>(0, N))
 #undef PARITY_PART
-  template <typename U>
-  PARITY_EIGEN Transform<U, N, Mode> cast() const { return Transform<U, N, Mode>(matrix_.template cast<U>()); }
+  template <typename U> PARITY_EIGEN Transform<U, N, Mode> cast() const { return Transform<U, N, Mode>(matrix_.template cast<U>()); }
   PARITY_EIGEN Transform inverse() const { return Transform(matrix_.inverse()); }
   PARITY_EIGEN Transform operator*(const Transform& other) const { return Transform(matrix_ * other.matrix_); }
-  template <class D>
-  PARITY_EIGEN auto operator*(const DenseBase<D>& v) const {
+  template <class D> PARITY_EIGEN auto operator*(const DenseBase<D>& v) const {
     if constexpr (D::RowsAtCompileTime == N) return linear() * v + translation();
     else return matrix_ * v;
   }

@@ -10,15 +10,11 @@
 namespace fmt {
 using std::string_view;
 struct format_error : std::runtime_error { using std::runtime_error::runtime_error; };
-template <typename T, typename Char = char, typename Enable = void>
-struct formatter {
-  template <typename Context>
-  constexpr auto parse(Context& context) { return context.begin(); }
-  template <typename Context>
-  auto format(const T&, Context& context) const { return context.out(); }
+template <typename T, typename Char = char, typename Enable = void> struct formatter {
+  template <typename Context> constexpr auto parse(Context& context) { return context.begin(); }
+  template <typename Context> auto format(const T&, Context& context) const { return context.out(); }
 };
-template <typename T, typename Char = char>
-struct is_formattable : std::true_type {};
+template <typename T, typename Char = char> struct is_formattable : std::true_type {};
 template <typename... A> std::string format(A&&...);
 template <typename... A> std::string vformat(A&&...);
 template <typename... A> std::string sprintf(A&&...);

@@ -1,6 +1,5 @@
 // Included before the real GLM, which marks its functions __host__ __device__ for nvcc only.
 #pragma once
-
 #pragma push_macro("CUDA_VERSION")
 #undef CUDA_VERSION
 #define CUDA_VERSION 12000

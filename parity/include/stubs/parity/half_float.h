@@ -19,6 +19,5 @@ class half {
   PARITY_ASSIGNMENT(/)
 #undef PARITY_ASSIGNMENT
 };
-template <typename T, typename U>
-__host__ __device__ T half_cast(const U& value) { return static_cast<T>(static_cast<float>(value)); }
+template <typename T, typename U> __host__ __device__ T half_cast(const U& value) { return static_cast<T>(static_cast<float>(value)); }
 }  // namespace half_float

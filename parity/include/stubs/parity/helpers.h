@@ -12,13 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iostream>
-#include <sstream>
-#include <string>
-#include <vector>
+#include <parity/everything.h>
 
 #ifndef EXIT_WAIVED
 #define EXIT_WAIVED 2
@@ -59,8 +53,7 @@ int gpuGetMaxGflopsDeviceId();
 int findCudaDevice(int, const char**);
 int findIntegratedGPU();
 bool checkCudaCapabilities(int, int);
-template <typename T>
-T __cudaGetErrorEnum(T);
+template <typename T> T __cudaGetErrorEnum(T);
 
 class StopWatchInterface {
  public:
@@ -80,8 +73,7 @@ bool checkCmdLineFlag(int, const char**, const char*);
 int getCmdLineArgumentInt(int, const char**, const char*);
 float getCmdLineArgumentFloat(int, const char**, const char*);
 bool getCmdLineArgumentString(int, const char**, const char*, char**);
-template <typename T>
-bool getCmdLineArgumentValue(int, const char**, const char*, T*);
+template <typename T> bool getCmdLineArgumentValue(int, const char**, const char*, T*);
 char* sdkFindFilePath(const char*, const char*);
 int stringRemoveDelimiter(char, const char*);
 int getFileExtension(char*, char**);

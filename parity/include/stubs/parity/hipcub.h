@@ -32,8 +32,7 @@ PARITY_OPERATOR(Sum, a + b) PARITY_OPERATOR(Difference, a - b) PARITY_OPERATOR(M
 #undef PARITY_OPERATOR
 struct Equality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const { return a == b; } };
 struct Inequality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const { return a != b; } };
-template <typename Key_, typename Value_>
-struct KeyValuePair {
+template <typename Key_, typename Value_> struct KeyValuePair {
   using Key = Key_; using Value = Value_;
   Key key;
   Value value;
@@ -50,33 +49,25 @@ struct ArgMin {
 };
 template <typename T>
 struct NumericTraits { static __host__ __device__ T Max() { return std::numeric_limits<T>::max(); } static __host__ __device__ T Lowest() { return std::numeric_limits<T>::lowest(); } };
-template <typename T>
-using Traits = NumericTraits<T>;
+template <typename T> using Traits = NumericTraits<T>;
 struct NullType {};
 // Room for a value that no constructor runs for, in shared memory for instance.
-template <typename T>
-struct Uninitialized {
+template <typename T> struct Uninitialized {
   alignas(T) unsigned char storage[sizeof(T)];
   __host__ __device__ T& Alias() { return reinterpret_cast<T&>(*this); }
 };
 // The widest word that a type is a multiple of.
-template <typename T>
-struct UnitWord {
-  template <typename W>
-  static constexpr bool FITS = sizeof(T) % sizeof(W) == 0 && alignof(T) % alignof(W) == 0;
+template <typename T> struct UnitWord {
+  template <typename W> static constexpr bool FITS = sizeof(T) % sizeof(W) == 0 && alignof(T) % alignof(W) == 0;
   using ShuffleWord = std::conditional_t<FITS<int>, unsigned, std::conditional_t<FITS<short>, unsigned short, unsigned char>>;
   using VolatileWord = std::conditional_t<FITS<long long>, unsigned long long, ShuffleWord>;
   using DeviceWord = std::conditional_t<FITS<longlong2>, ulonglong2, VolatileWord>;
   using TextureWord = std::conditional_t<FITS<int4>, uint4, std::conditional_t<FITS<int2>, uint2, ShuffleWord>>;
 };
-template <int N>
-struct Int2Type { enum { VALUE = N }; };
-template <int N>
-struct Log2 { enum { VALUE = N <= 1 ? 0 : 1 + Log2<(N + 1) / 2>::VALUE }; };
-template <>
-struct Log2<1> { enum { VALUE = 0 }; };
-template <typename T>
-__host__ __device__ void Swap(T& a, T& b) { T c = a; a = b; b = c; }
+template <int N> struct Int2Type { enum { VALUE = N }; };
+template <int N> struct Log2 { enum { VALUE = N <= 1 ? 0 : 1 + Log2<(N + 1) / 2>::VALUE }; };
+template <> struct Log2<1> { enum { VALUE = 0 }; };
+template <typename T> __host__ __device__ void Swap(T& a, T& b) { T c = a; a = b; b = c; }
 __device__ inline int LaneId() { return __lane_id(); }
 // Of 32 bits, as CUB has them: in a wavefront of 64, the first lanes of the upper half have all of them.
 __device__ inline unsigned int LaneMaskLt() { return __lanemask_lt(); }
@@ -86,8 +77,7 @@ __device__ inline unsigned int LaneMaskGe() { return ~LaneMaskLt(); }
 __device__ inline int RowMajorTid(int x, int y, int) { return (threadIdx.z * y + threadIdx.y) * x + threadIdx.x; }
 
 namespace parity_stub {
-template <typename T, typename Shuffle>
-__device__ T by_words(const T& value, Shuffle shuffle) {
+template <typename T, typename Shuffle> __device__ T by_words(const T& value, Shuffle shuffle) {
   constexpr int words = (sizeof(T) + 3) / 4;
   unsigned int bits[words] = {};
   __builtin_memcpy(bits, &value, sizeof(T));
@@ -96,34 +86,52 @@ __device__ T by_words(const T& value, Shuffle shuffle) {
   __builtin_memcpy(&result, bits, sizeof(T));
   return result;
 }
-template <int LOGICAL_WARP_THREADS, typename T>
-__device__ T down(const T& value, int lanes) {
+template <int LOGICAL_WARP_THREADS, typename T> __device__ T down(const T& value, int lanes) {
   return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_down(static_cast<int>(word), lanes, LOGICAL_WARP_THREADS)); });
 }
-template <int LOGICAL_WARP_THREADS, typename T>
-__device__ T up(const T& value, int lanes) {
+template <int LOGICAL_WARP_THREADS, typename T> __device__ T up(const T& value, int lanes) {
   return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_up(static_cast<int>(word), lanes, LOGICAL_WARP_THREADS)); });
 }
-template <int LOGICAL_WARP_THREADS, typename T>
-__device__ T at(const T& value, int lane) {
+template <int LOGICAL_WARP_THREADS, typename T> __device__ T at(const T& value, int lane) {
   return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl(static_cast<int>(word), lane, LOGICAL_WARP_THREADS)); });
 }
+// The shared memory of a block's primitive: the caller's or, without one, a variable for each type of primitive.
+template <class Primitive, class Storage> class InBlock {
+ public:
+  struct TempStorage : Storage {};
+  __device__ InBlock() : storage_(own()) {}
+  __device__ explicit InBlock(TempStorage& storage) : storage_(storage) {}
+
+ protected:
+  TempStorage& storage_;
+
+ private:
+  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
+};
+// Primitives that need no shared memory.
+struct WithoutStorage {
+  struct TempStorage {};
+  __device__ WithoutStorage() {}
+  __device__ explicit WithoutStorage(TempStorage&) {}
+};
+// Elements for which no constructor runs.
+template <typename T, int N> struct Values {
+  alignas(T) unsigned char bytes[sizeof(T) * N];
+  __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
+};
 // Thread 0 sums the items of a thread in order before threads are combined.
-template <typename T, int ITEMS_PER_THREAD, typename Op>
-__device__ T reduced(const T (&items)[ITEMS_PER_THREAD], Op op) {
+template <typename T, int ITEMS_PER_THREAD, typename Op> __device__ T reduced(const T (&items)[ITEMS_PER_THREAD], Op op) {
   T total = items[0];
   for (int i = 1; i < ITEMS_PER_THREAD; ++i) total = op(total, items[i]);
   return total;
 }
 }  // namespace parity_stub
 
-template <int LOGICAL_WARP_THREADS, typename T>
-__device__ T ShuffleDown(T value, int lanes, int last, unsigned int) {
+template <int LOGICAL_WARP_THREADS, typename T> __device__ T ShuffleDown(T value, int lanes, int last, unsigned int) {
   const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
   return (__lane_id() % LOGICAL_WARP_THREADS) + lanes <= last ? other : value;
 }
-template <int LOGICAL_WARP_THREADS, typename T>
-__device__ T ShuffleUp(T value, int lanes, int first, unsigned int) {
+template <int LOGICAL_WARP_THREADS, typename T> __device__ T ShuffleUp(T value, int lanes, int first, unsigned int) {
   const T other = parity_stub::up<LOGICAL_WARP_THREADS>(value, lanes);
   return static_cast<int>(__lane_id() % LOGICAL_WARP_THREADS) - lanes >= first ? other : value;
 }
@@ -131,41 +139,28 @@ template <int LOGICAL_WARP_THREADS, typename T>
 __device__ T ShuffleIndex(T value, int lane, unsigned int) { return parity_stub::at<LOGICAL_WARP_THREADS>(value, lane); }
 
 template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
-class WarpReduce {
+class WarpReduce : public parity_stub::WithoutStorage {
  public:
-  struct TempStorage {};
-  __device__ explicit WarpReduce(TempStorage&) {}
-  template <typename Op>
-  __device__ T Reduce(T value, Op op, int valid = LOGICAL_WARP_THREADS) {
-    const int lane = __lane_id() % LOGICAL_WARP_THREADS;
-    for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
-      const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
-      if (lane + lanes < valid) value = op(value, other);
-    }
-    return value;
-  }
+  using WithoutStorage::WithoutStorage;
+  template <typename Op> __device__ T Reduce(T value, Op op, int valid = LOGICAL_WARP_THREADS) { return segmented(value, valid, op); }
   __device__ T Sum(T value, int valid = LOGICAL_WARP_THREADS) { return Reduce(value, hipcub::Sum(), valid); }
   // A segment ends before the next head, or with the next tail.
   template <typename Flag, typename Op>
   __device__ T HeadSegmentedReduce(T value, Flag head, Op op) { return segmented(value, ended(head, 1), op); }
   template <typename Flag, typename Op>
   __device__ T TailSegmentedReduce(T value, Flag tail, Op op) { return segmented(value, ended(tail, 0), op); }
-  template <typename Flag>
-  __device__ T HeadSegmentedSum(T value, Flag head) { return HeadSegmentedReduce(value, head, hipcub::Sum()); }
-  template <typename Flag>
-  __device__ T TailSegmentedSum(T value, Flag tail) { return TailSegmentedReduce(value, tail, hipcub::Sum()); }
+  template <typename Flag> __device__ T HeadSegmentedSum(T value, Flag head) { return HeadSegmentedReduce(value, head, hipcub::Sum()); }
+  template <typename Flag> __device__ T TailSegmentedSum(T value, Flag tail) { return TailSegmentedReduce(value, tail, hipcub::Sum()); }
 
  private:
   // Where the segment of a lane ends: at the first flag that is at least so many lanes on, or at the end of the warp.
-  template <typename Flag>
-  static __device__ int ended(Flag flag, int distance) {
+  template <typename Flag> static __device__ int ended(Flag flag, int distance) {
     const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / LOGICAL_WARP_THREADS * LOGICAL_WARP_THREADS);
     int lane = __lane_id() % LOGICAL_WARP_THREADS + 1;
     while (lane < LOGICAL_WARP_THREADS && !(flags >> (lane - 1 + distance) & 1)) ++lane;
     return lane;
   }
-  template <typename Op>
-  static __device__ T segmented(T value, int end, Op op) {
+  template <typename Op> static __device__ T segmented(T value, int end, Op op) {
     const int lane = __lane_id() % LOGICAL_WARP_THREADS;
     for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
       const T other = parity_stub::down<LOGICAL_WARP_THREADS>(value, lanes);
@@ -175,13 +170,10 @@ class WarpReduce {
   }
 };
 
-template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
-class WarpScan {
+template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1> class WarpScan : public parity_stub::WithoutStorage {
  public:
-  struct TempStorage {};
-  __device__ explicit WarpScan(TempStorage&) {}
-  template <typename Op>
-  __device__ void InclusiveScan(T value, T& result, Op op) {
+  using WithoutStorage::WithoutStorage;
+  template <typename Op> __device__ void InclusiveScan(T value, T& result, Op op) {
     const int lane = __lane_id() % LOGICAL_WARP_THREADS;
     for (int lanes = 1; lanes < LOGICAL_WARP_THREADS; lanes *= 2) {
       const T other = parity_stub::up<LOGICAL_WARP_THREADS>(value, lanes);
@@ -189,22 +181,13 @@ class WarpScan {
     }
     result = value;
   }
-  template <typename Op>
-  __device__ void InclusiveScan(T value, T& result, Op op, T& total) {
+  template <typename Op> __device__ void InclusiveScan(T value, T& result, Op op, T& total) {
     InclusiveScan(value, result, op);
     total = parity_stub::at<LOGICAL_WARP_THREADS>(result, LOGICAL_WARP_THREADS - 1);
   }
-  template <typename Op>
-  __device__ void ExclusiveScan(T value, T& result, T initial, Op op) {
+  template <typename Op, typename... Total> __device__ void ExclusiveScan(T value, T& result, T initial, Op op, Total&... total) {
     T inclusive;
-    InclusiveScan(value, inclusive, op);
-    const T before = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
-    result = __lane_id() % LOGICAL_WARP_THREADS == 0 ? initial : op(initial, before);
-  }
-  template <typename Op>
-  __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) {
-    T inclusive;
-    InclusiveScan(value, inclusive, op, total);
+    InclusiveScan(value, inclusive, op, total...);
     const T before = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
     result = __lane_id() % LOGICAL_WARP_THREADS == 0 ? initial : op(initial, before);
   }
@@ -213,97 +196,76 @@ class WarpScan {
   __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
   __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
   // Without an initial value the exclusive result of lane 0 is not defined.
-  template <typename Op>
-  __device__ void ExclusiveScan(T value, T& result, Op op) {
+  template <typename Op> __device__ void ExclusiveScan(T value, T& result, Op op) {
     InclusiveScan(value, result, op);
     result = parity_stub::up<LOGICAL_WARP_THREADS>(result, 1);
   }
   // The initial value counts for both results of all three, as for those of one.
-  template <typename Op>
-  __device__ void Scan(T value, T& inclusive, T& exclusive, T initial, Op op) {
+  template <typename Op> __device__ void Scan(T value, T& inclusive, T& exclusive, T initial, Op op) {
     ExclusiveScan(value, exclusive, initial, op);
     inclusive = op(exclusive, value);
   }
-  template <typename Op>
-  __device__ void Scan(T value, T& inclusive, T& exclusive, Op op) {
+  template <typename Op> __device__ void Scan(T value, T& inclusive, T& exclusive, Op op) {
     InclusiveScan(value, inclusive, op);
     exclusive = parity_stub::up<LOGICAL_WARP_THREADS>(inclusive, 1);
   }
   __device__ T Broadcast(T value, unsigned int lane) { return parity_stub::at<LOGICAL_WARP_THREADS>(value, lane); }
 };
 
-// The first of so many sorted values that is not below one, and the first that is above it.
-template <typename Iterator, typename Offset, typename T>
-__device__ Offset LowerBound(Iterator values, Offset count, T value) {
+// The first of count sorted values that is not below a value, and the first that is above it.
+namespace parity_stub {
+template <typename Offset, typename Below> __device__ Offset bound(Offset count, Below below) {
   Offset first = 0;
   while (count > 0) {
     const Offset half = count / 2;
-    const bool below = values[first + half] < value;
-    first = below ? first + half + 1 : first;
-    count = below ? count - half - 1 : half;
+    if (below(first + half)) first += half + 1, count -= half + 1;
+    else count = half;
   }
   return first;
 }
+}  // namespace parity_stub
 template <typename Iterator, typename Offset, typename T>
-__device__ Offset UpperBound(Iterator values, Offset count, T value) {
-  Offset first = 0;
-  while (count > 0) {
-    const Offset half = count / 2;
-    const bool above = value < values[first + half];
-    first = above ? first : first + half + 1;
-    count = above ? half : count - half - 1;
-  }
-  return first;
-}
+__device__ Offset LowerBound(Iterator values, Offset count, T value) { return parity_stub::bound(count, [&](Offset i) { return values[i] < value; }); }
+template <typename Iterator, typename Offset, typename T>
+__device__ Offset UpperBound(Iterator values, Offset count, T value) { return parity_stub::bound(count, [&](Offset i) { return !(value < values[i]); }); }
 
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_WARP_REDUCTIONS };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED };
 enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED };
 
-template <typename T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 1>
-class BlockReduce {
+template <typename T, int X, BlockReduceAlgorithm ALGORITHM = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockReduce : public parity_stub::InBlock<BlockReduce<T, X, ALGORITHM, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z>> {
  public:
-  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z]; };
-  __device__ BlockReduce() : values_(own()) {}
-  __device__ explicit BlockReduce(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
-  template <typename Op>
-  __device__ T Reduce(T value, Op op, int valid = X * Y * Z) {
+  using parity_stub::InBlock<BlockReduce, parity_stub::Values<T, X * Y * Z>>::InBlock;
+  template <typename Op> __device__ T Reduce(T value, Op op, int valid = X * Y * Z) {
     const int thread = RowMajorTid(X, Y, Z);
-    values_[thread] = value;
+    this->storage_[thread] = value;
     __syncthreads();
     for (int stride = 1; stride < X * Y * Z; stride *= 2) {
-      if (thread % (2 * stride) == 0 && thread + stride < valid) values_[thread] = op(values_[thread], values_[thread + stride]);
+      if (thread % (2 * stride) == 0 && thread + stride < valid) this->storage_[thread] = op(this->storage_[thread], this->storage_[thread + stride]);
       __syncthreads();
     }
-    return values_[thread];
+    return this->storage_[thread];
   }
   template <int ITEMS_PER_THREAD, typename Op>
   __device__ T Reduce(T (&items)[ITEMS_PER_THREAD], Op op) { return Reduce(parity_stub::reduced(items, op), op); }
   __device__ T Sum(T value, int valid = X * Y * Z) { return Reduce(value, hipcub::Sum(), valid); }
-  template <int ITEMS_PER_THREAD>
-  __device__ T Sum(T (&items)[ITEMS_PER_THREAD]) { return Reduce(items, hipcub::Sum()); }
-
- private:
-  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
-  T* values_;
+  template <int ITEMS_PER_THREAD> __device__ T Sum(T (&items)[ITEMS_PER_THREAD]) { return Reduce(items, hipcub::Sum()); }
 };
 
-template <typename T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 1>
-class BlockScan {
+template <typename T, int X, BlockScanAlgorithm ALGORITHM = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockScan : public parity_stub::InBlock<BlockScan<T, X, ALGORITHM, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z>> {
  public:
-  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z]; };
-  __device__ BlockScan() : values_(own()) {}
-  __device__ explicit BlockScan(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  using parity_stub::InBlock<BlockScan, parity_stub::Values<T, X * Y * Z>>::InBlock;
 
+  template <typename Op> __device__ void InclusiveScan(T value, T& result, Op op) { result = scanned(value, op); }
   template <typename Op>
-  __device__ void InclusiveScan(T value, T& result, Op op) { result = scanned(value, op); }
-  template <typename Op>
-  __device__ void InclusiveScan(T value, T& result, Op op, T& total) { result = scanned(value, op); total = values_[X * Y * Z - 1]; }
+  __device__ void InclusiveScan(T value, T& result, Op op, T& total) { result = scanned(value, op); total = this->storage_[X * Y * Z - 1]; }
   template <typename Op>
   __device__ void ExclusiveScan(T value, T& result, T initial, Op op) { scanned(value, op); result = before(initial, op); }
   template <typename Op>
-  __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) { ExclusiveScan(value, result, initial, op); total = values_[X * Y * Z - 1]; }
+  __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) { ExclusiveScan(value, result, initial, op); total = this->storage_[X * Y * Z - 1]; }
   // The callback of thread 0's wavefront gives what comes before the block, told the block's total.
   template <typename Op, typename Prefix>
   __device__ void InclusiveScan(T value, T& result, Op op, Prefix& prefix) { const T mine = scanned(value, op); result = op(prefixed(prefix), mine); }
@@ -319,52 +281,35 @@ class BlockScan {
   template <typename Prefix, typename = std::enable_if_t<!std::is_convertible_v<Prefix, T>>>
   __device__ void ExclusiveSum(T value, T& result, Prefix& prefix) { ExclusiveScan(value, result, hipcub::Sum(), prefix); }
 
-#define PARITY_ITEMS(Kind, start)                                                                        \
-  template <int ITEMS_PER_THREAD, typename Op, class... More>                                                       \
-  __device__ void Kind##Scan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], Op op, More&&... more) {            \
-    items_##Kind(items, results, op, more...);                                                           \
-  }                                                                                                      \
-  template <int ITEMS_PER_THREAD, class... More>                                                                    \
-  __device__ void Kind##Sum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) {                    \
-    items_##Kind(items, results, hipcub::Sum(), start more...);                                          \
-  }
-#define PARITY_NOTHING
-  PARITY_ITEMS(Inclusive, PARITY_NOTHING)
   template <int ITEMS_PER_THREAD, typename Op, class... More>
-  __device__ void ExclusiveScan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], T initial, Op op, More&&... more) {
-    items_Exclusive(items, results, op, initial, more...);
-  }
+  __device__ void InclusiveScan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], Op op, More&&... more) { items_Inclusive(items, results, op, more...); }
   template <int ITEMS_PER_THREAD, class... More>
-  __device__ void ExclusiveSum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) {
-    items_Exclusive(items, results, hipcub::Sum(), T(), more...);
-  }
-#undef PARITY_ITEMS
-#undef PARITY_NOTHING
+  __device__ void InclusiveSum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) { items_Inclusive(items, results, hipcub::Sum(), more...); }
+  template <int ITEMS_PER_THREAD, typename Op, class... More>
+  __device__ void ExclusiveScan(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], T initial, Op op, More&&... more) { items_Exclusive(items, results, op, initial, more...); }
+  template <int ITEMS_PER_THREAD, class... More>
+  __device__ void ExclusiveSum(T (&items)[ITEMS_PER_THREAD], T (&results)[ITEMS_PER_THREAD], More&&... more) { items_Exclusive(items, results, hipcub::Sum(), T(), more...); }
 
  private:
-  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
-  template <typename Op>
-  __device__ T scanned(T value, Op op) {
+  template <typename Op> __device__ T scanned(T value, Op op) {
     const int thread = RowMajorTid(X, Y, Z);
-    values_[thread] = value;
+    this->storage_[thread] = value;
     __syncthreads();
     for (int stride = 1; stride < X * Y * Z; stride *= 2) {
-      const T other = values_[thread >= stride ? thread - stride : thread];
+      const T other = this->storage_[thread >= stride ? thread - stride : thread];
       __syncthreads();
-      if (thread >= stride) values_[thread] = value = op(other, value);
+      if (thread >= stride) this->storage_[thread] = value = op(other, value);
       __syncthreads();
     }
     return value;
   }
-  template <typename Op>
-  __device__ T before(T initial, Op op) {
+  template <typename Op> __device__ T before(T initial, Op op) {
     const int thread = RowMajorTid(X, Y, Z);
-    return thread == 0 ? initial : op(initial, values_[thread - 1]);
+    return thread == 0 ? initial : op(initial, this->storage_[thread - 1]);
   }
-  template <typename Prefix>
-  __device__ T prefixed(Prefix& prefix) {
+  template <typename Prefix> __device__ T prefixed(Prefix& prefix) {
     __shared__ unsigned char first[sizeof(T)];
-    const T total = values_[X * Y * Z - 1];
+    const T total = this->storage_[X * Y * Z - 1];
     if (RowMajorTid(X, Y, Z) < HIPCUB_DEVICE_WARP_THREADS) {
       const T given = prefix(total);
       if (RowMajorTid(X, Y, Z) == 0) __builtin_memcpy(first, &given, sizeof(T));
@@ -381,7 +326,7 @@ class BlockScan {
     for (int i = 1; i < ITEMS_PER_THREAD; ++i) local[i] = op(local[i - 1], items[i]);
     scanned(local[ITEMS_PER_THREAD - 1], op);
     const int thread = RowMajorTid(X, Y, Z);
-    const T earlier = thread ? values_[thread - 1] : T();
+    const T earlier = thread ? this->storage_[thread - 1] : T();
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = thread ? op(earlier, local[i]) : local[i];
     after(results, op, more...);
   }
@@ -396,52 +341,21 @@ class BlockScan {
     }
     after(results, op, more...);
   }
-  template <int ITEMS_PER_THREAD, typename Op>
-  __device__ void after(T (&)[ITEMS_PER_THREAD], Op) {}
-  template <int ITEMS_PER_THREAD, typename Op, typename More>
-  __device__ void after(T (&results)[ITEMS_PER_THREAD], Op op, More& more) {
+  template <int ITEMS_PER_THREAD, typename Op> __device__ void after(T (&)[ITEMS_PER_THREAD], Op) {}
+  template <int ITEMS_PER_THREAD, typename Op, typename More> __device__ void after(T (&results)[ITEMS_PER_THREAD], Op op, More& more) {
     if constexpr (std::is_same_v<std::remove_const_t<More>, T>) {
-      more = values_[X * Y * Z - 1];
+      more = this->storage_[X * Y * Z - 1];
     } else {
       const T first = prefixed(more);
       for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = op(first, results[i]);
     }
-  }
-  T* values_;
-};
-
-// A thread's items lie side by side (blocked) but for the algorithms called striped.
-template <typename T, int X, int ITEMS_PER_THREAD, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
-class BlockLoad {
- public:
-  struct TempStorage {};
-  __device__ BlockLoad() {}
-  __device__ explicit BlockLoad(TempStorage&) {}
-  template <typename Iterator>
-  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD]) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) items[i] = from[place(i)];
-  }
-  template <typename Iterator>
-  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], int valid) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (place(i) < valid) items[i] = from[place(i)];
-  }
-  template <typename Iterator, typename Default>
-  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], int valid, Default otherwise) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
-  }
-
- private:
-  static __device__ int place(int i) {
-    const int thread = RowMajorTid(X, Y, Z);
-    return ALGORITHM == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
   }
 };
 
 // What each thread moves by itself. Striped: a distance of a block apart, or of a wavefront within its part of the tile.
 namespace parity_places {
 struct Blocked { static __device__ int at(int thread, int i, int items) { return thread * items + i; } };
-template <int BLOCK_DIM_X>
-struct Striped { static __device__ int at(int thread, int i, int) { return i * BLOCK_DIM_X + thread; } };
+template <int BLOCK_DIM_X> struct Striped { static __device__ int at(int thread, int i, int) { return i * BLOCK_DIM_X + thread; } };
 struct WarpStriped {
   static __device__ int at(int thread, int i, int items) {
     return thread / warpSize * warpSize * items + i * warpSize + thread % warpSize;
@@ -479,41 +393,36 @@ __device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[ITEMS_PER
 template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
 __device__ void StoreDirectWarpStriped(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<parity_places::WarpStriped>(thread, to, items, valid...); }
 
-template <typename T, int X, int ITEMS_PER_THREAD, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
-class BlockStore {
- public:
-  struct TempStorage {};
-  __device__ BlockStore() {}
-  __device__ explicit BlockStore(TempStorage&) {}
-  template <typename Iterator>
-  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD]) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) to[place(i)] = items[i];
-  }
-  template <typename Iterator>
-  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], int valid) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (place(i) < valid) to[place(i)] = items[i];
-  }
+// A thread's items lie side by side (blocked), except for the algorithms called striped.
+template <typename T, int X, int ITEMS_PER_THREAD, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
+class BlockLoad : public parity_stub::WithoutStorage {
+  using Place = std::conditional_t<ALGORITHM == BLOCK_LOAD_STRIPED, parity_places::Striped<X * Y * Z>, parity_places::Blocked>;
 
- private:
-  static __device__ int place(int i) {
-    const int thread = RowMajorTid(X, Y, Z);
-    return ALGORITHM == BLOCK_STORE_STRIPED ? i * X * Y * Z + thread : thread * ITEMS_PER_THREAD + i;
-  }
+ public:
+  using WithoutStorage::WithoutStorage;
+  template <typename Iterator, typename... Valid>
+  __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<Place>(RowMajorTid(X, Y, Z), from, items, valid...); }
+};
+template <typename T, int X, int ITEMS_PER_THREAD, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
+class BlockStore : public parity_stub::WithoutStorage {
+  using Place = std::conditional_t<ALGORITHM == BLOCK_STORE_STRIPED, parity_places::Striped<X * Y * Z>, parity_places::Blocked>;
+
+ public:
+  using WithoutStorage::WithoutStorage;
+  template <typename Iterator, typename... Valid>
+  __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<Place>(RowMajorTid(X, Y, Z), to, items, valid...); }
 };
 
 // Items go to shared memory by one arrangement and come from it by another; ranks are the places of single ones.
-template <typename T, int X, int ITEMS_PER_THREAD, bool = false, int Y = 1, int Z = 1, int = 1>
-class BlockExchange {
+template <typename T, int X, int ITEMS_PER_THREAD, bool TIME_SLICED = false, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockExchange : public parity_stub::InBlock<BlockExchange<T, X, ITEMS_PER_THREAD, TIME_SLICED, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>> {
   using Blocked = parity_places::Blocked;
   using Striped = parity_places::Striped<X * Y * Z>;
   using WarpStriped = parity_places::WarpStriped;
-  template <typename U>
-  using Items = U (&)[ITEMS_PER_THREAD];
+  template <typename U> using Items = U (&)[ITEMS_PER_THREAD];
 
  public:
-  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS_PER_THREAD]; };
-  __device__ BlockExchange() : values_(own()) {}
-  __device__ explicit BlockExchange(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  using parity_stub::InBlock<BlockExchange, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>>::InBlock;
 
 #define PARITY_EXCHANGE(name, From, To)                                                                          \
   template <typename Result>                                                                                     \
@@ -527,7 +436,7 @@ class BlockExchange {
 #define PARITY_SCATTER(name, To, is_kept)                                                                        \
   template <typename Result, typename Rank>                                                                      \
   __device__ void name(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD]) { \
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (is_kept) values_[ranks[i]] = items[i];                        \
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (is_kept) this->storage_[ranks[i]] = items[i];                        \
     take<To>(results);                                                                                           \
   }                                                                                                              \
   template <typename Rank>                                                                                       \
@@ -538,31 +447,26 @@ class BlockExchange {
 #undef PARITY_SCATTER
   template <typename Result, typename Rank, typename Flag>
   __device__ void ScatterToStripedFlagged(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD], Rank (&ranks)[ITEMS_PER_THREAD], Flag (&flags)[ITEMS_PER_THREAD]) {
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (flags[i]) values_[ranks[i]] = items[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (flags[i]) this->storage_[ranks[i]] = items[i];
     take<Striped>(results);
   }
 
  private:
-  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
-  template <class Place>
-  __device__ void put(const T (&items)[ITEMS_PER_THREAD]) {
+  template <class Place> __device__ void put(const T (&items)[ITEMS_PER_THREAD]) {
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[Place::at(thread, i, ITEMS_PER_THREAD)] = items[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) this->storage_[Place::at(thread, i, ITEMS_PER_THREAD)] = items[i];
   }
-  template <class Place, typename Result>
-  __device__ void take(Result (&results)[ITEMS_PER_THREAD]) {
+  template <class Place, typename Result> __device__ void take(Result (&results)[ITEMS_PER_THREAD]) {
     const int thread = RowMajorTid(X, Y, Z);
     __syncthreads();
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = values_[Place::at(thread, i, ITEMS_PER_THREAD)];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) results[i] = this->storage_[Place::at(thread, i, ITEMS_PER_THREAD)];
   }
-  T* values_;
 };
 
 // Sorted by counting, for every key, those that come before it: stable, and the same for all types.
 namespace parity_sorted {
 // Unsigned numbers in the order of keys, of which some bits count.
-template <typename Key>
-__device__ unsigned long long bits_of(const Key& key) {
+template <typename Key> __device__ unsigned long long bits_of(const Key& key) {
   using Word = std::conditional_t<sizeof(Key) == 8, unsigned long long, std::conditional_t<sizeof(Key) == 4, unsigned int, std::conditional_t<sizeof(Key) == 2, unsigned short, unsigned char>>>;
   Word word;
   __builtin_memcpy(&word, &key, sizeof(Key));
@@ -575,83 +479,68 @@ struct ByBits {
   bool descending;
   template <typename Key>
   __device__ bool operator()(const Key& a, const Key& b) const { return descending ? bits(b) < bits(a) : bits(a) < bits(b); }
-  template <typename Key>
-  __device__ unsigned long long bits(const Key& key) const {
+  template <typename Key> __device__ unsigned long long bits(const Key& key) const {
     // -0 is a key like 0.
     const unsigned long long all = bits_of(std::is_floating_point_v<Key> && key == Key() ? Key() : key) >> begin;
     return end - begin < 64 ? all & ((1ull << (end - begin)) - 1) : all;
   }
 };
 // The keys and values of a block in shared memory, and how they come to be in order there.
-template <typename Key, typename Value, int X, int Y, int Z, int ITEMS_PER_THREAD>
-struct Room {
+template <typename Key, typename Value, int X, int Y, int Z, int ITEMS_PER_THREAD> struct Room {
   static constexpr int ALL = X * Y * Z * ITEMS_PER_THREAD;
-  alignas(alignof(Key)) unsigned char keys_[sizeof(Key) * ALL];
-  alignas(alignof(Value)) unsigned char values_[sizeof(Value) * ALL];
-  template <class Place, typename Less>
-  __device__ void sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
-    Key* const shared_keys = reinterpret_cast<Key*>(keys_);
-    Value* const shared_values = reinterpret_cast<Value*>(values_);
+  parity_stub::Values<Key, ALL> all_keys;
+  parity_stub::Values<Value, ALL> all_values;
+  template <class Place, typename Less> __device__ void sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) shared_keys[thread * ITEMS_PER_THREAD + i] = keys[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) all_keys[thread * ITEMS_PER_THREAD + i] = keys[i];
     __syncthreads();
     int places[ITEMS_PER_THREAD];
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
       const int mine = thread * ITEMS_PER_THREAD + i;
       places[i] = 0;
-      for (int j = 0; j < ALL; ++j) places[i] += less(shared_keys[j], keys[i]) || (j < mine && !less(keys[i], shared_keys[j]));
+      for (int j = 0; j < ALL; ++j) places[i] += less(all_keys[j], keys[i]) || (j < mine && !less(keys[i], all_keys[j]));
     }
     __syncthreads();
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
-      shared_keys[places[i]] = keys[i];
-      shared_values[places[i]] = values[i];
+      all_keys[places[i]] = keys[i];
+      all_values[places[i]] = values[i];
     }
     __syncthreads();
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
-      keys[i] = shared_keys[Place::at(thread, i, ITEMS_PER_THREAD)];
-      values[i] = shared_values[Place::at(thread, i, ITEMS_PER_THREAD)];
+      keys[i] = all_keys[Place::at(thread, i, ITEMS_PER_THREAD)];
+      values[i] = all_values[Place::at(thread, i, ITEMS_PER_THREAD)];
     }
   }
 };
 }  // namespace parity_sorted
 
-template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
-class BlockRadixSort {
-  using Room = parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>;
+template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int RADIX_BITS = 4, bool MEMOIZE = true, BlockScanAlgorithm SCAN = BLOCK_SCAN_WARP_SCANS,
+          int CONFIG = 0, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockRadixSort : public parity_stub::InBlock<BlockRadixSort<Key, X, ITEMS_PER_THREAD, Value, RADIX_BITS, MEMOIZE, SCAN, CONFIG, Y, Z, ARCH>, parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>> {
   static constexpr int BITS = sizeof(Key) * 8;
 
  public:
-  struct TempStorage : Room {};
-  __device__ BlockRadixSort() : room_(own()) {}
-  __device__ explicit BlockRadixSort(TempStorage& storage) : room_(storage) {}
+  using parity_stub::InBlock<BlockRadixSort, parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>>::InBlock;
 #define PARITY_SORT(name, Place, is_descending)                                                                  \
   __device__ void name(Key (&keys)[ITEMS_PER_THREAD], int begin = 0, int end = BITS) { Value none[ITEMS_PER_THREAD]; name(keys, none, begin, end); } \
   __device__ void name(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], int begin = 0, int end = BITS) { \
-    room_.template sort<Place>(keys, values, parity_sorted::ByBits{begin, end, is_descending});                  \
+    this->storage_.template sort<Place>(keys, values, parity_sorted::ByBits{begin, end, is_descending});                  \
   }
   PARITY_SORT(Sort, parity_places::Blocked, false)
   PARITY_SORT(SortDescending, parity_places::Blocked, true)
   PARITY_SORT(SortBlockedToStriped, parity_places::Striped<X * Y * Z>, false)
   PARITY_SORT(SortDescendingBlockedToStriped, parity_places::Striped<X * Y * Z>, true)
 #undef PARITY_SORT
-
- private:
-  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
-  TempStorage& room_;
 };
 
 template <typename Key, int X, int ITEMS_PER_THREAD, typename Value = NullType, int Y = 1, int Z = 1>
-class BlockMergeSort {
-  using Room = parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>;
-
+class BlockMergeSort : public parity_stub::InBlock<BlockMergeSort<Key, X, ITEMS_PER_THREAD, Value, Y, Z>, parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>> {
  public:
-  struct TempStorage : Room {};
-  __device__ BlockMergeSort() : room_(own()) {}
-  __device__ explicit BlockMergeSort(TempStorage& storage) : room_(storage) {}
+  using parity_stub::InBlock<BlockMergeSort, parity_sorted::Room<Key, Value, X, Y, Z, ITEMS_PER_THREAD>>::InBlock;
   template <typename Less>
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less); }
   template <typename Less>
-  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) { room_.template sort<parity_places::Blocked>(keys, values, less); }
+  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) { this->storage_.template sort<parity_places::Blocked>(keys, values, less); }
   // What is beyond the valid items is the last key there is.
   template <typename Less>
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less, int valid, Key last) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less, valid, last); }
@@ -660,50 +549,36 @@ class BlockMergeSort {
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (static_cast<int>(RowMajorTid(X, Y, Z)) * ITEMS_PER_THREAD + i >= valid) keys[i] = last;
     Sort(keys, values, less);
   }
-  template <typename... Given>
-  __device__ void StableSort(Given&&... given) { Sort(given...); }
-
- private:
-  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
-  TempStorage& room_;
+  template <typename... Given> __device__ void StableSort(Given&&... given) { Sort(given...); }
 };
 
 enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 // Each thread counts for bins of its own.
-template <typename T, int X, int ITEMS_PER_THREAD, int BINS, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int = 1>
-class BlockHistogram {
+template <typename T, int X, int ITEMS_PER_THREAD, int BINS, BlockHistogramAlgorithm ALGORITHM = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockHistogram : public parity_stub::InBlock<BlockHistogram<T, X, ITEMS_PER_THREAD, BINS, ALGORITHM, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>> {
  public:
-  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS_PER_THREAD]; };
-  __device__ BlockHistogram() : values_(own()) {}
-  __device__ explicit BlockHistogram(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  using parity_stub::InBlock<BlockHistogram, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>>::InBlock;
   template <typename Count>
   __device__ void InitHistogram(Count (&histogram)[BINS]) { for (int bin = RowMajorTid(X, Y, Z); bin < BINS; bin += X * Y * Z) histogram[bin] = 0; }
   template <typename Count>
   __device__ void Histogram(T (&items)[ITEMS_PER_THREAD], Count (&histogram)[BINS]) { InitHistogram(histogram); Composite(items, histogram); }
-  template <typename Count>
-  __device__ void Composite(T (&items)[ITEMS_PER_THREAD], Count (&histogram)[BINS]) {
+  template <typename Count> __device__ void Composite(T (&items)[ITEMS_PER_THREAD], Count (&histogram)[BINS]) {
     const int thread = RowMajorTid(X, Y, Z);
-    for (int i = 0; i < ITEMS_PER_THREAD; ++i) values_[thread * ITEMS_PER_THREAD + i] = items[i];
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) this->storage_[thread * ITEMS_PER_THREAD + i] = items[i];
     __syncthreads();
     for (int bin = thread; bin < BINS; bin += X * Y * Z)
-      for (int j = 0; j < X * Y * Z * ITEMS_PER_THREAD; ++j) histogram[bin] += static_cast<int>(values_[j]) == bin;
+      for (int j = 0; j < X * Y * Z * ITEMS_PER_THREAD; ++j) histogram[bin] += static_cast<int>(this->storage_[j]) == bin;
   }
-
- private:
-  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
-  T* values_;
 };
 
 namespace parity_neighbours {
 // An operator of two items may ask for the place of the second, too.
-template <typename Op, typename T>
-__device__ auto applied(Op& op, const T& a, const T& b, int place) {
+template <typename Op, typename T> __device__ auto applied(Op& op, const T& a, const T& b, int place) {
   if constexpr (std::is_invocable_v<Op&, const T&, const T&, int>) return op(a, b, place);
   else return op(a, b);
 }
 // The first and the last items of all threads of a block.
-template <typename T, int X, int Y, int Z>
-struct Ends {
+template <typename T, int X, int Y, int Z> struct Ends {
   static constexpr int ALL = X * Y * Z;
   alignas(alignof(T)) unsigned char first_[sizeof(T) * ALL];
   alignas(alignof(T)) unsigned char last_[sizeof(T) * ALL];
@@ -717,14 +592,12 @@ struct Ends {
 };
 }  // namespace parity_neighbours
 
-template <typename T, int X, int Y = 1, int Z = 1, int = 1>
-class BlockDiscontinuity {
+template <typename T, int X, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockDiscontinuity : public parity_stub::InBlock<BlockDiscontinuity<T, X, Y, Z, ARCH>, parity_neighbours::Ends<T, X, Y, Z>> {
   static constexpr int ALL = X * Y * Z;
 
  public:
-  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
-  __device__ BlockDiscontinuity() : ends_(own()) {}
-  __device__ explicit BlockDiscontinuity(TempStorage& storage) : ends_(storage) {}
+  using parity_stub::InBlock<BlockDiscontinuity, parity_neighbours::Ends<T, X, Y, Z>>::InBlock;
   template <int N, typename Flag, typename Op>
   __device__ void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) { put(items); head_flags(heads, items, op, nullptr); }
   template <int N, typename Flag, typename Op>
@@ -743,9 +616,7 @@ class BlockDiscontinuity {
   __device__ void FlagHeadsAndTails(Flag (&heads)[N], T before, Flag (&tails)[N], T after, T (&items)[N], Op op) { both(heads, &before, tails, &after, items, op); }
 
  private:
-  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
-  template <int N>
-  __device__ void put(T (&items)[N]) { ends_.put(items[0], items[N - 1]); }
+  template <int N> __device__ void put(T (&items)[N]) { this->storage_.put(items[0], items[N - 1]); }
   template <int N, typename Flag, typename Op>
   __device__ void both(Flag (&heads)[N], const T* before, Flag (&tails)[N], const T* after, T (&items)[N], Op op) {
     put(items);
@@ -753,36 +624,31 @@ class BlockDiscontinuity {
     tail_flags(tails, items, op, after);
   }
   // Without an item before the block its first is a head, and without one behind it the last a tail.
-  template <int N, typename Flag, typename Op>
-  __device__ void head_flags(Flag (&heads)[N], T (&items)[N], Op& op, const T* before) {
+  template <int N, typename Flag, typename Op> __device__ void head_flags(Flag (&heads)[N], T (&items)[N], Op& op, const T* before) {
     const int thread = RowMajorTid(X, Y, Z);
     for (int i = 0; i < N; ++i) {
       if (i == 0 && thread == 0 && !before) { heads[0] = 1; continue; }
-      const T& other = i ? items[i - 1] : thread ? ends_.last(thread - 1) : *before;
+      const T& other = i ? items[i - 1] : thread ? this->storage_.last(thread - 1) : *before;
       heads[i] = parity_neighbours::applied(op, other, items[i], thread * N + i);
     }
   }
-  template <int N, typename Flag, typename Op>
-  __device__ void tail_flags(Flag (&tails)[N], T (&items)[N], Op& op, const T* after) {
+  template <int N, typename Flag, typename Op> __device__ void tail_flags(Flag (&tails)[N], T (&items)[N], Op& op, const T* after) {
     const int thread = RowMajorTid(X, Y, Z);
     for (int i = 0; i < N; ++i) {
       if (i == N - 1 && thread == ALL - 1 && !after) { tails[i] = 1; continue; }
-      const T& other = i < N - 1 ? items[i + 1] : thread < ALL - 1 ? ends_.first(thread + 1) : *after;
+      const T& other = i < N - 1 ? items[i + 1] : thread < ALL - 1 ? this->storage_.first(thread + 1) : *after;
       tails[i] = parity_neighbours::applied(op, items[i], other, thread * N + i + 1);
     }
   }
-  TempStorage& ends_;
 };
 
 // What has no neighbour stays as it is.
-template <typename T, int X, int Y = 1, int Z = 1, int = 1>
-class BlockAdjacentDifference {
+template <typename T, int X, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockAdjacentDifference : public parity_stub::InBlock<BlockAdjacentDifference<T, X, Y, Z, ARCH>, parity_neighbours::Ends<T, X, Y, Z>> {
   static constexpr int ALL = X * Y * Z;
 
  public:
-  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
-  __device__ BlockAdjacentDifference() : ends_(own()) {}
-  __device__ explicit BlockAdjacentDifference(TempStorage& storage) : ends_(storage) {}
+  using parity_stub::InBlock<BlockAdjacentDifference, parity_neighbours::Ends<T, X, Y, Z>>::InBlock;
   template <int N, typename Result, typename Op>
   __device__ void SubtractLeft(T (&items)[N], Result (&results)[N], Op op) { left(items, results, op, N * ALL, nullptr); }
   template <int N, typename Result, typename Op>
@@ -799,95 +665,79 @@ class BlockAdjacentDifference {
   __device__ void SubtractRightPartialTile(T (&items)[N], Result (&results)[N], Op op, int valid) { right(items, results, op, valid, nullptr); }
 
  private:
-  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
   template <int N, typename Result, typename Op>
   __device__ void left(T (&items)[N], Result (&results)[N], Op& op, int valid, const T* before) {
     const int thread = RowMajorTid(X, Y, Z);
-    ends_.put(items[0], items[N - 1]);
+    this->storage_.put(items[0], items[N - 1]);
     for (int i = N - 1; i >= 0; --i) {
       const bool is_first = i == 0 && thread == 0;
-      const T* other = i ? &items[i - 1] : is_first ? before : &ends_.last(thread - 1);
+      const T* other = i ? &items[i - 1] : is_first ? before : &this->storage_.last(thread - 1);
       results[i] = other && thread * N + i < valid ? op(items[i], *other) : items[i];
     }
   }
   template <int N, typename Result, typename Op>
   __device__ void right(T (&items)[N], Result (&results)[N], Op& op, int valid, const T* after) {
     const int thread = RowMajorTid(X, Y, Z);
-    ends_.put(items[0], items[N - 1]);
+    this->storage_.put(items[0], items[N - 1]);
     for (int i = 0; i < N; ++i) {
       const bool is_last = i == N - 1 && thread == ALL - 1;
-      const T* other = i < N - 1 ? &items[i + 1] : is_last ? after : &ends_.first(thread + 1);
+      const T* other = i < N - 1 ? &items[i + 1] : is_last ? after : &this->storage_.first(thread + 1);
       const bool has = after ? thread * N + i < valid : thread * N + i < valid - 1;
       results[i] = other && has ? op(items[i], *other) : items[i];
     }
   }
-  TempStorage& ends_;
 };
 
 // A thread that no other gives something to keeps its own.
-template <typename T, int X, int Y = 1, int Z = 1, int = 1>
-class BlockShuffle {
+template <typename T, int X, int Y = 1, int Z = 1, int ARCH = 1>
+class BlockShuffle : public parity_stub::InBlock<BlockShuffle<T, X, Y, Z, ARCH>, parity_neighbours::Ends<T, X, Y, Z>> {
   static constexpr int ALL = X * Y * Z;
 
  public:
-  struct TempStorage : parity_neighbours::Ends<T, X, Y, Z> {};
-  __device__ BlockShuffle() : ends_(own()) {}
-  __device__ explicit BlockShuffle(TempStorage& storage) : ends_(storage) {}
+  using parity_stub::InBlock<BlockShuffle, parity_neighbours::Ends<T, X, Y, Z>>::InBlock;
   __device__ void Offset(T item, T& result, int distance = 1) {
     const int from = static_cast<int>(RowMajorTid(X, Y, Z)) + distance;
-    ends_.put(item, item);
-    if (from >= 0 && from < ALL) result = ends_.first(from);
+    this->storage_.put(item, item);
+    if (from >= 0 && from < ALL) result = this->storage_.first(from);
   }
   __device__ void Rotate(T item, T& result, unsigned int distance = 1) {
-    ends_.put(item, item);
-    result = ends_.first((RowMajorTid(X, Y, Z) + distance) % ALL);
+    this->storage_.put(item, item);
+    result = this->storage_.first((RowMajorTid(X, Y, Z) + distance) % ALL);
   }
-  template <int N>
-  __device__ void Up(T (&items)[N], T (&results)[N]) {
+  template <int N> __device__ void Up(T (&items)[N], T (&results)[N]) {
     const int thread = RowMajorTid(X, Y, Z);
-    ends_.put(items[0], items[N - 1]);
+    this->storage_.put(items[0], items[N - 1]);
     for (int i = N - 1; i > 0; --i) results[i] = items[i - 1];
-    if (thread > 0) results[0] = ends_.last(thread - 1);
+    if (thread > 0) results[0] = this->storage_.last(thread - 1);
   }
-  template <int N>
-  __device__ void Up(T (&items)[N], T (&results)[N], T& last) { Up(items, results); last = ends_.last(ALL - 1); }
-  template <int N>
-  __device__ void Down(T (&items)[N], T (&results)[N]) {
+  template <int N> __device__ void Up(T (&items)[N], T (&results)[N], T& last) { Up(items, results); last = this->storage_.last(ALL - 1); }
+  template <int N> __device__ void Down(T (&items)[N], T (&results)[N]) {
     const int thread = RowMajorTid(X, Y, Z);
-    ends_.put(items[0], items[N - 1]);
+    this->storage_.put(items[0], items[N - 1]);
     for (int i = 0; i < N - 1; ++i) results[i] = items[i + 1];
-    if (thread < ALL - 1) results[N - 1] = ends_.first(thread + 1);
+    if (thread < ALL - 1) results[N - 1] = this->storage_.first(thread + 1);
   }
-  template <int N>
-  __device__ void Down(T (&items)[N], T (&results)[N], T& first) { Down(items, results); first = ends_.first(0); }
-
- private:
-  static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
-  TempStorage& ends_;
+  template <int N> __device__ void Down(T (&items)[N], T (&results)[N], T& first) { Down(items, results); first = this->storage_.first(0); }
 };
 
 // Those of a warp, without shared memory.
 enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
 enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
 template <typename T, int ITEMS_PER_THREAD, WarpLoadAlgorithm ALGORITHM = WARP_LOAD_DIRECT, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
-class WarpLoad {
+class WarpLoad : public parity_stub::WithoutStorage {
   using Place = std::conditional_t<ALGORITHM == WARP_LOAD_STRIPED, parity_places::Striped<LOGICAL_WARP_THREADS>, parity_places::Blocked>;
 
  public:
-  struct TempStorage {};
-  __device__ WarpLoad() {}
-  __device__ explicit WarpLoad(TempStorage&) {}
+  using WithoutStorage::WithoutStorage;
   template <typename Iterator, typename... Valid>
   __device__ void Load(Iterator from, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::load<Place>(__lane_id() % LOGICAL_WARP_THREADS, from, items, valid...); }
 };
 template <typename T, int ITEMS_PER_THREAD, WarpStoreAlgorithm ALGORITHM = WARP_STORE_DIRECT, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
-class WarpStore {
+class WarpStore : public parity_stub::WithoutStorage {
   using Place = std::conditional_t<ALGORITHM == WARP_STORE_STRIPED, parity_places::Striped<LOGICAL_WARP_THREADS>, parity_places::Blocked>;
 
  public:
-  struct TempStorage {};
-  __device__ WarpStore() {}
-  __device__ explicit WarpStore(TempStorage&) {}
+  using WithoutStorage::WithoutStorage;
   template <typename Iterator, typename... Valid>
   __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<Place>(__lane_id() % LOGICAL_WARP_THREADS, to, items, valid...); }
 };
@@ -910,14 +760,12 @@ __device__ void places(int lane, int (&ranks)[N]) { for (int i = 0; i < N; ++i) 
 }  // namespace parity_warps
 enum WarpExchangeAlgorithm { WARP_EXCHANGE_SMEM, WARP_EXCHANGE_SHUFFLE };
 template <typename T, int ITEMS_PER_THREAD, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1, WarpExchangeAlgorithm = WARP_EXCHANGE_SMEM>
-class WarpExchange {
+class WarpExchange : public parity_stub::WithoutStorage {
   using Blocked = parity_places::Blocked;
   using Striped = parity_places::Striped<LOGICAL_WARP_THREADS>;
 
  public:
-  struct TempStorage {};
-  __device__ WarpExchange() {}
-  __device__ explicit WarpExchange(TempStorage&) {}
+  using WithoutStorage::WithoutStorage;
   template <typename Result>
   __device__ void BlockedToStriped(const T (&items)[ITEMS_PER_THREAD], Result (&results)[ITEMS_PER_THREAD]) { move<Blocked, Striped>(items, results); }
   template <typename Result>
@@ -936,14 +784,12 @@ class WarpExchange {
   }
 };
 template <typename Key, int ITEMS_PER_THREAD, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, typename Value = NullType, int = 1>
-class WarpMergeSort {
+class WarpMergeSort : public parity_stub::WithoutStorage {
  public:
-  struct TempStorage {};
-  __device__ explicit WarpMergeSort(TempStorage&) {}
+  using WithoutStorage::WithoutStorage;
   template <typename Less>
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less); }
-  template <typename Less>
-  __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
+  template <typename Less> __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) {
     const int mine = __lane_id() % LOGICAL_WARP_THREADS;
     int ranks[ITEMS_PER_THREAD] = {};
     for (int lane = 0; lane < LOGICAL_WARP_THREADS; ++lane) {
@@ -965,14 +811,11 @@ class WarpMergeSort {
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) if (static_cast<int>(__lane_id() % LOGICAL_WARP_THREADS) * ITEMS_PER_THREAD + i >= valid) keys[i] = last;
     Sort(keys, values, less);
   }
-  template <typename... Given>
-  __device__ void StableSort(Given&&... given) { Sort(given...); }
+  template <typename... Given> __device__ void StableSort(Given&&... given) { Sort(given...); }
 };
 
-template <int N, typename T, typename Op>
-__device__ T ThreadReduce(T (&items)[N], Op op) { return parity_stub::reduced(items, op); }
-template <int N, typename T, typename Op>
-__device__ T ThreadReduce(T (&items)[N], Op op, T total) {
+template <int N, typename T, typename Op> __device__ T ThreadReduce(T (&items)[N], Op op) { return parity_stub::reduced(items, op); }
+template <int N, typename T, typename Op> __device__ T ThreadReduce(T (&items)[N], Op op, T total) {
   for (int i = 0; i < N; ++i) total = op(total, items[i]);
   return total;
 }
@@ -982,20 +825,16 @@ namespace internal { using hipcub::ThreadReduce; }
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 // A hint changes no value.
-template <CacheLoadModifier, typename Iterator>
-__device__ auto ThreadLoad(Iterator from) { return *from; }
-template <CacheStoreModifier, typename Iterator, typename T>
-__device__ void ThreadStore(Iterator to, T value) { *to = value; }
-template <CacheLoadModifier, typename T, typename Offset = ptrdiff_t>
-struct CacheModifiedInputIterator {
+template <CacheLoadModifier, typename Iterator> __device__ auto ThreadLoad(Iterator from) { return *from; }
+template <CacheStoreModifier, typename Iterator, typename T> __device__ void ThreadStore(Iterator to, T value) { *to = value; }
+template <CacheLoadModifier, typename T, typename Offset = ptrdiff_t> struct CacheModifiedInputIterator {
   using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
   const T* pointer_;
   __host__ __device__ CacheModifiedInputIterator(const T* pointer) : pointer_(pointer) {}
   __host__ __device__ T operator[](Offset i) const { return pointer_[i]; }
   __host__ __device__ T operator*() const { return *pointer_; }
 };
-template <typename T, typename Offset = ptrdiff_t>
-struct CountingInputIterator {
+template <typename T, typename Offset = ptrdiff_t> struct CountingInputIterator {
   using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
   T value;
   __host__ __device__ CountingInputIterator(T value) : value(value) {}
@@ -1003,8 +842,7 @@ struct CountingInputIterator {
   __host__ __device__ T operator*() const { return value; }
   __host__ __device__ CountingInputIterator operator+(Offset i) const { return CountingInputIterator(value + i); }
 };
-template <typename T, typename Op, typename Iterator, typename Offset = ptrdiff_t>
-struct TransformInputIterator {
+template <typename T, typename Op, typename Iterator, typename Offset = ptrdiff_t> struct TransformInputIterator {
   using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
   Iterator from;
   Op op;
@@ -1013,10 +851,8 @@ struct TransformInputIterator {
   __host__ __device__ T operator*() const { return op(*from); }
   __host__ __device__ TransformInputIterator operator+(Offset i) const { return TransformInputIterator(from + i, op); }
 };
-template <class...>
-struct ConstantInputIterator { template <class... A> ConstantInputIterator(A&&...) {} };
-template <class...>
-struct ArgIndexInputIterator { template <class... A> ArgIndexInputIterator(A&&...) {} };
+template <class...> struct ConstantInputIterator { template <class... A> ConstantInputIterator(A&&...) {} };
+template <class...> struct ArgIndexInputIterator { template <class... A> ArgIndexInputIterator(A&&...) {} };
 struct DiscardOutputIterator { template <class... A> DiscardOutputIterator(A&&...) {} };
 
 template <typename T>

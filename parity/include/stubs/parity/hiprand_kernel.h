@@ -76,31 +76,24 @@ inline __host__ __device__ void hiprand_init(unsigned long long seed, unsigned l
   s->d = static_cast<unsigned int>(parity_stub::mixed(z));
   for (unsigned long long i = 0; i < offset % 4096; ++i) hiprand(s);
 }
-template <typename State>
-__host__ __device__ void skipahead(unsigned long long n, State* s) { for (; n; --n) hiprand(s); }
+template <typename State> __host__ __device__ void skipahead(unsigned long long n, State* s) { for (; n; --n) hiprand(s); }
 
 // Uniform in (0, 1], as hipRAND documents it.
-template <typename State>
-__host__ __device__ float hiprand_uniform(State* s) { return 2.3283064e-10f + hiprand(s) * 2.3283064e-10f; }
-template <typename State>
-__host__ __device__ double hiprand_uniform_double(State* s) {
+template <typename State> __host__ __device__ float hiprand_uniform(State* s) { return 2.3283064e-10f + hiprand(s) * 2.3283064e-10f; }
+template <typename State> __host__ __device__ double hiprand_uniform_double(State* s) {
   const unsigned long long low = hiprand(s), high = hiprand(s);
   return 1.1102230246251565e-16 + ((low ^ (high << 21)) & ((1ull << 53) - 1)) * 1.1102230246251565e-16;
 }
-template <typename State>
-__host__ __device__ float2 hiprand_normal2(State* s) {
+template <typename State> __host__ __device__ float2 hiprand_normal2(State* s) {
   const float radius = sqrtf(-2.0f * logf(hiprand_uniform(s))), angle = 6.2831853f * hiprand_uniform(s);
   return make_float2(radius * sinf(angle), radius * cosf(angle));
 }
-template <typename State>
-__host__ __device__ float hiprand_normal(State* s) { return hiprand_normal2(s).x; }
-template <typename State>
-__host__ __device__ double2 hiprand_normal2_double(State* s) {
+template <typename State> __host__ __device__ float hiprand_normal(State* s) { return hiprand_normal2(s).x; }
+template <typename State> __host__ __device__ double2 hiprand_normal2_double(State* s) {
   const double radius = sqrt(-2.0 * log(hiprand_uniform_double(s))), angle = 6.283185307179586 * hiprand_uniform_double(s);
   return make_double2(radius * sin(angle), radius * cos(angle));
 }
-template <typename State>
-__host__ __device__ double hiprand_normal_double(State* s) { return hiprand_normal2_double(s).x; }
+template <typename State> __host__ __device__ double hiprand_normal_double(State* s) { return hiprand_normal2_double(s).x; }
 template <typename State>
 __host__ __device__ float hiprand_log_normal(State* s, float mean, float deviation) { return expf(mean + deviation * hiprand_normal(s)); }
 inline __host__ __device__ uint4 hiprand4(hiprandStatePhilox4_32_10* s) {
@@ -117,13 +110,11 @@ inline __host__ __device__ float4 hiprand_normal4(hiprandStatePhilox4_32_10* s) 
 }
 template <typename State>
 __host__ __device__ double hiprand_log_normal_double(State* s, double mean, double deviation) { return exp(mean + deviation * hiprand_normal_double(s)); }
-template <typename State>
-__host__ __device__ float2 hiprand_log_normal2(State* s, float mean, float deviation) {
+template <typename State> __host__ __device__ float2 hiprand_log_normal2(State* s, float mean, float deviation) {
   const float2 n = hiprand_normal2(s);
   return make_float2(expf(mean + deviation * n.x), expf(mean + deviation * n.y));
 }
-template <typename State>
-__host__ __device__ double2 hiprand_log_normal2_double(State* s, double mean, double deviation) {
+template <typename State> __host__ __device__ double2 hiprand_log_normal2_double(State* s, double mean, double deviation) {
   const double2 n = hiprand_normal2_double(s);
   return make_double2(exp(mean + deviation * n.x), exp(mean + deviation * n.y));
 }
@@ -136,8 +127,7 @@ inline __host__ __device__ float4 hiprand_log_normal4(hiprandStatePhilox4_32_10*
   return make_float4(a.x, a.y, b.x, b.y);
 }
 // Knuth's product of uniform numbers; the nearest normal distribution where that takes long.
-template <typename State>
-__host__ __device__ unsigned int hiprand_poisson(State* s, double mean) {
+template <typename State> __host__ __device__ unsigned int hiprand_poisson(State* s, double mean) {
   if (mean > 64.0) {
     const double value = mean + sqrt(mean) * hiprand_normal_double(s) + 0.5;
     return value > 0.0 ? static_cast<unsigned int>(value) : 0u;
@@ -149,20 +139,17 @@ __host__ __device__ unsigned int hiprand_poisson(State* s, double mean) {
 
 // Sobol sequences in the order of Gray's code, exact for the direction vectors that are given.
 namespace parity_stub {
-template <typename Word>
-struct Sobol {
+template <typename Word> struct Sobol {
   Word direction[8 * sizeof(Word)], x, place;
 };
-template <typename Word>
-__host__ __device__ void start(Sobol<Word>* s, const Word* direction, Word scramble, unsigned long long offset) {
+template <typename Word> __host__ __device__ void start(Sobol<Word>* s, const Word* direction, Word scramble, unsigned long long offset) {
   for (unsigned int i = 0; i < 8 * sizeof(Word); ++i) s->direction[i] = direction[i];
   s->place = static_cast<Word>(offset);
   s->x = scramble;
   const Word gray = s->place ^ (s->place >> 1);
   for (unsigned int i = 0; i < 8 * sizeof(Word); ++i) if (gray >> i & 1) s->x ^= direction[i];
 }
-template <typename Word>
-__host__ __device__ Word next(Sobol<Word>* s) {
+template <typename Word> __host__ __device__ Word next(Sobol<Word>* s) {
   const Word value = s->x;
   unsigned int zero = 0;
   for (Word place = s->place++; place & 1; place >>= 1) ++zero;

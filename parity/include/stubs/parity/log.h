@@ -5,8 +5,7 @@
 
 namespace parity_stub {
 struct Log {
-  template <typename T>
-  const Log& operator<<(const T&) const { return *this; }
+  template <typename T> const Log& operator<<(const T&) const { return *this; }
   const Log& operator<<(std::ostream& (*)(std::ostream&)) const { return *this; }
 };
 }  // namespace parity_stub

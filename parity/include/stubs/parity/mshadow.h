@@ -41,16 +41,12 @@ struct half_t {
 };
 }  // namespace half
 template <typename T> struct DataType;
-template <> struct DataType<float> { static constexpr int kFlag = kFloat32; };
-template <> struct DataType<double> { static constexpr int kFlag = kFloat64; };
-template <> struct DataType<half::half_t> { static constexpr int kFlag = kFloat16; };
-template <> struct DataType<uint8_t> { static constexpr int kFlag = kUint8; };
-template <> struct DataType<int8_t> { static constexpr int kFlag = kInt8; };
-template <> struct DataType<int32_t> { static constexpr int kFlag = kInt32; };
-template <> struct DataType<int64_t> { static constexpr int kFlag = kInt64; };
+#define PARITY_FLAG(T, flag) template <> struct DataType<T> { static constexpr int kFlag = flag; };
+PARITY_FLAG(float, kFloat32) PARITY_FLAG(double, kFloat64) PARITY_FLAG(half::half_t, kFloat16) PARITY_FLAG(uint8_t, kUint8)
+PARITY_FLAG(int8_t, kInt8) PARITY_FLAG(int32_t, kInt32) PARITY_FLAG(int64_t, kInt64)
+#undef PARITY_FLAG
 
-template <int N>
-struct Shape {
+template <int N> struct Shape {
   static constexpr int kDimension = N, kSubdim = N - 1;
   index_t shape_[N];
   MSHADOW_XINLINE index_t& operator[](int i) { return shape_[i]; }
@@ -80,16 +76,14 @@ MSHADOW_XINLINE Shape<3> Shape3(index_t a, index_t b, index_t c) { return {{a, b
 MSHADOW_XINLINE Shape<4> Shape4(index_t a, index_t b, index_t c, index_t d) { return {{a, b, c, d}}; }
 MSHADOW_XINLINE Shape<5> Shape5(index_t a, index_t b, index_t c, index_t d, index_t e) { return {{a, b, c, d, e}}; }
 
-template <typename Device>
-struct Stream {
+template <typename Device> struct Stream {
   hipStream_t stream_;
   static hipStream_t GetStream(Stream* stream) { return stream ? stream->stream_ : nullptr; }
   void Wait();
 };
 
 // Rows are stride_ elements apart, all other dims follow each other.
-template <typename Device, int N, typename DType = default_real_t>
-struct Tensor {
+template <typename Device, int N, typename DType = default_real_t> struct Tensor {
   static constexpr int kSubdim = N - 1;
   DType* dptr_ = nullptr;
   Shape<N> shape_{};
@@ -101,28 +95,13 @@ struct Tensor {
   MSHADOW_XINLINE Tensor(DType* data, const Shape<N>& shape, index_t stride, Stream<Device>* stream)
       : dptr_(data), shape_(shape), stride_(stride), stream_(stream) {}
   MSHADOW_XINLINE index_t size(int i) const { return shape_[i]; }
-  MSHADOW_XINLINE size_t MSize() const { return shape_.ProdShape(0, N - 1) * stride_; }
-  MSHADOW_XINLINE bool CheckContiguous() const { return shape_[N - 1] == stride_; }
+  MSHADOW_XINLINE size_t MSize() const { return N == 1 ? shape_[0] : shape_.ProdShape(0, N - 1) * stride_; }
+  MSHADOW_XINLINE bool CheckContiguous() const { return N == 1 || shape_[N - 1] == stride_; }
   MSHADOW_XINLINE Tensor<Device, 2, DType> FlatTo2D() const { return {dptr_, shape_.FlatTo2D(), stride_, stream_}; }
-  MSHADOW_XINLINE Tensor<Device, N - 1, DType> operator[](index_t i) const {
-    return {dptr_ + shape_.ProdShape(1, N - 1) * stride_ * i, shape_.SubShape(), stride_, stream_};
+  MSHADOW_XINLINE decltype(auto) operator[](index_t i) const {
+    if constexpr (N == 1) return static_cast<DType&>(dptr_[i]);
+    else return Tensor<Device, N - 1, DType>(dptr_ + shape_.ProdShape(1, N - 1) * stride_ * i, shape_.SubShape(), stride_, stream_);
   }
-};
-template <typename Device, typename DType>
-struct Tensor<Device, 1, DType> {
-  DType* dptr_ = nullptr;
-  Shape<1> shape_{};
-  index_t stride_ = 0;
-  Stream<Device>* stream_ = nullptr;
-  Tensor() = default;
-  MSHADOW_XINLINE Tensor(DType* data, const Shape<1>& shape, Stream<Device>* stream = nullptr)
-      : dptr_(data), shape_(shape), stride_(shape[0]), stream_(stream) {}
-  MSHADOW_XINLINE Tensor(DType* data, const Shape<1>& shape, index_t stride, Stream<Device>* stream)
-      : dptr_(data), shape_(shape), stride_(stride), stream_(stream) {}
-  MSHADOW_XINLINE index_t size(int) const { return shape_[0]; }
-  MSHADOW_XINLINE size_t MSize() const { return shape_[0]; }
-  MSHADOW_XINLINE bool CheckContiguous() const { return true; }
-  MSHADOW_XINLINE DType& operator[](index_t i) const { return dptr_[i]; }
 };
 
 namespace cuda {
@@ -133,36 +112,24 @@ inline void CheckLaunchParam(dim3, dim3, const char* = "") {}
 namespace expr { }
 namespace op {
 struct identity { template <class T> MSHADOW_XINLINE static T Map(T a) { return a; } };
-struct plus { template <class T> MSHADOW_XINLINE static T Map(T a, T b) { return a + b; } };
-struct minus { template <class T> MSHADOW_XINLINE static T Map(T a, T b) { return a - b; } };
-struct mul { template <class T> MSHADOW_XINLINE static T Map(T a, T b) { return a * b; } };
-struct div { template <class T> MSHADOW_XINLINE static T Map(T a, T b) { return a / b; } };
+#define PARITY_OPERATION(name, op) struct name { template <class T> MSHADOW_XINLINE static T Map(T a, T b) { return a op b; } };
+PARITY_OPERATION(plus, +) PARITY_OPERATION(minus, -) PARITY_OPERATION(mul, *) PARITY_OPERATION(div, /)
+#undef PARITY_OPERATION
 }  // namespace op
-namespace red { }
-namespace sv { }
+namespace red { } namespace sv { }
 }  // namespace mshadow
 
 #define PARITY_TYPE_CASE(flag, type, name, ...) \
   case mshadow::flag: { typedef type name; {__VA_ARGS__} } break;
-#define MSHADOW_SGL_DBL_TYPE_SWITCH(type, name, ...)    \
-  switch (type) {                                       \
-    PARITY_TYPE_CASE(kFloat32, float, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kFloat64, double, name, __VA_ARGS__) \
-  }
-#define MSHADOW_REAL_TYPE_SWITCH(type, name, ...)       \
-  switch (type) {                                       \
-    PARITY_TYPE_CASE(kFloat32, float, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kFloat64, double, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kFloat16, mshadow::half::half_t, name, __VA_ARGS__) \
-  }
-#define MSHADOW_TYPE_SWITCH(type, name, ...)            \
-  switch (type) {                                       \
-    PARITY_TYPE_CASE(kFloat32, float, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kFloat64, double, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kFloat16, mshadow::half::half_t, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kUint8, uint8_t, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kInt8, int8_t, name, __VA_ARGS__)   \
-    PARITY_TYPE_CASE(kInt32, int32_t, name, __VA_ARGS__) \
-    PARITY_TYPE_CASE(kInt64, int64_t, name, __VA_ARGS__) \
-  }
+#define PARITY_FLOAT_CASES(name, ...) \
+  PARITY_TYPE_CASE(kFloat32, float, name, __VA_ARGS__) PARITY_TYPE_CASE(kFloat64, double, name, __VA_ARGS__)
+#define PARITY_REAL_CASES(name, ...) \
+  PARITY_FLOAT_CASES(name, __VA_ARGS__) PARITY_TYPE_CASE(kFloat16, mshadow::half::half_t, name, __VA_ARGS__)
+#define PARITY_ALL_CASES(name, ...)                                                                             \
+  PARITY_REAL_CASES(name, __VA_ARGS__) PARITY_TYPE_CASE(kUint8, uint8_t, name, __VA_ARGS__)                     \
+  PARITY_TYPE_CASE(kInt8, int8_t, name, __VA_ARGS__) PARITY_TYPE_CASE(kInt32, int32_t, name, __VA_ARGS__)       \
+  PARITY_TYPE_CASE(kInt64, int64_t, name, __VA_ARGS__)
+#define MSHADOW_SGL_DBL_TYPE_SWITCH(type, name, ...) switch (type) { PARITY_FLOAT_CASES(name, __VA_ARGS__) }
+#define MSHADOW_REAL_TYPE_SWITCH(type, name, ...) switch (type) { PARITY_REAL_CASES(name, __VA_ARGS__) }
+#define MSHADOW_TYPE_SWITCH(type, name, ...) switch (type) { PARITY_ALL_CASES(name, __VA_ARGS__) }
 #define MSHADOW_IDX_TYPE_SWITCH MSHADOW_TYPE_SWITCH

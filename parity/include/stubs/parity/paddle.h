@@ -14,8 +14,7 @@ enum class DataType { UNDEFINED, BOOL, UINT8, INT8, UINT16, INT16, UINT32, INT32
 namespace dtype {
 using float16 = c10::Half;
 using bfloat16 = c10::BFloat16;
-template <typename T>
-using complex = c10::complex<T>;
+template <typename T> using complex = c10::complex<T>;
 }  // namespace dtype
 }  // namespace phi
 namespace paddle {

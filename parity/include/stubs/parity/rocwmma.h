@@ -31,46 +31,26 @@ using xfloat32_t = precision::tf32;
 
 namespace parity_stub_wmma {
 
-template <class T>
-struct Stored {
-    using type = T;
-};
-template <>
-struct Stored<precision::tf32> {
-    using type = float;
-};
+template <class T> struct Stored { using type = T; };
+template <> struct Stored<precision::tf32> { using type = float; };
 
-template <class Use, int M, int N, int K>
-constexpr int elements = K;
-template <int M, int N, int K>
-constexpr int elements<accumulator, M, N, K> = M * N / PARITY_STUB_LANES;
+template <class Use, int M, int N, int K> constexpr int elements = K;
+template <int M, int N, int K> constexpr int elements<accumulator, M, N, K> = M * N / PARITY_STUB_LANES;
 
 // The type in which sums are made, and a factor in that type.
-template <class T>
-struct Summed {
-    using type = float;
-};
-template <>
-struct Summed<double> {
-    using type = double;
-};
-template <>
-struct Summed<int> {
-    using type = int;
-};
+template <class T> struct Summed { using type = float; };
+template <> struct Summed<double> { using type = double; };
+template <> struct Summed<int> { using type = int; };
 // By name, for extensions of torch are compiled without conversions of __half.
-template <class To, class From>
-__device__ __forceinline__ To converted(From x) {
+template <class To, class From> __device__ __forceinline__ To converted(From x) {
     if constexpr (std::is_same_v<From, __half>) return static_cast<To>(__half2float(x));
     else if constexpr (std::is_same_v<To, __half>) return __float2half(x);
     else return static_cast<To>(x);
 }
-template <class T, class Sum, class X>
-__device__ __forceinline__ Sum factor(X x) {
+template <class T, class Sum, class X> __device__ __forceinline__ Sum factor(X x) {
     return converted<Sum>(x);
 }
-template <>
-__device__ __forceinline__ float factor<precision::tf32, float, float>(float x) {
+template <> __device__ __forceinline__ float factor<precision::tf32, float, float>(float x) {
     return __uint_as_float(__float_as_uint(x) & 0xffffe000u);
 }
 
@@ -78,8 +58,7 @@ __device__ __forceinline__ int lane() { return __lane_id(); }
 
 }  // namespace parity_stub_wmma
 
-template <class Use, int M, int N, int K, class T, class Layout = void>
-struct fragment {
+template <class Use, int M, int N, int K, class T, class Layout = void> struct fragment {
     using element_type = T;
     using storage_element_type = typename parity_stub_wmma::Stored<T>::type;
     enum { num_elements = parity_stub_wmma::elements<Use, M, N, K>, num_storage_elements = num_elements };
@@ -106,21 +85,18 @@ __device__ __forceinline__ void load_matrix_sync(fragment<matrix_b, M, N, K, T, 
     const unsigned column = parity_stub_wmma::lane() % N;
     for (int k = 0; k < K; ++k) to.x[k] = from[__is_same(Layout, row_major) ? k * ld + column : column * ld + k];
 }
+// The index in memory of an element of the sums that a lane holds.
+template <int N> __device__ __forceinline__ unsigned place(int element, unsigned ld, layout_t layout) {
+    const unsigned at = element * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = at / N, column = at % N;
+    return layout == mem_row_major ? row * ld + column : column * ld + row;
+}
 template <int M, int N, int K, class T, class From>
-__device__ __forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& to, const From* from, unsigned ld,
-                                                 layout_t layout) {
-    for (int k = 0; k < to.num_elements; ++k) {
-        const unsigned place = k * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = place / N, column = place % N;
-        to.x[k] = from[layout == mem_row_major ? row * ld + column : column * ld + row];
-    }
+__device__ __forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& to, const From* from, unsigned ld, layout_t layout) {
+    for (int k = 0; k < to.num_elements; ++k) to.x[k] = from[place<N>(k, ld, layout)];
 }
 template <int M, int N, int K, class T, class To>
-__device__ __forceinline__ void store_matrix_sync(To* to, const fragment<accumulator, M, N, K, T>& from, unsigned ld,
-                                                  layout_t layout) {
-    for (int k = 0; k < from.num_elements; ++k) {
-        const unsigned place = k * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = place / N, column = place % N;
-        to[layout == mem_row_major ? row * ld + column : column * ld + row] = from.x[k];
-    }
+__device__ __forceinline__ void store_matrix_sync(To* to, const fragment<accumulator, M, N, K, T>& from, unsigned ld, layout_t layout) {
+    for (int k = 0; k < from.num_elements; ++k) to[place<N>(k, ld, layout)] = from.x[k];
 }
 
 template <int M, int N, int K, class D, class A, class LayoutA, class B, class LayoutB, class C>

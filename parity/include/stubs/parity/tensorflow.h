@@ -36,14 +36,11 @@ using std::string;
 using gpuStream_t = hipStream_t; using gpuError_t = hipError_t; using cudaStream_t = hipStream_t;
 
 // Tensors.
-template <typename T>
-struct FlatMap {
+template <typename T> struct FlatMap {
   T* data() const; int64 size() const; int64 dimension(int) const;
-  template <class... Indices>
-  T& operator()(Indices...) const;
+  template <class... Indices> T& operator()(Indices...) const;
 };
-template <typename T, int dims = 1, typename Index = int64>
-struct TTypes {
+template <typename T, int dims = 1, typename Index = int64> struct TTypes {
   using Flat = FlatMap<T>; using ConstFlat = FlatMap<const T>; using UnalignedFlat = FlatMap<T>; using UnalignedConstFlat = FlatMap<const T>;
   using Tensor = FlatMap<T>; using ConstTensor = FlatMap<const T>; using Matrix = FlatMap<T>; using ConstMatrix = FlatMap<const T>;
   using Vec = FlatMap<T>; using ConstVec = FlatMap<const T>; using Scalar = FlatMap<T>; using ConstScalar = FlatMap<const T>;
@@ -56,8 +53,7 @@ class Tensor {
   int64 NumElements() const; int dims() const; int64 dim_size(int) const; const TensorShape& shape() const;
 };
 enum DataType { DT_INVALID, DT_FLOAT, DT_DOUBLE, DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_STRING, DT_COMPLEX64, DT_INT64, DT_BOOL, DT_BFLOAT16 = 14, DT_COMPLEX128 = 18, DT_HALF };
-template <typename T>
-struct DataTypeToEnum { static const DataType value; static DataType v(); };
+template <typename T> struct DataTypeToEnum { static const DataType value; static DataType v(); };
 enum TensorFormat { FORMAT_NHWC, FORMAT_NCHW, FORMAT_NCHW_VECT_C, FORMAT_NHWC_VECT_W, FORMAT_HWNC, FORMAT_HWCN };
 enum Padding { VALID = 1, SAME = 2, EXPLICIT = 3 };
 bool FormatFromString(const string&, TensorFormat*); string ToString(TensorFormat);
@@ -83,27 +79,23 @@ const gpuStream_t& GetGpuStream(OpKernelContext*);
 struct GpuLaunchConfig { int virtual_thread_count = -1; int thread_per_block = -1; int block_count = -1; };
 struct Gpu2DLaunchConfig { dim3 virtual_thread_count; dim3 thread_per_block; dim3 block_count; };
 using Gpu3DLaunchConfig = Gpu2DLaunchConfig; using CudaLaunchConfig = GpuLaunchConfig; using Cuda2DLaunchConfig = Gpu2DLaunchConfig; using Cuda3DLaunchConfig = Gpu2DLaunchConfig;
-template <class... Args> GpuLaunchConfig GetGpuLaunchConfig(Args&&...);
-template <class... Args> GpuLaunchConfig GetGpuLaunchConfigFixedBlockSize(Args&&...);
-template <class... Args> GpuLaunchConfig GetCudaLaunchConfig(Args&&...);
-template <class... Args> Gpu2DLaunchConfig GetGpu2DLaunchConfig(Args&&...);
-template <class... Args> Gpu2DLaunchConfig GetGpu3DLaunchConfig(Args&&...);
-template <class... Args> Gpu2DLaunchConfig GetCuda2DLaunchConfig(Args&&...);
-template <typename... Parameters, typename... Args>
-Status GpuLaunchKernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t bytes, hipStream_t stream, Args... args) {
-  kernel<<<blocks, threads, bytes, stream>>>(args...);
-  return Status();
-}
-template <typename... Parameters, typename... Args>
-Status CudaLaunchKernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t bytes, hipStream_t stream, Args... args) {
-  kernel<<<blocks, threads, bytes, stream>>>(args...);
-  return Status();
-}
+#define PARITY_CONFIG(Config, name) template <class... Args> Config name(Args&&...);
+PARITY_CONFIG(GpuLaunchConfig, GetGpuLaunchConfig) PARITY_CONFIG(GpuLaunchConfig, GetGpuLaunchConfigFixedBlockSize)
+PARITY_CONFIG(GpuLaunchConfig, GetCudaLaunchConfig) PARITY_CONFIG(Gpu2DLaunchConfig, GetCuda2DLaunchConfig)
+PARITY_CONFIG(Gpu2DLaunchConfig, GetGpu2DLaunchConfig) PARITY_CONFIG(Gpu2DLaunchConfig, GetGpu3DLaunchConfig)
+#undef PARITY_CONFIG
+#define PARITY_LAUNCH(name)                                                                                                      \
+  template <typename... Parameters, typename... Args>                                                                            \
+  Status name(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, size_t bytes, hipStream_t stream, Args... args) {        \
+    kernel<<<blocks, threads, bytes, stream>>>(args...);                                                                         \
+    return Status();                                                                                                             \
+  }
+PARITY_LAUNCH(GpuLaunchKernel) PARITY_LAUNCH(CudaLaunchKernel)
+#undef PARITY_LAUNCH
 
 // Loops over all elements by all threads of a grid.
 namespace parity_stub {
-template <typename T>
-struct Strided {
+template <typename T> struct Strided {
   struct Iterator {
     T at, step;
     __device__ T operator*() const { return at; }
@@ -120,28 +112,20 @@ struct Strided {
   __device__ inline parity_stub::Strided<T> name(T count) {                                            \
     return {T(blockIdx.axis * blockDim.axis + threadIdx.axis), T(gridDim.axis * blockDim.axis), count}; \
   }
-PARITY_RANGE(GpuGridRangeX, x)
-PARITY_RANGE(GpuGridRangeY, y)
-PARITY_RANGE(GpuGridRangeZ, z)
-PARITY_RANGE(CudaGridRangeX, x)
-PARITY_RANGE(CudaGridRangeY, y)
-PARITY_RANGE(CudaGridRangeZ, z)
+PARITY_RANGE(GpuGridRangeX, x) PARITY_RANGE(GpuGridRangeY, y) PARITY_RANGE(GpuGridRangeZ, z)
+PARITY_RANGE(CudaGridRangeX, x) PARITY_RANGE(CudaGridRangeY, y) PARITY_RANGE(CudaGridRangeZ, z)
 #undef PARITY_RANGE
 #define GPU_1D_KERNEL_LOOP(i, n) for (int i : ::tensorflow::GpuGridRangeX<int>(n))
 #define CUDA_1D_KERNEL_LOOP(i, n) GPU_1D_KERNEL_LOOP(i, n)
 #define GPU_AXIS_KERNEL_LOOP(i, n, axis) for (int i : ::tensorflow::GpuGridRange##axis<int>(n))
 #define CUDA_AXIS_KERNEL_LOOP(i, n, axis) GPU_AXIS_KERNEL_LOOP(i, n, axis)
 
-template <typename T>
-__host__ __device__ inline T ldg(const T* address) { return *address; }
-template <typename T>
-__host__ __device__ inline T GpuLdg(const T* address) { return *address; }
+template <typename T> __host__ __device__ inline T ldg(const T* address) { return *address; }
+template <typename T> __host__ __device__ inline T GpuLdg(const T* address) { return *address; }
 template <typename T, typename U>
 __host__ __device__ inline bool FastBoundsCheck(T index, U limit) { return static_cast<uint64>(index) < static_cast<uint64>(limit); }
-template <typename T>
-__global__ void SetZero(const int count, T* out) { GPU_1D_KERNEL_LOOP(i, count) out[i] = T(0); }
-template <typename T>
-__global__ void SetToValue(const int count, T* out, T value) { GPU_1D_KERNEL_LOOP(i, count) out[i] = value; }
+template <typename T> __global__ void SetZero(const int count, T* out) { GPU_1D_KERNEL_LOOP(i, count) out[i] = T(0); }
+template <typename T> __global__ void SetToValue(const int count, T* out, T value) { GPU_1D_KERNEL_LOOP(i, count) out[i] = value; }
 
 // Atomic operations; those that a GPU lacks change the word that they find until nobody was faster.
 #define PARITY_ATOMIC(name, expression)                                                              \
@@ -161,13 +145,11 @@ PARITY_ATOMIC(AtomicDiv, seen / value)
 PARITY_ATOMIC(AtomicMax, seen < value ? value : seen)
 PARITY_ATOMIC(AtomicMin, value < seen ? value : seen)
 #undef PARITY_ATOMIC
-template <typename T, typename U>
-__device__ inline T GpuAtomicAdd(T* address, U value) {
+template <typename T, typename U> __device__ inline T GpuAtomicAdd(T* address, U value) {
   if constexpr (std::is_integral_v<T>) return __hip_atomic_fetch_add(address, T(value), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   else return atomicAdd(address, T(value));
 }
-template <typename T, typename U>
-__device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(address, value); }
+template <typename T, typename U> __device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(address, value); }
 
 // Arrays that are passed to kernels: in the structure itself if they are short, else behind a pointer.
 #define PARITY_DEVICE_ARRAY(name)                                                                     \
@@ -189,8 +171,7 @@ __device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(add
     void Set(int64_t, T);                                                                             \
     const name##DeviceArrayStruct<T, MAX>& data() const;                                              \
   };
-PARITY_DEVICE_ARRAY(Gpu)
-PARITY_DEVICE_ARRAY(Cuda)
+PARITY_DEVICE_ARRAY(Gpu) PARITY_DEVICE_ARRAY(Cuda)
 #undef PARITY_DEVICE_ARRAY
 }  // namespace tensorflow
 

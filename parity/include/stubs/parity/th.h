@@ -46,27 +46,16 @@ struct THAllocator {
 };
 struct THDescBuff { char str[TH_DESC_BUFF_LEN]; };
 struct THGenerator;
-#define PARITY_TH_TYPES(name, T)    \
-  struct TH##name##Storage {        \
-    T* data;                        \
-    ptrdiff_t size;                 \
-    int refcount;                   \
-    char flag;                      \
-  };                                \
-  struct TH##name##Tensor {         \
-    long *size, *stride;            \
-    int nDimension;                 \
-    TH##name##Storage* storage;     \
-    ptrdiff_t storageOffset;        \
-    int refcount;                   \
-    char flag;                      \
+#define PARITY_TH_TYPES(name, T)                                                     \
+  struct TH##name##Storage { T* data; ptrdiff_t size; int refcount; char flag; };    \
+  struct TH##name##Tensor {                                                          \
+    long *size, *stride;                                                             \
+    int nDimension;                                                                  \
+    TH##name##Storage* storage;                                                      \
+    ptrdiff_t storageOffset;                                                         \
+    int refcount;                                                                    \
+    char flag;                                                                       \
   };
-PARITY_TH_TYPES(Byte, unsigned char)
-PARITY_TH_TYPES(Char, char)
-PARITY_TH_TYPES(Short, short)
-PARITY_TH_TYPES(Int, int)
-PARITY_TH_TYPES(Long, long)
-PARITY_TH_TYPES(Float, float)
-PARITY_TH_TYPES(Double, double)
-PARITY_TH_TYPES(Half, unsigned short)
+PARITY_TH_TYPES(Byte, unsigned char) PARITY_TH_TYPES(Char, char) PARITY_TH_TYPES(Short, short) PARITY_TH_TYPES(Int, int)
+PARITY_TH_TYPES(Long, long) PARITY_TH_TYPES(Float, float) PARITY_TH_TYPES(Double, double) PARITY_TH_TYPES(Half, unsigned short)
 #undef PARITY_TH_TYPES

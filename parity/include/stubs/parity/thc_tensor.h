@@ -5,18 +5,14 @@
 
 #include <cassert>
 
-template <typename T>
-struct DefaultPtrTraits { typedef T* PtrType; };
-template <typename T>
-struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
+template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
+template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
 
-template <typename T, int Dim, typename IndexT, template <typename U> class PtrTraits>
-class THCDeviceTensor;
+template <typename T, int Dim, typename IndexT, template <typename U> class PtrTraits> class THCDeviceTensor;
 
 namespace parity_stub {
 // What is left of a tensor behind some of its indices: its sizes and strides are those of the tensor.
-template <typename Tensor, int LEFT, template <typename U> class PtrTraits>
-class THCSub {
+template <typename Tensor, int LEFT, template <typename U> class PtrTraits> class THCSub {
   typedef typename Tensor::DataType T;
   typedef typename Tensor::IndexType I;
   Tensor& tensor_;
@@ -35,8 +31,7 @@ class THCSub {
 };
 }  // namespace parity_stub
 
-template <typename T, int Dim, typename IndexT = int, template <typename U> class PtrTraits = DefaultPtrTraits>
-class THCDeviceTensor {
+template <typename T, int Dim, typename IndexT = int, template <typename U> class PtrTraits = DefaultPtrTraits> class THCDeviceTensor {
  public:
   enum { NumDim = Dim };
   typedef T DataType;

@@ -3,6 +3,7 @@
 // as one thread executes them (thrust_sequential.h). What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
+#include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <parity/wrapped.h>
 
@@ -25,23 +26,16 @@
 
 PARITY_WRAPPED_BEGIN
 namespace thrust {
-using std::get;
-using std::make_tuple;
-using std::swap;
-using std::tuple;
-using std::tuple_element;
-using std::tuple_size;
+using std::get; using std::make_tuple; using std::swap; using std::tuple; using std::tuple_element; using std::tuple_size;
 
 // In C++17 the pairs of the host's library cannot be assigned on the device, nor what its tie returns.
-template <typename A, typename B>
-struct pair {
+template <typename A, typename B> struct pair {
   using first_type = A;
   using second_type = B;
   A first{};
   B second{};
   constexpr __host__ __device__ pair() {}
-  template <typename C, typename D>
-  constexpr __host__ __device__ pair(const C& a, const D& b) : first(a), second(b) {}
+  template <typename C, typename D> constexpr __host__ __device__ pair(const C& a, const D& b) : first(a), second(b) {}
   template <typename C, typename D>
   constexpr __host__ __device__ pair(const pair<C, D>& other) : first(other.first), second(other.second) {}
   template <typename C, typename D>
@@ -52,42 +46,35 @@ template <typename A, typename B>
 constexpr __host__ __device__ bool operator==(const pair<A, B>& a, const pair<A, B>& b) { return a.first == b.first && a.second == b.second; }
 template <typename A, typename B>
 constexpr __host__ __device__ bool operator!=(const pair<A, B>& a, const pair<A, B>& b) { return !(a == b); }
-template <typename A, typename B>
-constexpr __host__ __device__ bool operator<(const pair<A, B>& a, const pair<A, B>& b) {
+template <typename A, typename B> constexpr __host__ __device__ bool operator<(const pair<A, B>& a, const pair<A, B>& b) {
   return a.first < b.first || (!(b.first < a.first) && a.second < b.second);
 }
 template <typename A, typename B>
 constexpr __host__ __device__ pair<std::decay_t<A>, std::decay_t<B>> make_pair(A&& a, B&& b) { return {a, b}; }
-template <size_t I, typename A, typename B>
-constexpr __host__ __device__ auto& get(pair<A, B>& values) {
+template <size_t I, typename A, typename B> constexpr __host__ __device__ auto& get(pair<A, B>& values) {
   if constexpr (I == 0) return values.first; else return values.second;
 }
-template <size_t I, typename A, typename B>
-constexpr __host__ __device__ const auto& get(const pair<A, B>& values) {
+template <size_t I, typename A, typename B> constexpr __host__ __device__ const auto& get(const pair<A, B>& values) {
   if constexpr (I == 0) return values.first; else return values.second;
 }
 
 namespace parity_tie {
-template <typename... T>
-struct Tied {
+template <typename... T> struct Tied {
   std::tuple<T&...> to;
-  template <typename A, typename B>
-  constexpr __host__ __device__ const Tied& operator=(const pair<A, B>& from) const {
+  template <typename A, typename B> constexpr __host__ __device__ const Tied& operator=(const pair<A, B>& from) const {
     std::get<0>(to) = from.first;
     std::get<1>(to) = from.second;
     return *this;
   }
   template <typename... U>
   constexpr __host__ __device__ const Tied& operator=(const std::tuple<U...>& from) const { return each(from, std::index_sequence_for<T...>()); }
-  template <typename From, size_t... I>
-  constexpr __host__ __device__ const Tied& each(const From& from, std::index_sequence<I...>) const {
+  template <typename From, size_t... I> constexpr __host__ __device__ const Tied& each(const From& from, std::index_sequence<I...>) const {
     ((std::get<I>(to) = std::get<I>(from)), ...);
     return *this;
   }
 };
 }  // namespace parity_tie
-template <typename... T>
-constexpr __host__ __device__ parity_tie::Tied<T...> tie(T&... values) { return {std::tuple<T&...>(values...)}; }
+template <typename... T> constexpr __host__ __device__ parity_tie::Tied<T...> tie(T&... values) { return {std::tuple<T&...>(values...)}; }
 
 using std::minus; using std::multiplies; using std::divides; using std::modulus; using std::negate;
 using std::less_equal; using std::greater_equal; using std::equal_to; using std::not_equal_to;
@@ -102,17 +89,13 @@ PARITY_BINARY(plus, T, a + b) PARITY_BINARY(maximum, T, a < b ? b : a) PARITY_BI
 PARITY_BINARY(less, bool, a < b) PARITY_BINARY(greater, bool, b < a)
 PARITY_BINARY(project1st, T, a) PARITY_BINARY(project2nd, T, b)
 #undef PARITY_BINARY
-template <typename T = void>
-struct identity { constexpr __host__ __device__ const T& operator()(const T& a) const { return a; } };
-template <typename T = void>
-struct square { constexpr __host__ __device__ T operator()(const T& a) const { return a * a; } };
-template <typename A, typename R>
-struct unary_function { using argument_type = A; using result_type = R; };
+template <typename T = void> struct identity { constexpr __host__ __device__ const T& operator()(const T& a) const { return a; } };
+template <typename T = void> struct square { constexpr __host__ __device__ T operator()(const T& a) const { return a * a; } };
+template <typename A, typename R> struct unary_function { using argument_type = A; using result_type = R; };
 template <typename A, typename B, typename R>
 struct binary_function { using first_argument_type = A; using second_argument_type = B; using result_type = R; };
 
-template <typename T>
-struct complex : std::complex<T> {
+template <typename T> struct complex : std::complex<T> {
   using std::complex<T>::complex;
   constexpr __host__ __device__ complex(const std::complex<T>& z) : std::complex<T>(z) {}
   template <typename U, typename = std::enable_if_t<std::is_convertible_v<U, T>>>
@@ -122,64 +105,45 @@ template <typename T>
 constexpr __host__ __device__ complex<T> operator+(complex<T> a, complex<T> b) { return {a.real() + b.real(), a.imag() + b.imag()}; }
 template <typename T>
 constexpr __host__ __device__ complex<T> operator-(complex<T> a, complex<T> b) { return {a.real() - b.real(), a.imag() - b.imag()}; }
-template <typename T>
-constexpr __host__ __device__ complex<T> operator*(complex<T> a, complex<T> b) {
+template <typename T> constexpr __host__ __device__ complex<T> operator*(complex<T> a, complex<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
-template <typename T>
-__host__ __device__ T abs(const complex<T>& z) { return ::hypot(z.real(), z.imag()); }
-template <typename T>
-constexpr __host__ __device__ T norm(const complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
-template <typename T>
-constexpr __host__ __device__ complex<T> conj(const complex<T>& z) { return {z.real(), -z.imag()}; }
+template <typename T> __host__ __device__ T abs(const complex<T>& z) { return ::hypot(z.real(), z.imag()); }
+template <typename T> constexpr __host__ __device__ T norm(const complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
+template <typename T> constexpr __host__ __device__ complex<T> conj(const complex<T>& z) { return {z.real(), -z.imag()}; }
 template <typename T>
 __host__ __device__ complex<T> exp(const complex<T>& z) { const T r = ::exp(z.real()); return {r * ::cos(z.imag()), r * ::sin(z.imag())}; }
 
-template <typename T>
-constexpr __host__ __device__ complex<T> operator-(const complex<T>& z) { return {-z.real(), -z.imag()}; }
-template <typename T>
-constexpr __host__ __device__ complex<T> operator/(complex<T> a, T b) { return {a.real() / b, a.imag() / b}; }
-template <typename T>
-constexpr __host__ __device__ complex<T> operator/(complex<T> a, complex<T> b) { return a * conj(b) / norm(b); }
-template <typename T>
-constexpr __host__ __device__ complex<T> operator/(T a, complex<T> b) { return complex<T>(a) / b; }
+template <typename T> constexpr __host__ __device__ complex<T> operator-(const complex<T>& z) { return {-z.real(), -z.imag()}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator/(complex<T> a, T b) { return {a.real() / b, a.imag() / b}; }
+template <typename T> constexpr __host__ __device__ complex<T> operator/(complex<T> a, complex<T> b) { return a * conj(b) / norm(b); }
+template <typename T> constexpr __host__ __device__ complex<T> operator/(T a, complex<T> b) { return complex<T>(a) / b; }
 #define PARITY_COMPLEX(op)                                                                                              \
   template <typename T>                                                                                                 \
   constexpr __host__ __device__ complex<T> operator op(complex<T> a, T b) { return a op complex<T>(b); }                \
   template <typename T>                                                                                                 \
   constexpr __host__ __device__ complex<T> operator op(T a, complex<T> b) { return complex<T>(a) op b; }
-PARITY_COMPLEX(+)
-PARITY_COMPLEX(-)
-PARITY_COMPLEX(*)
+PARITY_COMPLEX(+) PARITY_COMPLEX(-) PARITY_COMPLEX(*)
 #undef PARITY_COMPLEX
 #define PARITY_COMPLEX(op)                                                                                              \
   template <typename T, typename U>                                                                                     \
   constexpr __host__ __device__ complex<T>& operator op##=(complex<T>& a, const U& b) { return a = a op b; }
-PARITY_COMPLEX(+)
-PARITY_COMPLEX(-)
-PARITY_COMPLEX(*)
-PARITY_COMPLEX(/)
+PARITY_COMPLEX(+) PARITY_COMPLEX(-) PARITY_COMPLEX(*) PARITY_COMPLEX(/)
 #undef PARITY_COMPLEX
-template <typename T>
-__host__ __device__ T arg(const complex<T>& z) { return ::atan2(z.imag(), z.real()); }
-template <typename T>
-__host__ __device__ complex<T> polar(T r, T angle = T()) { return {r * ::cos(angle), r * ::sin(angle)}; }
-template <typename T>
-__host__ __device__ complex<T> sqrt(const complex<T>& z) { return polar(static_cast<T>(::sqrt(abs(z))), arg(z) / 2); }
-template <typename T>
-__host__ __device__ complex<T> log(const complex<T>& z) { return {::log(abs(z)), arg(z)}; }
+template <typename T> __host__ __device__ T arg(const complex<T>& z) { return ::atan2(z.imag(), z.real()); }
+template <typename T> __host__ __device__ complex<T> polar(T r, T angle = T()) { return {r * ::cos(angle), r * ::sin(angle)}; }
+template <typename T> __host__ __device__ complex<T> sqrt(const complex<T>& z) { return polar(static_cast<T>(::sqrt(abs(z))), arg(z) / 2); }
+template <typename T> __host__ __device__ complex<T> log(const complex<T>& z) { return {::log(abs(z)), arg(z)}; }
 template <typename T>
 __host__ __device__ complex<T> pow(const complex<T>& z, const T& n) { return polar(static_cast<T>(::pow(abs(z), n)), arg(z) * n); }
 
 struct random_access_traversal_tag {};
-template <typename T>
-struct device_ptr {
+template <typename T> struct device_ptr {
   using value_type = std::remove_cv_t<T>; using element_type = T; using reference = T&; using pointer = device_ptr; using difference_type = ptrdiff_t;
   using iterator_category = std::random_access_iterator_tag;
   T* address = nullptr;
   device_ptr() = default;
-  template <typename U>
-  constexpr __host__ __device__ explicit device_ptr(U* address) : address(address) {}
+  template <typename U> constexpr __host__ __device__ explicit device_ptr(U* address) : address(address) {}
   template <typename U, std::enable_if_t<std::is_convertible_v<U*, T*>, U>* = nullptr>
   constexpr __host__ __device__ device_ptr(const device_ptr<U>& other) : address(other.address) {}
   constexpr __host__ __device__ T* get() const { return address; }
@@ -196,30 +160,20 @@ struct device_ptr {
   constexpr __host__ __device__ device_ptr& operator+=(ptrdiff_t n) { address += n; return *this; }
   constexpr __host__ __device__ device_ptr& operator-=(ptrdiff_t n) { address -= n; return *this; }
 };
-template <typename T>
-struct device_reference { operator T() const; device_reference& operator=(const T&); T* operator&() const; };
-template <typename T>
-constexpr __host__ __device__ device_ptr<T> device_pointer_cast(T* address) { return device_ptr<T>(address); }
-template <typename T>
-constexpr __host__ __device__ device_ptr<T> device_pointer_cast(const device_ptr<T>& pointer) { return pointer; }
-template <typename T>
-device_ptr<T> device_malloc(size_t);
-template <typename T>
-void device_free(T);
-template <typename T>
-struct device_malloc_allocator {
+template <typename T> struct device_reference { operator T() const; device_reference& operator=(const T&); T* operator&() const; };
+template <typename T> constexpr __host__ __device__ device_ptr<T> device_pointer_cast(T* address) { return device_ptr<T>(address); }
+template <typename T> constexpr __host__ __device__ device_ptr<T> device_pointer_cast(const device_ptr<T>& pointer) { return pointer; }
+template <typename T> device_ptr<T> device_malloc(size_t);
+template <typename T> void device_free(T);
+template <typename T> struct device_malloc_allocator {
   using value_type = T; using pointer = device_ptr<T>; using const_pointer = device_ptr<const T>; using size_type = size_t; using difference_type = ptrdiff_t;
-  template <typename U>
-  struct rebind { using other = device_malloc_allocator<U>; };
+  template <typename U> struct rebind { using other = device_malloc_allocator<U>; };
   device_malloc_allocator(); device_malloc_allocator(const device_malloc_allocator&); ~device_malloc_allocator();
   pointer allocate(size_type); void deallocate(pointer, size_type); size_type max_size() const;
 };
-template <typename T>
-using device_allocator = device_malloc_allocator<T>;
-template <typename T>
-__host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
-template <typename T>
-constexpr __host__ __device__ T* raw_pointer_cast(const device_ptr<T>& pointer) { return pointer.get(); }
+template <typename T> using device_allocator = device_malloc_allocator<T>;
+template <typename T> __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
+template <typename T> constexpr __host__ __device__ T* raw_pointer_cast(const device_ptr<T>& pointer) { return pointer.get(); }
 
 struct host_system_tag {};
 struct device_system_tag {};
@@ -228,29 +182,21 @@ struct any_system_tag {
   operator device_system_tag() const;
 };
 
-template <typename T>
-constexpr __host__ __device__ T& raw_reference_cast(T& x) { return x; }
-template <typename T>
-constexpr __host__ __device__ const T& raw_reference_cast(const T& x) { return x; }
+template <typename T> constexpr __host__ __device__ T& raw_reference_cast(T& x) { return x; }
+template <typename T> constexpr __host__ __device__ const T& raw_reference_cast(const T& x) { return x; }
 
-template <typename T, typename Allocator = std::allocator<T>>
-struct host_vector : std::vector<T> {
+template <typename T, typename Allocator = std::allocator<T>> struct host_vector : std::vector<T> {
   using std::vector<T>::vector;
-  template <class Other>
-  host_vector(const Other&);
-  template <class Other>
-  host_vector& operator=(const Other&);
+  template <class Other> host_vector(const Other&);
+  template <class Other> host_vector& operator=(const Other&);
 };
-template <typename T, typename Allocator = std::allocator<T>>
-struct device_vector {
+template <typename T, typename Allocator = std::allocator<T>> struct device_vector {
   using value_type = T;
   using iterator = device_ptr<T>;
   using const_iterator = device_ptr<T>;
-  template <class... Arguments>
-  device_vector(Arguments&&...) {}
+  template <class... Arguments> device_vector(Arguments&&...) {}
   device_vector(std::initializer_list<T>);
-  template <class Other>
-  device_vector& operator=(const Other&);
+  template <class Other> device_vector& operator=(const Other&);
   T* first = nullptr;
   size_t count = 0;
   __host__ __device__ iterator begin() const { return iterator(first); }
@@ -261,22 +207,16 @@ struct device_vector {
   __host__ __device__ size_t size() const { return count; }
   __host__ __device__ bool empty() const { return count == 0; }
   size_t capacity() const; void clear(); void shrink_to_fit(); void reserve(size_t); void push_back(const T&);
-  template <class... Arguments>
-  void resize(Arguments&&...);
-  template <class... Arguments>
-  void assign(Arguments&&...);
-  template <class... Arguments>
-  iterator insert(Arguments&&...);
-  template <class... Arguments>
-  iterator erase(Arguments&&...);
+  template <class... Arguments> void resize(Arguments&&...);
+  template <class... Arguments> void assign(Arguments&&...);
+  template <class... Arguments> iterator insert(Arguments&&...);
+  template <class... Arguments> iterator erase(Arguments&&...);
   void swap(device_vector&); __host__ __device__ T& operator[](size_t i) const { return first[i]; }
   device_reference<T> front() const; device_reference<T> back() const;
 };
-template <typename T, typename Allocator = std::allocator<T>>
-using universal_vector = device_vector<T>;
+template <typename T, typename Allocator = std::allocator<T>> using universal_vector = device_vector<T>;
 
-template <typename T>
-struct counting_iterator {
+template <typename T> struct counting_iterator {
   using value_type = T; using difference_type = ptrdiff_t; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
   T value;
   __host__ __device__ counting_iterator(T value = T()) : value(value) {}
@@ -285,8 +225,7 @@ struct counting_iterator {
   __host__ __device__ counting_iterator operator+(ptrdiff_t i) const { return counting_iterator(value + i); }
   __host__ __device__ counting_iterator& operator++() { ++value; return *this; }
 };
-template <typename T>
-__host__ __device__ counting_iterator<T> make_counting_iterator(T value) { return counting_iterator<T>(value); }
+template <typename T> __host__ __device__ counting_iterator<T> make_counting_iterator(T value) { return counting_iterator<T>(value); }
 #define PARITY_ITERATOR(name)                                                 \
   template <class... Types>                                                   \
   struct name { template <class... Arguments> name(Arguments&&...) {} name operator+(ptrdiff_t) const; int operator-(const name&) const; }; \
@@ -295,10 +234,8 @@ __host__ __device__ counting_iterator<T> make_counting_iterator(T value) { retur
 PARITY_ITERATOR(transform_iterator) PARITY_ITERATOR(zip_iterator) PARITY_ITERATOR(permutation_iterator) PARITY_ITERATOR(constant_iterator)
 PARITY_ITERATOR(discard_iterator) PARITY_ITERATOR(reverse_iterator) PARITY_ITERATOR(transform_output_iterator)
 #undef PARITY_ITERATOR
-template <class Iterator>
-struct iterator_traits : std::iterator_traits<Iterator> {};
-template <typename T>
-struct iterator_value { using type = typename std::iterator_traits<T>::value_type; };
+template <class Iterator> struct iterator_traits : std::iterator_traits<Iterator> {};
+template <typename T> struct iterator_value { using type = typename std::iterator_traits<T>::value_type; };
 
 namespace parity_stub { struct policy { template <class... A> policy operator()(A&&...) const; template <class... A> policy on(A&&...) const; }; }
 inline constexpr parity_stub::policy device{}, host{}, seq{};
@@ -313,11 +250,9 @@ namespace placeholders {}
 // What any algorithm gives: an iterator, a number or nothing, as the caller wants it.
 namespace parity_stub {
 struct result {
-  template <typename T>
-  operator T() const;
+  template <typename T> operator T() const;
   result operator+(ptrdiff_t) const; ptrdiff_t operator-(const result&) const; result operator*() const; result operator[](ptrdiff_t) const; bool operator==(const result&) const; bool operator!=(const result&) const;
-  template <typename T>
-  friend ptrdiff_t operator-(const result&, const device_ptr<T>&);
+  template <typename T> friend ptrdiff_t operator-(const result&, const device_ptr<T>&);
   result* operator->() const; result get() const; static result first, second;
 };
 }  // namespace parity_stub

@@ -9,8 +9,7 @@ PARITY_WRAPPED_BEGIN
 namespace thrust {
 namespace random {
 
-template <typename Word, Word A, Word C, Word M>
-struct linear_congruential_engine {
+template <typename Word, Word A, Word C, Word M> struct linear_congruential_engine {
   typedef Word result_type;
   static constexpr Word multiplier = A, increment = C, modulus = M, min = C == 0, max = M - 1, default_seed = 1;
   __host__ __device__ explicit linear_congruential_engine(Word value = default_seed) { seed(value); }
@@ -35,12 +34,10 @@ typedef linear_congruential_engine<unsigned int, 16807, 0, 2147483647> minstd_ra
 typedef linear_congruential_engine<unsigned int, 48271, 0, 2147483647> minstd_rand;
 typedef minstd_rand default_random_engine;
 
-template <typename Real = double>
-struct uniform_real_distribution {
+template <typename Real = double> struct uniform_real_distribution {
   typedef Real result_type;
   __host__ __device__ explicit uniform_real_distribution(Real low = 0, Real high = 1) : low(low), high(high) {}
-  template <typename Engine>
-  __host__ __device__ Real operator()(Engine& engine) const {
+  template <typename Engine> __host__ __device__ Real operator()(Engine& engine) const {
     const Real unit = static_cast<Real>(engine() - Engine::min) / (Real(1) + static_cast<Real>(Engine::max - Engine::min));
     return unit * (high - low) + low;
   }
@@ -50,24 +47,20 @@ struct uniform_real_distribution {
  private:
   Real low, high;
 };
-template <typename Integer = int>
-struct uniform_int_distribution {
+template <typename Integer = int> struct uniform_int_distribution {
   typedef Integer result_type;
   __host__ __device__ explicit uniform_int_distribution(Integer low = 0, Integer high = 2147483647) : low(low), high(high) {}
-  template <typename Engine>
-  __host__ __device__ Integer operator()(Engine& engine) const {
+  template <typename Engine> __host__ __device__ Integer operator()(Engine& engine) const {
     return static_cast<Integer>(uniform_real_distribution<double>(low, static_cast<double>(high) + 1)(engine));
   }
 
  private:
   Integer low, high;
 };
-template <typename Real = double>
-struct normal_distribution {
+template <typename Real = double> struct normal_distribution {
   typedef Real result_type;
   __host__ __device__ explicit normal_distribution(Real mean = 0, Real deviation = 1) : mean(mean), deviation(deviation) {}
-  template <typename Engine>
-  __device__ Real operator()(Engine& engine) const {
+  template <typename Engine> __device__ Real operator()(Engine& engine) const {
     const double unit = (engine() - Engine::min + 0.5) / (1.0 + (Engine::max - Engine::min));
     return mean + deviation * static_cast<Real>(normcdfinv(unit));
   }
@@ -78,12 +71,7 @@ struct normal_distribution {
 
 }  // namespace random
 
-using random::default_random_engine;
-using random::linear_congruential_engine;
-using random::minstd_rand;
-using random::minstd_rand0;
-using random::normal_distribution;
-using random::uniform_int_distribution;
-using random::uniform_real_distribution;
+using random::default_random_engine; using random::linear_congruential_engine; using random::minstd_rand; using random::minstd_rand0;
+using random::normal_distribution; using random::uniform_int_distribution; using random::uniform_real_distribution;
 }  // namespace thrust
 PARITY_WRAPPED_END

@@ -5,8 +5,7 @@
 
 // Atomic operations on types that the hardware has none for replace the word around them until nobody came between.
 namespace at::parity_stub {
-template <typename T, typename Combine>
-inline C10_DEVICE T replace_in_word(T* address, Combine combine) {
+template <typename T, typename Combine> inline C10_DEVICE T replace_in_word(T* address, Combine combine) {
   static_assert(sizeof(T) < 4);
   const size_t byte = reinterpret_cast<size_t>(address) & 3, shift = 8 * byte;
   unsigned int* word = reinterpret_cast<unsigned int*>(reinterpret_cast<char*>(address) - byte);
@@ -24,37 +23,24 @@ inline C10_DEVICE T replace_in_word(T* address, Combine combine) {
 }
 }  // namespace at::parity_stub
 
-inline C10_DEVICE c10::Half atomicAdd(c10::Half* address, c10::Half value) {
-  return at::parity_stub::replace_in_word(address, [=](c10::Half old) { return old + value; });
-}
-inline C10_DEVICE c10::BFloat16 atomicAdd(c10::BFloat16* address, c10::BFloat16 value) {
-  return at::parity_stub::replace_in_word(address, [=](c10::BFloat16 old) { return old + value; });
-}
-inline C10_DEVICE void atomicAdd(uint8_t* address, uint8_t value) {
-  at::parity_stub::replace_in_word(address, [=](uint8_t old) { return static_cast<uint8_t>(old + value); });
-}
-inline C10_DEVICE void atomicAdd(int8_t* address, int8_t value) {
-  at::parity_stub::replace_in_word(address, [=](int8_t old) { return static_cast<int8_t>(old + value); });
-}
-inline C10_DEVICE void atomicAdd(int16_t* address, int16_t value) {
-  at::parity_stub::replace_in_word(address, [=](int16_t old) { return static_cast<int16_t>(old + value); });
-}
-inline C10_DEVICE void atomicAdd(bool* address, bool value) {
-  at::parity_stub::replace_in_word(address, [=](bool old) { return old || value; });
-}
+#define PARITY_ATOMIC_ADD(Result, T, expression)                                                                     \
+  inline C10_DEVICE Result atomicAdd(T* address, T value) {                                                          \
+    return static_cast<Result>(at::parity_stub::replace_in_word(address, [=](T old) { return static_cast<T>(expression); })); \
+  }
+PARITY_ATOMIC_ADD(c10::Half, c10::Half, old + value) PARITY_ATOMIC_ADD(c10::BFloat16, c10::BFloat16, old + value)
+PARITY_ATOMIC_ADD(void, uint8_t, old + value) PARITY_ATOMIC_ADD(void, int8_t, old + value)
+PARITY_ATOMIC_ADD(void, int16_t, old + value) PARITY_ATOMIC_ADD(void, bool, old || value)
+#undef PARITY_ATOMIC_ADD
 inline C10_DEVICE void atomicAdd(int64_t* address, int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(address), static_cast<unsigned long long>(value));
 }
-template <typename T>
-inline C10_DEVICE void atomicAdd(c10::complex<T>* address, c10::complex<T> value) {
+template <typename T> inline C10_DEVICE void atomicAdd(c10::complex<T>* address, c10::complex<T> value) {
   atomicAdd(&address->real_, value.real_);
   atomicAdd(&address->imag_, value.imag_);
 }
 
-template <typename T>
-inline C10_DEVICE auto gpuAtomicAdd(T* address, T value) { return atomicAdd(address, value); }
-template <typename T>
-inline C10_DEVICE void gpuAtomicAddNoReturn(T* address, T value) { atomicAdd(address, value); }
+template <typename T> inline C10_DEVICE auto gpuAtomicAdd(T* address, T value) { return atomicAdd(address, value); }
+template <typename T> inline C10_DEVICE void gpuAtomicAddNoReturn(T* address, T value) { atomicAdd(address, value); }
 #define PARITY_ATOMIC(Name, expression)                                                        \
   template <typename T>                                                                        \
   inline C10_DEVICE T gpuAtomic##Name(T* address, T value) {                                   \
@@ -83,7 +69,6 @@ template <typename T, typename index_t>
 inline C10_DEVICE void fastAtomicAdd(T* tensor, index_t index, const index_t numel, T value, bool = true) {
   gpuAtomicAdd(tensor + index, value);
 }
-template <typename T>
-inline C10_DEVICE T WARP_SHFL_impl(T value, int lane, int width) { return __shfl(value, lane, width); }
+template <typename T> inline C10_DEVICE T WARP_SHFL_impl(T value, int lane, int width) { return __shfl(value, lane, width); }
 }  // namespace at::native
 

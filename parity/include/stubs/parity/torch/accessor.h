@@ -5,22 +5,24 @@
 
 namespace at {
 
-template <typename T>
-struct DefaultPtrTraits { typedef T* PtrType; };
-template <typename T>
-struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
+template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
+template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
 
-template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
-class TensorAccessorBase {
+// Indexing the last dimension gives an element, any other an accessor of the dimensions behind it.
+template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t> class TensorAccessor {
  public:
   typedef typename PtrTraits<T>::PtrType PtrType;
 
-  C10_HOST_DEVICE TensorAccessorBase(PtrType data, const index_t* sizes, const index_t* strides)
+  C10_HOST_DEVICE TensorAccessor(PtrType data, const index_t* sizes, const index_t* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
   C10_HOST_DEVICE index_t stride(index_t i) const { return strides_[i]; }
   C10_HOST_DEVICE index_t size(index_t i) const { return sizes_[i]; }
   C10_HOST_DEVICE PtrType data() { return data_; }
   C10_HOST_DEVICE const PtrType data() const { return data_; }
+  C10_HOST_DEVICE decltype(auto) operator[](index_t i) const {
+    if constexpr (N == 1) return static_cast<T&>(data_[strides_[0] * i]);
+    else return TensorAccessor<T, N - 1, PtrTraits, index_t>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
+  }
 
  protected:
   PtrType data_;
@@ -28,65 +30,30 @@ class TensorAccessorBase {
   const index_t* strides_;
 };
 
+// The same with sizes and strides of its own, so that a kernel can take it by value.
 template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
-class TensorAccessor : public TensorAccessorBase<T, N, PtrTraits, index_t> {
- public:
-  using TensorAccessorBase<T, N, PtrTraits, index_t>::TensorAccessorBase;
-  C10_HOST_DEVICE TensorAccessor<T, N - 1, PtrTraits, index_t> operator[](index_t i) const {
-    return {this->data_ + this->strides_[0] * i, this->sizes_ + 1, this->strides_ + 1};
-  }
-};
-
-template <typename T, template <typename U> class PtrTraits, typename index_t>
-class TensorAccessor<T, 1, PtrTraits, index_t> : public TensorAccessorBase<T, 1, PtrTraits, index_t> {
- public:
-  using TensorAccessorBase<T, 1, PtrTraits, index_t>::TensorAccessorBase;
-  C10_HOST_DEVICE T& operator[](index_t i) const { return this->data_[this->strides_[0] * i]; }
-};
-
-template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
-class GenericPackedTensorAccessorBase {
+class GenericPackedTensorAccessor {
  public:
   typedef typename PtrTraits<T>::PtrType PtrType;
 
   template <typename source_index_t>
-  C10_HOST GenericPackedTensorAccessorBase(PtrType data, const source_index_t* sizes, const source_index_t* strides)
-      : data_(data) {
-    for (size_t i = 0; i < N; ++i) {
-      sizes_[i] = sizes[i];
-      strides_[i] = strides[i];
-    }
+  C10_HOST GenericPackedTensorAccessor(PtrType data, const source_index_t* sizes, const source_index_t* strides) : data_(data) {
+    for (size_t i = 0; i < N; ++i) sizes_[i] = sizes[i], strides_[i] = strides[i];
   }
   C10_HOST_DEVICE index_t stride(index_t i) const { return strides_[i]; }
   C10_HOST_DEVICE index_t size(index_t i) const { return sizes_[i]; }
   C10_HOST_DEVICE PtrType data() { return data_; }
   C10_HOST_DEVICE const PtrType data() const { return data_; }
+  C10_DEVICE decltype(auto) operator[](index_t i) { return TensorAccessor<T, N, PtrTraits, index_t>(data_, sizes_, strides_)[i]; }
+  C10_DEVICE decltype(auto) operator[](index_t i) const {
+    if constexpr (N == 1) return static_cast<const T&>(data_[strides_[0] * i]);
+    else return TensorAccessor<T, N - 1, PtrTraits, index_t>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
+  }
 
  protected:
   PtrType data_;
   index_t sizes_[N];
   index_t strides_[N];
-};
-
-template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
-class GenericPackedTensorAccessor : public GenericPackedTensorAccessorBase<T, N, PtrTraits, index_t> {
- public:
-  using GenericPackedTensorAccessorBase<T, N, PtrTraits, index_t>::GenericPackedTensorAccessorBase;
-  C10_DEVICE TensorAccessor<T, N - 1, PtrTraits, index_t> operator[](index_t i) {
-    return {this->data_ + this->strides_[0] * i, this->sizes_ + 1, this->strides_ + 1};
-  }
-  C10_DEVICE const TensorAccessor<T, N - 1, PtrTraits, index_t> operator[](index_t i) const {
-    return {this->data_ + this->strides_[0] * i, this->sizes_ + 1, this->strides_ + 1};
-  }
-};
-
-template <typename T, template <typename U> class PtrTraits, typename index_t>
-class GenericPackedTensorAccessor<T, 1, PtrTraits, index_t>
-    : public GenericPackedTensorAccessorBase<T, 1, PtrTraits, index_t> {
- public:
-  using GenericPackedTensorAccessorBase<T, 1, PtrTraits, index_t>::GenericPackedTensorAccessorBase;
-  C10_DEVICE T& operator[](index_t i) { return this->data_[this->strides_[0] * i]; }
-  C10_DEVICE const T& operator[](index_t i) const { return this->data_[this->strides_[0] * i]; }
 };
 
 template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
@@ -99,8 +66,7 @@ using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, PtrTraits, int6
 namespace cuda::detail {
 constexpr int MAX_TENSORINFO_DIMS = 25;
 
-template <typename T, typename IndexType>
-struct TensorInfo {
+template <typename T, typename IndexType> struct TensorInfo {
   C10_HOST_DEVICE TensorInfo() {}
   TensorInfo(T* data, int dims, IndexType* sizes, IndexType* strides);
   void reduceDim(int dim);
@@ -114,8 +80,7 @@ struct TensorInfo {
 };
 
 // The offset of an element of a tensor with Dims dimensions; -1: as many as it says.
-template <typename T, typename IndexType, int Dims>
-struct IndexToOffset {
+template <typename T, typename IndexType, int Dims> struct IndexToOffset {
   static C10_HOST_DEVICE IndexType get(IndexType index, const TensorInfo<T, IndexType>& info) {
     IndexType offset = 0;
     for (int i = (Dims < 0 ? info.dims : Dims) - 1; i > 0; --i) {
@@ -126,14 +91,12 @@ struct IndexToOffset {
   }
 };
 
-template <typename Value>
-struct DivMod {
+template <typename Value> struct DivMod {
   Value div, mod;
   C10_HOST_DEVICE DivMod(Value div, Value mod) : div(div), mod(mod) {}
 };
 
-template <typename Value>
-struct IntDivider {
+template <typename Value> struct IntDivider {
   IntDivider() = default;
   IntDivider(Value divisor) : divisor(divisor) {}
   C10_HOST_DEVICE Value div(Value n) const { return n / divisor; }

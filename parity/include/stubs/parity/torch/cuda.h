@@ -34,10 +34,8 @@ std::optional<Device> device_of(const Tensor&);
 std::optional<Device> device_of(const std::optional<Tensor>&);
 std::optional<Device> device_of(ArrayRef<Tensor>);
 struct CUDAGeneratorImpl { PhiloxCudaState philox_cuda_state(uint64_t); std::pair<uint64_t, uint64_t> philox_engine_inputs(uint64_t); std::mutex mutex_; };
-template <typename T>
-T* get_generator_or_default(const std::optional<Generator>&, const Generator&);
-template <typename T>
-T* check_generator(std::optional<Generator>);
+template <typename T> T* get_generator_or_default(const std::optional<Generator>&, const Generator&);
+template <typename T> T* check_generator(std::optional<Generator>);
 
 namespace cuda {
 using namespace c10::cuda;
@@ -49,16 +47,12 @@ hipblasHandle_t getCurrentHIPBlasHandle();
 Allocator* getCUDADeviceAllocator();
 int warp_size();
 bool is_available();
-template <typename T>
-constexpr C10_HOST_DEVICE T ATenCeilDiv(T a, T b) { return (a + b - 1) / b; }
-template <class... Args>
-bool getApplyGrid(Args&&...);
+template <typename T> constexpr C10_HOST_DEVICE T ATenCeilDiv(T a, T b) { return (a + b - 1) / b; }
+template <class... Args> bool getApplyGrid(Args&&...);
 dim3 getApplyBlock();
 namespace detail {
-template <class... Args>
-bool canUse32BitIndexMath(Args&&...);
-template <typename T, typename IndexType>
-TensorInfo<T, IndexType> getTensorInfo(const Tensor&);
+template <class... Args> bool canUse32BitIndexMath(Args&&...);
+template <typename T, typename IndexType> TensorInfo<T, IndexType> getTensorInfo(const Tensor&);
 const Generator& getDefaultCUDAGenerator(DeviceIndex = -1);
 constexpr int CUDA_NUM_THREADS = 1024;
 int GET_BLOCKS(int64_t, int64_t = CUDA_NUM_THREADS);
@@ -77,8 +71,7 @@ namespace hip { using namespace cuda; using HIPStream = CUDAStream; CUDAStream g
 namespace native {
 using at::cuda::ATenCeilDiv;
 using namespace at::parity_stub::functions;
-template <class... Args>
-Tensor empty_cuda(Args&&...);
+template <class... Args> Tensor empty_cuda(Args&&...);
 }
 }  // namespace at
 namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CUDAStream getCurrentHIPStream(DeviceIndex = -1); using HIPGuard = CUDAGuard; using OptionalHIPGuard = OptionalCUDAGuard; namespace HIPCachingAllocator = CUDACachingAllocator; }
@@ -86,10 +79,8 @@ namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CU
 struct THCState;
 hipStream_t THCState_getCurrentStream(THCState*);
 // Gone from PyTorch 1.11 on: these give way by a pack to those that sources have of their own since.
-template <typename T, typename... Last>
-constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b, Last...) { return (a + b - 1) / b; }
-template <typename T, typename... Last>
-constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
+template <typename T, typename... Last> constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b, Last...) { return (a + b - 1) / b; }
+template <typename T, typename... Last> constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
 extern THCState* state;
 
 // These give way by a pack to those that sources have of their own.
@@ -98,37 +89,26 @@ extern THCState* state;
   inline C10_DEVICE T NAME(T value, Place place, int width = warpSize, Last...) {                                \
     return T(static_cast<unsigned short>(NAME(static_cast<int>(value.x), place, width)), T::from_bits());        \
   }
-PARITY_SHUFFLE(c10::Half, __shfl_down, unsigned)
-PARITY_SHUFFLE(c10::Half, __shfl_xor, int)
-PARITY_SHUFFLE(c10::BFloat16, __shfl_down, unsigned)
-PARITY_SHUFFLE(c10::BFloat16, __shfl_xor, int)
+PARITY_SHUFFLE(c10::Half, __shfl_down, unsigned) PARITY_SHUFFLE(c10::Half, __shfl_xor, int)
+PARITY_SHUFFLE(c10::BFloat16, __shfl_down, unsigned) PARITY_SHUFFLE(c10::BFloat16, __shfl_xor, int)
 #undef PARITY_SHUFFLE
-template <typename T>
-inline C10_DEVICE T WARP_SHFL(T value, int lane, int width = warpSize, unsigned = 0xffffffff) { return __shfl(value, lane, width); }
-template <typename T>
-inline C10_DEVICE T WARP_SHFL_UP(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) { return __shfl_up(value, delta, width); }
-template <typename T>
-inline C10_DEVICE T WARP_SHFL_DOWN(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) { return __shfl_down(value, delta, width); }
-template <typename T>
-inline C10_DEVICE T WARP_SHFL_XOR(T value, int mask, int width = warpSize, unsigned = 0xffffffff) { return __shfl_xor(value, mask, width); }
-// A complex number travels by its parts.
-#define PARITY_COMPLEX_SHUFFLE(NAME, Place)                                                                            \
-  template <typename T>                                                                                               \
-  inline C10_DEVICE c10::complex<T> NAME(c10::complex<T> value, Place place, int width = warpSize, unsigned mask = ~0u) { \
-    return c10::complex<T>(NAME(value.real_, place, width, mask), NAME(value.imag_, place, width, mask));              \
+// A complex number is exchanged by its parts.
+#define PARITY_SHUFFLE(NAME, function, Place)                                                                           \
+  template <typename T>                                                                                                 \
+  inline C10_DEVICE T NAME(T value, Place place, int width = warpSize, unsigned = ~0u) { return function(value, place, width); } \
+  template <typename T>                                                                                                 \
+  inline C10_DEVICE c10::complex<T> NAME(c10::complex<T> value, Place place, int width = warpSize, unsigned = ~0u) {    \
+    return c10::complex<T>(NAME(value.real_, place, width), NAME(value.imag_, place, width));                           \
   }
-PARITY_COMPLEX_SHUFFLE(WARP_SHFL, int)
-PARITY_COMPLEX_SHUFFLE(WARP_SHFL_UP, unsigned)
-PARITY_COMPLEX_SHUFFLE(WARP_SHFL_DOWN, unsigned)
-PARITY_COMPLEX_SHUFFLE(WARP_SHFL_XOR, int)
-#undef PARITY_COMPLEX_SHUFFLE
+PARITY_SHUFFLE(WARP_SHFL, __shfl, int) PARITY_SHUFFLE(WARP_SHFL_UP, __shfl_up, unsigned)
+PARITY_SHUFFLE(WARP_SHFL_DOWN, __shfl_down, unsigned) PARITY_SHUFFLE(WARP_SHFL_XOR, __shfl_xor, int)
+#undef PARITY_SHUFFLE
 inline C10_DEVICE unsigned long long WARP_BALLOT(int predicate) { return __ballot(predicate); }
 inline C10_DEVICE int WARP_ANY(int predicate) { return __any(predicate); }
 inline C10_DEVICE void WARP_SYNC(unsigned = 0xffffffff) {}
 
 // How torch computes offsets into several tensors from one linear index.
-template <int NARGS, typename index_t = uint32_t, bool signed_strides = false>
-struct OffsetCalculator {
+template <int NARGS, typename index_t = uint32_t, bool signed_strides = false> struct OffsetCalculator {
   using offset_type = at::detail::Array<index_t, NARGS < 1 ? 1 : NARGS>;
   OffsetCalculator(int, const int64_t*, const int64_t* const*, const int64_t* = nullptr);
   C10_HOST_DEVICE offset_type get(index_t linear_idx) const {
@@ -166,8 +146,7 @@ struct Block2D {
   static C10_DEVICE int Warps() { return blockDim.x * blockDim.y / C10_WARP_SIZE; }
 };
 
-template <typename T, class ReduceOp>
-inline C10_DEVICE T WarpReduce(T value, const ReduceOp& op) {
+template <typename T, class ReduceOp> inline C10_DEVICE T WarpReduce(T value, const ReduceOp& op) {
   for (int distance = C10_WARP_SIZE / 2; distance > 0; distance /= 2) {
     value = op.combine(value, op.warp_shfl_down(value, distance));
   }
@@ -184,20 +163,16 @@ inline C10_DEVICE T BlockReduce(T value, const ReduceOp& op, const T& identity, 
   return wave == 0 ? WarpReduce(value, op) : value;
 }
 
-template <typename T>
-struct Sum {
+template <typename T> struct Sum {
   C10_DEVICE T combine(T a, T b) const { return a + b; }
   C10_DEVICE T warp_shfl_down(T value, int distance) const { return WARP_SHFL_DOWN(value, distance); }
 };
-template <typename T>
-struct Max {
+template <typename T> struct Max {
   C10_DEVICE T combine(T a, T b) const { return a != a || a > b ? a : b; }
   C10_DEVICE T warp_shfl_down(T value, int distance) const { return WARP_SHFL_DOWN(value, distance); }
 };
-template <typename T>
-inline C10_DEVICE T WarpReduceSum(T value) { return WarpReduce(value, Sum<T>()); }
-template <typename T>
-inline C10_DEVICE T WarpReduceMax(T value) { return WarpReduce(value, Max<T>()); }
+template <typename T> inline C10_DEVICE T WarpReduceSum(T value) { return WarpReduce(value, Sum<T>()); }
+template <typename T> inline C10_DEVICE T WarpReduceMax(T value) { return WarpReduce(value, Max<T>()); }
 template <typename T, typename B = Block1D>
 inline C10_DEVICE T BlockReduceSum(T value, T* shared) { return BlockReduce<T, Sum<T>, B>(value, Sum<T>(), T(0), shared); }
 template <typename T, typename B = Block1D>
@@ -206,12 +181,9 @@ inline C10_DEVICE T BlockReduceMax(T value, T* shared) { return BlockReduce<T, M
 
 // ATen/native/cuda/MemoryAccess.cuh.
 namespace at::native::memory {
-template <typename T, int size>
-struct alignas(sizeof(T) * size) aligned_vector { T val[size]; };
-template <int size, typename T>
-inline C10_DEVICE aligned_vector<T, size> load_vector(const T* base, uint32_t offset) {
+template <typename T, int size> struct alignas(sizeof(T) * size) aligned_vector { T val[size]; };
+template <int size, typename T> inline C10_DEVICE aligned_vector<T, size> load_vector(const T* base, uint32_t offset) {
   return reinterpret_cast<const aligned_vector<T, size>*>(base)[offset];
 }
-template <typename T>
-int can_vectorize_up_to(const char*);
+template <typename T> int can_vectorize_up_to(const char*);
 }  // namespace at::native::memory

@@ -74,8 +74,7 @@
 
 namespace c10::parity_stub {
 // What a check of the host's ends in. Nothing of the host's is executed.
-template <class... Args>
-void refuse(const Args&...);
+template <class... Args> void refuse(const Args&...);
 }  // namespace c10::parity_stub
 
 #define PARITY_CHECK(condition)                           \

@@ -24,8 +24,7 @@ enum class ScalarType : int8_t {
 };
 
 namespace impl {
-template <ScalarType>
-struct ScalarTypeToCPPType;
+template <ScalarType> struct ScalarTypeToCPPType;
 #define PARITY_TYPE(cpp, name)                                                     \
   template <>                                                                      \
   struct ScalarTypeToCPPType<ScalarType::name> {                                   \
@@ -34,12 +33,10 @@ struct ScalarTypeToCPPType;
   };
 PARITY_SCALAR_TYPES(PARITY_TYPE)
 #undef PARITY_TYPE
-template <ScalarType N>
-using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<N>::type;
+template <ScalarType N> using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<N>::type;
 }  // namespace impl
 
-template <typename T>
-struct CppTypeToScalarType;
+template <typename T> struct CppTypeToScalarType;
 #define PARITY_TYPE(cpp, name) \
   template <>                  \
   struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};
@@ -62,59 +59,37 @@ bool isIntegralType(ScalarType, bool include_bool = false);
 ScalarType toOpMathType(ScalarType);
 ScalarType promoteTypes(ScalarType, ScalarType);
 size_t elementSize(ScalarType);
-template <class Stream>
-Stream& operator<<(Stream&, ScalarType);
+template <class Stream> Stream& operator<<(Stream&, ScalarType);
 
-template <typename T>
-struct is_complex : std::false_type {};
-template <typename T>
-struct is_complex<complex<T>> : std::true_type {};
-template <typename T>
-struct scalar_value_type { using type = T; };
-template <typename T>
-struct scalar_value_type<complex<T>> { using type = T; };
+template <typename T> struct is_complex : std::false_type {};
+template <typename T> struct is_complex<complex<T>> : std::true_type {};
+template <typename T> struct scalar_value_type { using type = T; };
+template <typename T> struct scalar_value_type<complex<T>> { using type = T; };
 
 }  // namespace c10
 
 namespace at {
 using namespace c10;
 
-template <typename T>
-struct OpMathType { using type = T; };
+template <typename T> struct OpMathType { using type = T; };
 template <> struct OpMathType<Half> { using type = float; };
 template <> struct OpMathType<BFloat16> { using type = float; };
 template <> struct OpMathType<Float8_e5m2> { using type = float; };
 template <> struct OpMathType<Float8_e4m3fn> { using type = float; };
 template <> struct OpMathType<complex<Half>> { using type = complex<float>; };
-template <typename T>
-using opmath_type = typename OpMathType<T>::type;
+template <typename T> using opmath_type = typename OpMathType<T>::type;
 
-// What sums of a type are kept in, on a GPU (on the host: double for float).
+// The type that sums are kept in: on the host, double for float.
+template <typename T, bool is_cuda> struct AccumulateType {
+  using Floating = std::conditional_t<std::is_same_v<T, double> || (std::is_same_v<T, float> && !is_cuda), double, float>;
+  using Integer = std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>;
+  using type = std::conditional_t<std::is_integral_v<T>, Integer, Floating>;
+};
 template <typename T, bool is_cuda>
-struct AccumulateType;
-#define PARITY_ACCUMULATE(T, gpu, cpu)                                \
-  template <> struct AccumulateType<T, true> { using type = gpu; };   \
-  template <> struct AccumulateType<T, false> { using type = cpu; };
-PARITY_ACCUMULATE(Half, float, float)
-PARITY_ACCUMULATE(__half, float, float)
-PARITY_ACCUMULATE(BFloat16, float, float)
-PARITY_ACCUMULATE(float, float, double)
-PARITY_ACCUMULATE(double, double, double)
-PARITY_ACCUMULATE(complex<float>, complex<float>, complex<double>)
-PARITY_ACCUMULATE(complex<double>, complex<double>, complex<double>)
-PARITY_ACCUMULATE(int8_t, int64_t, int64_t)
-PARITY_ACCUMULATE(uint8_t, int64_t, int64_t)
-PARITY_ACCUMULATE(char, int64_t, int64_t)
-PARITY_ACCUMULATE(int16_t, int64_t, int64_t)
-PARITY_ACCUMULATE(int32_t, int64_t, int64_t)
-PARITY_ACCUMULATE(int64_t, int64_t, int64_t)
-PARITY_ACCUMULATE(bool, bool, bool)
-#undef PARITY_ACCUMULATE
-template <typename T, bool is_cuda>
-using acc_type = typename AccumulateType<T, is_cuda>::type;
+struct AccumulateType<complex<T>, is_cuda> { using type = complex<typename AccumulateType<T, is_cuda>::type>; };
+template <typename T, bool is_cuda> using acc_type = typename AccumulateType<T, is_cuda>::type;
 
-template <typename T>
-struct numeric_limits : std::numeric_limits<T> {
+template <typename T> struct numeric_limits : std::numeric_limits<T> {
   static constexpr C10_HOST_DEVICE T lower_bound() {
     if constexpr (std::numeric_limits<T>::has_infinity) return -std::numeric_limits<T>::infinity();
     return std::numeric_limits<T>::lowest();
@@ -124,11 +99,9 @@ struct numeric_limits : std::numeric_limits<T> {
     return std::numeric_limits<T>::max();
   }
 };
-template <typename T>
-struct numeric_limits<c10::complex<T>> : numeric_limits<T> {};
+template <typename T> struct numeric_limits<c10::complex<T>> : numeric_limits<T> {};
 
-template <class Anything>
-ScalarType scalar_type(const Anything&);
+template <class Anything> ScalarType scalar_type(const Anything&);
 }  // namespace at
 
 // Dispatch macros of extensions' own, copied from those of torch, call it by this name.
@@ -138,8 +111,7 @@ using at::scalar_type;
 
 namespace at::parity_stub {
 ScalarType dtype_of(ScalarType);
-template <class Properties>
-auto dtype_of(const Properties& properties) -> decltype(properties.scalarType());
+template <class Properties> auto dtype_of(const Properties& properties) -> decltype(properties.scalarType());
 }  // namespace at::parity_stub
 
 // Each case is a lambda in which scalar_t is the type, so that what it calls is made for each of them.
@@ -166,93 +138,54 @@ auto dtype_of(const Properties& properties) -> decltype(properties.scalarType())
     }                                                                                  \
   }()
 
-#define AT_DISPATCH_CASE_FLOATING_TYPES(...)                   \
-  AT_DISPATCH_CASE(::at::ScalarType::Double, __VA_ARGS__)      \
-  AT_DISPATCH_CASE(::at::ScalarType::Float, __VA_ARGS__)
-#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
-  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)        \
-  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__)
-#define AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(...)    \
-  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__) \
-  AT_DISPATCH_CASE(::at::ScalarType::BFloat16, __VA_ARGS__)
-#define AT_DISPATCH_CASE_COMPLEX_TYPES(...)                      \
-  AT_DISPATCH_CASE(::at::ScalarType::ComplexDouble, __VA_ARGS__) \
-  AT_DISPATCH_CASE(::at::ScalarType::ComplexFloat, __VA_ARGS__)
-#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)            \
-  AT_DISPATCH_CASE(::at::ScalarType::Byte, __VA_ARGS__) \
-  AT_DISPATCH_CASE(::at::ScalarType::Char, __VA_ARGS__) \
-  AT_DISPATCH_CASE(::at::ScalarType::Int, __VA_ARGS__)  \
-  AT_DISPATCH_CASE(::at::ScalarType::Long, __VA_ARGS__) \
-  AT_DISPATCH_CASE(::at::ScalarType::Short, __VA_ARGS__)
-#define AT_DISPATCH_CASE_ALL_TYPES(...)        \
-  AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) \
-  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+// The cases of each set of types.
+#define PARITY_CASE(dtype, ...) AT_DISPATCH_CASE(::at::ScalarType::dtype, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...) PARITY_CASE(Double, __VA_ARGS__) PARITY_CASE(Float, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) PARITY_CASE(Half, __VA_ARGS__)
+#define AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(...) PARITY_CASE(Half, __VA_ARGS__) PARITY_CASE(BFloat16, __VA_ARGS__)
+#define AT_DISPATCH_CASE_COMPLEX_TYPES(...) PARITY_CASE(ComplexDouble, __VA_ARGS__) PARITY_CASE(ComplexFloat, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)                                                      \
+  PARITY_CASE(Byte, __VA_ARGS__) PARITY_CASE(Char, __VA_ARGS__) PARITY_CASE(Int, __VA_ARGS__)     \
+  PARITY_CASE(Long, __VA_ARGS__) PARITY_CASE(Short, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES(...) AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(...) \
-  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)           \
-  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
-#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) \
-  AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)           \
-  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
 
+// PARITY_DISPATCH_N takes a set of types, N more types, the dispatched type, the name and the body.
 #define PARITY_DISPATCH_0(cases, type, name, ...) AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__))
-#define PARITY_DISPATCH_1(cases, a, type, name, ...) \
-  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__))
+#define PARITY_DISPATCH_1(cases, a, type, name, ...) AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__))
 #define PARITY_DISPATCH_2(cases, a, b, type, name, ...) \
   AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE(b, __VA_ARGS__))
-#define PARITY_DISPATCH_3(cases, a, b, c, type, name, ...)                                                 \
-  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__)                       \
-                                     AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__))
-#define PARITY_DISPATCH_4(cases, a, b, c, d, type, name, ...)                                              \
-  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__)                       \
-                                     AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__)     \
-                                     AT_DISPATCH_CASE(d, __VA_ARGS__))
-
-#define AT_DISPATCH_FLOATING_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF, type, name, __VA_ARGS__)
-#define AT_DISPATCH_REDUCED_FLOATING_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND(a, type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_TYPES, a, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND2(a, b, type, name, ...) \
-  PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND3(a, b, c, type, name, ...) \
-  PARITY_DISPATCH_3(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, c, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND4(a, b, c, d, type, name, ...) \
-  PARITY_DISPATCH_4(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, c, d, type, name, __VA_ARGS__)
-#define AT_DISPATCH_COMPLEX_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_COMPLEX_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(a, type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, a, type, name, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(a, b, type, name, ...) \
-  PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, a, b, type, name, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_INTEGRAL_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES_AND(a, type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_INTEGRAL_TYPES, a, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND(a, type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, a, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND2(a, b, type, name, ...) \
-  PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES, a, b, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND3(a, b, c, type, name, ...) \
-  PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES, a, b, c, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND4(a, b, c, d, type, name, ...) \
-  PARITY_DISPATCH_4(AT_DISPATCH_CASE_ALL_TYPES, a, b, c, d, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_HALF(type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, ::at::ScalarType::Half, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(type, name, ...) \
-  PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(a, type, name, ...) \
-  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(a, b, type, name, ...) \
-  PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, b, type, name, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(a, b, c, type, name, ...) \
-  PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, b, c, type, name, __VA_ARGS__)
+#define PARITY_DISPATCH_3(cases, a, b, c, type, name, ...)                                                             \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE(b, __VA_ARGS__)  \
+                                     AT_DISPATCH_CASE(c, __VA_ARGS__))
+#define PARITY_DISPATCH_4(cases, a, b, c, d, type, name, ...)                                                          \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE(b, __VA_ARGS__)  \
+                                     AT_DISPATCH_CASE(c, __VA_ARGS__) AT_DISPATCH_CASE(d, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF, __VA_ARGS__)
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(...) PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND3(...) PARITY_DISPATCH_3(AT_DISPATCH_CASE_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND4(...) PARITY_DISPATCH_4(AT_DISPATCH_CASE_FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_COMPLEX_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_COMPLEX_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(...) PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_INTEGRAL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_INTEGRAL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND2(...) PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND3(...) PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND4(...) PARITY_DISPATCH_4(AT_DISPATCH_CASE_ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_HALF(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, ::at::ScalarType::Half, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(...) PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(...) PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(...) PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(...) PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, __VA_ARGS__)
 #define AT_DISPATCH_INDEX_TYPES(type, name, ...)                                                   \
   AT_DISPATCH_SWITCH(type, name,                                                                   \
                      AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)  \

@@ -49,17 +49,13 @@ void setCurrentDeviceIndex(int64_t);
 }  // namespace accelerator
 
 namespace detail {
-template <typename T>
-T to(StableIValue);
-template <typename T>
-StableIValue from(const T&);
+template <typename T> T to(StableIValue);
+template <typename T> StableIValue from(const T&);
 }  // namespace detail
 
 struct Library {
-  template <class... Args>
-  Library& def(Args&&...) { return *this; }
-  template <class... Args>
-  Library& impl(Args&&...) { return *this; }
+  template <class... Args> Library& def(Args&&...) { return *this; }
+  template <class... Args> Library& impl(Args&&...) { return *this; }
 };
 }  // namespace torch::stable
 

@@ -24,73 +24,46 @@
 
 namespace c10 {
 
-template <typename T>
-class ArrayRef {
+template <typename T> class ArrayRef {
  public:
-  constexpr ArrayRef();
-  constexpr ArrayRef(const T&);
-  constexpr ArrayRef(const T*, size_t);
-  constexpr ArrayRef(const T*, const T*);
-  template <typename A>
-  ArrayRef(const std::vector<T, A>&);
-  template <size_t N>
-  constexpr ArrayRef(const std::array<T, N>&);
-  template <size_t N>
-  constexpr ArrayRef(const T (&)[N]);
+  constexpr ArrayRef(); constexpr ArrayRef(const T&); constexpr ArrayRef(const T*, size_t); constexpr ArrayRef(const T*, const T*);
+  template <typename A> ArrayRef(const std::vector<T, A>&);
+  template <size_t N> constexpr ArrayRef(const std::array<T, N>&);
+  template <size_t N> constexpr ArrayRef(const T (&)[N]);
   constexpr ArrayRef(const std::initializer_list<T>&);
-  const T* begin() const;
-  const T* end() const;
-  const T* data() const;
-  size_t size() const;
-  bool empty() const;
-  const T& front() const;
-  const T& back() const;
-  const T& operator[](size_t) const;
-  const T& at(size_t) const;
-  ArrayRef slice(size_t, size_t) const;
-  ArrayRef slice(size_t) const;
-  bool equals(ArrayRef) const;
-  std::vector<T> vec() const;
-  operator std::vector<T>() const;
+  const T* begin() const; const T* end() const; const T* data() const; size_t size() const; bool empty() const;
+  const T& front() const; const T& back() const; const T& operator[](size_t) const; const T& at(size_t) const;
+  ArrayRef slice(size_t, size_t) const; ArrayRef slice(size_t) const; bool equals(ArrayRef) const;
+  std::vector<T> vec() const; operator std::vector<T>() const;
 };
-template <typename T>
-bool operator==(ArrayRef<T>, ArrayRef<T>);
-template <typename T>
-bool operator!=(ArrayRef<T>, ArrayRef<T>);
-template <class Stream, typename T>
-Stream& operator<<(Stream&, ArrayRef<T>);
+template <typename T> bool operator==(ArrayRef<T>, ArrayRef<T>);
+template <typename T> bool operator!=(ArrayRef<T>, ArrayRef<T>);
+template <class Stream, typename T> Stream& operator<<(Stream&, ArrayRef<T>);
 using IntArrayRef = ArrayRef<int64_t>;
 using IntList = ArrayRef<int64_t>;
 
-template <typename T, unsigned N>
-struct SmallVector : std::vector<T> { using std::vector<T>::vector; };
+template <typename T, unsigned N> struct SmallVector : std::vector<T> { using std::vector<T>::vector; };
 using DimVector = SmallVector<int64_t, 5>;
 
-template <typename T>
-using optional = std::optional<T>;
+template <typename T> using optional = std::optional<T>;
 using std::make_optional;
 using std::nullopt;
 using nullopt_t = std::nullopt_t;
 using string_view = std::string_view;
-template <typename T>
-class OptionalArrayRef : public std::optional<ArrayRef<T>> { public: using std::optional<ArrayRef<T>>::optional; };
+template <typename T> class OptionalArrayRef : public std::optional<ArrayRef<T>> { public: using std::optional<ArrayRef<T>>::optional; };
 using OptionalIntArrayRef = OptionalArrayRef<int64_t>;
-template <typename T>
-class intrusive_ptr {
+template <typename T> class intrusive_ptr {
  public:
   intrusive_ptr();
-  template <class Other>
-  intrusive_ptr(const Other&);
+  template <class Other> intrusive_ptr(const Other&);
   operator bool() const;
   T* get() const;
   T* operator->() const;
   T& operator*() const;
 };
 struct intrusive_ptr_target {};
-template <class... Args>
-std::string str(const Args&...);
-template <typename T, typename... Args>
-T value_or_else(const std::optional<T>&, Args&&...);
+template <class... Args> std::string str(const Args&...);
+template <typename T, typename... Args> T value_or_else(const std::optional<T>&, Args&&...);
 
 struct SourceLocation { const char* function; const char* file; uint32_t line; };
 class Error : public std::exception { public: Error(SourceLocation, std::string); Error(std::string, std::string = {}, const void* = nullptr); const char* what() const noexcept override; };
@@ -107,8 +80,7 @@ struct Device {
   DeviceIndex index() const; DeviceType type() const; std::string str() const;
   bool operator==(const Device&) const; bool operator!=(const Device&) const;
 };
-template <class Stream>
-Stream& operator<<(Stream&, const Device&);
+template <class Stream> Stream& operator<<(Stream&, const Device&);
 enum class Layout : int8_t { Strided, Sparse, SparseCsr };
 constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse;
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
@@ -117,12 +89,9 @@ enum class DispatchKey { CPU, CUDA, Autograd, AutogradCUDA, CompositeImplicitAut
 class Scalar {
  public:
   Scalar();
-  template <typename T, typename = std::enable_if_t<std::is_convertible_v<T, double>>>
-  Scalar(T);
-  template <typename T>
-  Scalar(complex<T>);
-  template <typename T>
-  T to() const;
+  template <typename T, typename = std::enable_if_t<std::is_convertible_v<T, double>>> Scalar(T);
+  template <typename T> Scalar(complex<T>);
+  template <typename T> T to() const;
   double toDouble() const; float toFloat() const; int toInt() const; int64_t toLong() const; bool toBool() const;
   bool isFloatingPoint() const; bool isIntegral(bool = false) const; ScalarType type() const;
 };
@@ -135,17 +104,12 @@ struct TypeMeta {
   TypeMeta(); TypeMeta(ScalarType);
   ScalarType toScalarType() const; size_t itemsize() const; std::string_view name() const;
   operator ScalarType() const;
-  template <typename T>
-  static TypeMeta Make();
+  template <typename T> static TypeMeta Make();
 };
-bool operator==(const TypeMeta&, const TypeMeta&);
-bool operator!=(const TypeMeta&, const TypeMeta&);
-bool operator==(const TypeMeta&, ScalarType);
-bool operator!=(const TypeMeta&, ScalarType);
-bool operator==(ScalarType, const TypeMeta&);
-bool operator!=(ScalarType, const TypeMeta&);
-template <class Stream>
-Stream& operator<<(Stream&, const TypeMeta&);
+bool operator==(const TypeMeta&, const TypeMeta&); bool operator!=(const TypeMeta&, const TypeMeta&);
+bool operator==(const TypeMeta&, ScalarType); bool operator!=(const TypeMeta&, ScalarType);
+bool operator==(ScalarType, const TypeMeta&); bool operator!=(ScalarType, const TypeMeta&);
+template <class Stream> Stream& operator<<(Stream&, const TypeMeta&);
 
 class TensorOptions {
  public:
@@ -153,21 +117,16 @@ class TensorOptions {
   TensorOptions(ScalarType); TensorOptions(TypeMeta); TensorOptions(Device); TensorOptions(DeviceType);
   TensorOptions(Layout); TensorOptions(MemoryFormat);
   TensorOptions dtype(ScalarType) const; TensorOptions dtype(TypeMeta) const; TensorOptions dtype(std::optional<ScalarType>) const;
-  template <typename T>
-  TensorOptions dtype() const;
-  template <class... Args>
-  TensorOptions device(Args&&...) const;
+  template <typename T> TensorOptions dtype() const;
+  template <class... Args> TensorOptions device(Args&&...) const;
   TensorOptions device_index(int) const; TensorOptions layout(Layout) const; TensorOptions requires_grad(bool = true) const;
   TensorOptions pinned_memory(bool = true) const; TensorOptions memory_format(MemoryFormat) const;
   TypeMeta dtype() const; Device device() const; Layout layout() const; bool requires_grad() const;
 };
-template <class Stream>
-Stream& operator<<(Stream&, const TensorOptions&);
-template <class... Args>
-TensorOptions device(Args&&...);
+template <class Stream> Stream& operator<<(Stream&, const TensorOptions&);
+template <class... Args> TensorOptions device(Args&&...);
 TensorOptions dtype(ScalarType); TensorOptions dtype(TypeMeta);
-template <typename T>
-TensorOptions dtype();
+template <typename T> TensorOptions dtype();
 TensorOptions layout(Layout); TensorOptions requires_grad(bool = true); TensorOptions memory_format(MemoryFormat);
 
 struct Storage { int64_t nbytes() const; const void* data() const; void* mutable_data() const; operator bool() const; template <typename T> T* data() const; };
@@ -179,8 +138,7 @@ struct NoGradGuard { NoGradGuard(); ~NoGradGuard(); };
 template <typename T>
 struct MaybeOwned { T* operator->() const; const T& operator*() const; static MaybeOwned borrowed(const T&); static MaybeOwned owned(T); };
 int64_t multiply_integers(IntArrayRef);
-template <class... Args>
-void irange(Args...);
+template <class... Args> void irange(Args...);
 }  // namespace c10
 
 namespace caffe2 { using c10::TypeMeta; }
@@ -196,8 +154,7 @@ class DeprecatedTypeProperties {
   DeprecatedTypeProperties toScalarType(ScalarType) const;
   operator TensorOptions() const;
 };
-template <class Stream>
-Stream& operator<<(Stream&, const DeprecatedTypeProperties&);
+template <class Stream> Stream& operator<<(Stream&, const DeprecatedTypeProperties&);
 DeprecatedTypeProperties CPU(ScalarType); DeprecatedTypeProperties CUDA(ScalarType); DeprecatedTypeProperties HIP(ScalarType);
 
 struct Generator { template <typename T> T* get() const; std::mutex& mutex(); bool defined() const; };
@@ -212,8 +169,7 @@ struct TensorIndex;
 
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
-template <typename T>
-class List;
+template <typename T> class List;
 using Lists = std::initializer_list<int64_t>;
 
 #define PARITY_FUNCTIONS(_)                                                                                            \
@@ -248,8 +204,7 @@ using Lists = std::initializer_list<int64_t>;
 class Tensor {
  public:
   Tensor(); Tensor(const Tensor&); Tensor(Tensor&&); ~Tensor();
-  template <typename T>
-  explicit Tensor(intrusive_ptr<T>);
+  template <typename T> explicit Tensor(intrusive_ptr<T>);
   Tensor& operator=(const Tensor&); Tensor& operator=(Tensor&&); Tensor& operator=(const Scalar&);
 
   int64_t size(int64_t) const; int64_t stride(int64_t) const; int64_t dim() const; int64_t ndimension() const;
@@ -263,25 +218,18 @@ class Tensor {
   bool defined() const; bool has_storage() const; bool requires_grad() const; bool is_alias_of(const Tensor&) const; bool equal(const Tensor&) const;
   bool allclose(const Tensor&, double = 0, double = 0) const; bool is_variable() const; bool is_leaf() const; bool is_signed() const;
   ScalarType scalar_type() const; TypeMeta dtype() const; DeprecatedTypeProperties type() const; Device device() const;
-  template <class First, class... Args>
-  Tensor type(First&&, Args&&...) const;
+  template <class First, class... Args> Tensor type(First&&, Args&&...) const;
   TensorOptions options() const; Layout layout() const; std::string toString() const; MemoryFormat suggest_memory_format() const;
   void backward() const; void reset(); void print() const; const Storage& storage() const; Tensor& mutable_grad() const;
   Tensor grad() const; Tensor data() const; Tensor variable_data() const; Tensor tensor_data() const; void* unsafeGetTensorImpl() const;
-  template <typename T>
-  T* data_ptr() const;
-  template <typename T>
-  T* data() const;
-  template <typename T>
-  const T* const_data_ptr() const;
-  template <typename T>
-  T* mutable_data_ptr() const;
+  template <typename T> T* data_ptr() const;
+  template <typename T> T* data() const;
+  template <typename T> const T* const_data_ptr() const;
+  template <typename T> T* mutable_data_ptr() const;
   void* data_ptr() const; const void* const_data_ptr() const; void* mutable_data_ptr() const;
-  template <typename T>
-  T item() const;
+  template <typename T> T item() const;
   Scalar item() const;
-  template <typename T, size_t N>
-  TensorAccessor<T, N> accessor() const;
+  template <typename T, size_t N> TensorAccessor<T, N> accessor() const;
   template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
   GenericPackedTensorAccessor<T, N, PtrTraits, index_t> packed_accessor() const;
   template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
@@ -336,8 +284,7 @@ PARITY_OPERATOR(+) PARITY_OPERATOR(-) PARITY_OPERATOR(*) PARITY_OPERATOR(/) PARI
 PARITY_OPERATOR(<) PARITY_OPERATOR(>) PARITY_OPERATOR(<=) PARITY_OPERATOR(>=) PARITY_OPERATOR(==) PARITY_OPERATOR(!=)
 PARITY_OPERATOR(&) PARITY_OPERATOR(|) PARITY_OPERATOR(^)
 #undef PARITY_OPERATOR
-template <class Stream>
-Stream& operator<<(Stream&, const Tensor&);
+template <class Stream> Stream& operator<<(Stream&, const Tensor&);
 
 namespace parity_stub {
 // Functions of a namespace, so that what the language itself looks up by argument does not meet them.
@@ -367,10 +314,8 @@ std::vector<Tensor> split(const Tensor&, int64_t, int64_t = 0); std::vector<Tens
 std::vector<Tensor> unbind(const Tensor&, int64_t = 0); std::vector<Tensor> broadcast_tensors(TensorList);
 std::vector<Tensor> meshgrid(TensorList); bool equal(const Tensor&, const Tensor&);
 bool allclose(const Tensor&, const Tensor&, double = 0, double = 0, bool = false);
-template <typename T>
-Tensor tensor(std::initializer_list<T>, const TensorOptions& = {});
-template <typename T>
-Tensor tensor(const T&, const TensorOptions& = {});
+template <typename T> Tensor tensor(std::initializer_list<T>, const TensorOptions& = {});
+template <typename T> Tensor tensor(const T&, const TensorOptions& = {});
 }  // namespace functions
 }  // namespace parity_stub
 using namespace parity_stub::functions;
@@ -388,28 +333,23 @@ PARITY_CHECKING(checkDim) PARITY_CHECKING(checkSize) PARITY_CHECKING(checkSameSi
 PARITY_CHECKING(checkAllContiguous) PARITY_CHECKING(checkScalarType) PARITY_CHECKING(checkScalarTypes) PARITY_CHECKING(checkBackend)
 PARITY_CHECKING(checkAllDefined) PARITY_CHECKING(checkAllSameSize) PARITY_CHECKING(checkNumel) PARITY_CHECKING(checkDimRange)
 #undef PARITY_CHECKING
-template <class... Args>
-Tensor sum_to(Args&&...);
+template <class... Args> Tensor sum_to(Args&&...);
 
 struct Context { void lazyInitDevice(DeviceType); void lazyInitCUDA(); template <class... Args> Allocator* getAllocator(Args&&...); void* getCurrentDeviceProperties(); bool deterministicAlgorithms(); void alertNotDeterministic(const char*); bool allowTF32CuBLAS(); };
 Context& globalContext();
 ScalarType typeMetaToScalarType(const TypeMeta&);
 TypeMeta scalarTypeToTypeMeta(ScalarType);
-template <typename T>
-constexpr C10_HOST_DEVICE T ceil_div(T a, T b) { return (a + b - 1) / b; }
-template <typename T>
-constexpr C10_HOST_DEVICE T round_up(T a, T b) { return (a + b - 1) / b * b; }
+template <typename T> constexpr C10_HOST_DEVICE T ceil_div(T a, T b) { return (a + b - 1) / b; }
+template <typename T> constexpr C10_HOST_DEVICE T round_up(T a, T b) { return (a + b - 1) / b * b; }
 struct DeviceGuard { DeviceGuard(Device); };
 struct OptionalDeviceGuard { template <class... Args> OptionalDeviceGuard(Args&&...); };
 using c10::NoGradGuard;
 struct AutoDispatchBelowADInplaceOrView { AutoDispatchBelowADInplaceOrView(); };
 struct AutoNonVariableTypeMode { AutoNonVariableTypeMode(bool = true); };
-template <class... Args>
-void parallel_for(Args&&...);
+template <class... Args> void parallel_for(Args&&...);
 namespace detail {
 // A small array that kernels take by value.
-template <typename T, int N>
-struct Array {
+template <typename T, int N> struct Array {
   T data[N];
   C10_HOST_DEVICE T& operator[](int i) { return data[i]; }
   C10_HOST_DEVICE const T& operator[](int i) const { return data[i]; }
@@ -423,9 +363,7 @@ using at::DeviceGuard;
 using at::OptionalDeviceGuard;
 template <typename T>
 class List { public: List(); size_t size() const; T get(size_t) const; T operator[](size_t) const; void push_back(T) const; T* begin() const; T* end() const; };
-template <typename K, typename V>
-class Dict : public std::unordered_map<K, V> {};
-template <typename T, class... Args>
-intrusive_ptr<T> make_intrusive(Args&&...);
+template <typename K, typename V> class Dict : public std::unordered_map<K, V> {};
+template <typename T, class... Args> intrusive_ptr<T> make_intrusive(Args&&...);
 struct IValue { template <typename T> IValue(T); template <typename T> T to() const; at::Tensor toTensor() const; };
 }  // namespace c10

@@ -14,38 +14,37 @@
 
 namespace c10 {
 
-struct alignas(2) Half {
-  unsigned short x;
-
+// A number by its bits, which from_bits() marks as such.
+template <typename Bits> struct alignas(sizeof(Bits)) Coded {
+  Bits x;
   struct from_bits_t {};
   static constexpr C10_HOST_DEVICE from_bits_t from_bits() { return from_bits_t(); }
+  Coded() = default;
+  constexpr C10_HOST_DEVICE Coded(Bits bits, from_bits_t) : x(bits) {}
+};
 
+struct Half : Coded<unsigned short> {
+  using Coded::Coded;
   Half() = default;
-  constexpr C10_HOST_DEVICE Half(unsigned short bits, from_bits_t) : x(bits) {}
 #ifdef __HIP__
-  C10_HOST_DEVICE Half(float value) : x(__builtin_bit_cast(unsigned short, static_cast<_Float16>(value))) {}
+  C10_HOST_DEVICE Half(float value) : Coded(__builtin_bit_cast(unsigned short, static_cast<_Float16>(value)), from_bits()) {}
   C10_HOST_DEVICE operator float() const { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
 #else  // CUDA's device code has no _Float16
-  C10_HOST_DEVICE Half(float value) : x(__half_as_ushort(__float2half(value))) {}
+  C10_HOST_DEVICE Half(float value) : Coded(__half_as_ushort(__float2half(value)), from_bits()) {}
   C10_HOST_DEVICE operator float() const { return __half2float(__ushort_as_half(x)); }
 #endif
-  C10_HOST_DEVICE Half(const __half& value) : x(__builtin_bit_cast(unsigned short, value)) {}
+  C10_HOST_DEVICE Half(const __half& value) : Coded(__builtin_bit_cast(unsigned short, value), from_bits()) {}
   C10_HOST_DEVICE operator __half() const { return __builtin_bit_cast(__half, x); }
 };
 
-struct alignas(2) BFloat16 {
-  unsigned short x;
-
-  struct from_bits_t {};
-  static constexpr C10_HOST_DEVICE from_bits_t from_bits() { return from_bits_t(); }
-
+struct BFloat16 : Coded<unsigned short> {
+  using Coded::Coded;
   BFloat16() = default;
-  constexpr C10_HOST_DEVICE BFloat16(unsigned short bits, from_bits_t) : x(bits) {}
-  C10_HOST_DEVICE BFloat16(float value) : x(rounded(value)) {}
+  C10_HOST_DEVICE BFloat16(float value) : Coded(rounded(value), from_bits()) {}
   C10_HOST_DEVICE operator float() const {
     return __builtin_bit_cast(float, static_cast<unsigned int>(x) << 16);
   }
-  C10_HOST_DEVICE BFloat16(const __hip_bfloat16& value) : x(__builtin_bit_cast(unsigned short, value)) {}
+  C10_HOST_DEVICE BFloat16(const __hip_bfloat16& value) : Coded(__builtin_bit_cast(unsigned short, value), from_bits()) {}
   explicit C10_HOST_DEVICE operator __hip_bfloat16() const { return __builtin_bit_cast(__hip_bfloat16, x); }
 
  private:
@@ -59,8 +58,7 @@ struct alignas(2) BFloat16 {
 // Eight bits that are computed with in float: the formats of OCP's "OFP8" (2023), rounded to the nearest, ties to even.
 // What is too large is NaN in E4M3, which has no infinity.
 namespace parity_float8 {
-template <int fraction>
-C10_HOST_DEVICE inline float decode(uint8_t code) {
+template <int fraction> C10_HOST_DEVICE inline float decode(uint8_t code) {
   constexpr int bias = fraction == 3 ? 7 : 15;
   const unsigned magnitude = code & 0x7f, exponent = magnitude >> fraction;
   float value;
@@ -70,8 +68,7 @@ C10_HOST_DEVICE inline float decode(uint8_t code) {
   else value = __builtin_bit_cast(float, (magnitude << (23 - fraction)) + ((127 - bias) << 23));
   return code & 0x80 ? -value : value;
 }
-template <int fraction>
-C10_HOST_DEVICE inline uint8_t encode(float value) {
+template <int fraction> C10_HOST_DEVICE inline uint8_t encode(float value) {
   constexpr int bias = fraction == 3 ? 7 : 15, least = 1 - bias;
   constexpr unsigned beyond = fraction == 3 ? 0x7f : 0x7c;
   const unsigned bits = __builtin_bit_cast(unsigned, value), sign = bits >> 24 & 0x80;
@@ -85,18 +82,14 @@ C10_HOST_DEVICE inline uint8_t encode(float value) {
   return static_cast<uint8_t>(sign | (code > beyond ? beyond : code));
 }
 }  // namespace parity_float8
-#define PARITY_FLOAT8(name, fraction)                                                       \
-  struct alignas(1) name {                                                                  \
-    uint8_t x;                                                                              \
-    struct from_bits_t {};                                                                  \
-    static constexpr C10_HOST_DEVICE from_bits_t from_bits() { return from_bits_t(); }      \
-    name() = default;                                                                       \
-    constexpr C10_HOST_DEVICE name(uint8_t bits, from_bits_t) : x(bits) {}                  \
-    C10_HOST_DEVICE name(float value) : x(parity_float8::encode<fraction>(value)) {}        \
-    C10_HOST_DEVICE operator float() const { return parity_float8::decode<fraction>(x); }   \
+#define PARITY_FLOAT8(name, fraction)                                                                        \
+  struct name : Coded<uint8_t> {                                                                             \
+    using Coded::Coded;                                                                                      \
+    name() = default;                                                                                        \
+    C10_HOST_DEVICE name(float value) : Coded(parity_float8::encode<fraction>(value), from_bits()) {}        \
+    C10_HOST_DEVICE operator float() const { return parity_float8::decode<fraction>(x); }                    \
   };
-PARITY_FLOAT8(Float8_e4m3fn, 3)
-PARITY_FLOAT8(Float8_e5m2, 2)
+PARITY_FLOAT8(Float8_e4m3fn, 3) PARITY_FLOAT8(Float8_e5m2, 2)
 #undef PARITY_FLOAT8
 // Kept and moved only.
 struct alignas(1) Float8_e4m3fnuz { uint8_t x; };
@@ -120,16 +113,11 @@ struct alignas(4) qint32 { int val_; };
   inline C10_HOST_DEVICE T operator op(T a, int64_t b) { return a op static_cast<T>(static_cast<float>(b)); } \
   inline C10_HOST_DEVICE T operator op(int64_t a, T b) { return static_cast<T>(static_cast<float>(a)) op b; }
 #define PARITY_NUMBER(T)                                                                   \
-  PARITY_ARITHMETIC(T, +)                                                                  \
-  PARITY_ARITHMETIC(T, -)                                                                  \
-  PARITY_ARITHMETIC(T, *)                                                                  \
-  PARITY_ARITHMETIC(T, /)                                                                  \
+  PARITY_ARITHMETIC(T, +) PARITY_ARITHMETIC(T, -) PARITY_ARITHMETIC(T, *) PARITY_ARITHMETIC(T, /) \
   inline C10_HOST_DEVICE T operator-(const T& a) { return T(static_cast<unsigned short>(a.x ^ 0x8000), T::from_bits()); }
-PARITY_NUMBER(Half)
-PARITY_NUMBER(BFloat16)
+PARITY_NUMBER(Half) PARITY_NUMBER(BFloat16)
 #undef PARITY_NUMBER
 #undef PARITY_ARITHMETIC
-
 
 // Only of this type: on ROCm, c10 has none for Half.
 inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
@@ -137,30 +125,24 @@ inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
 inline C10_DEVICE Half __ldg(const Half* pointer) { return *pointer; }
 #endif
 
-template <typename T>
-struct alignas(sizeof(T) * 2) complex {
+template <typename T> struct alignas(sizeof(T) * 2) complex {
   using value_type = T;
   T real_ = T(0);
   T imag_ = T(0);
 
   constexpr complex() = default;
   constexpr C10_HOST_DEVICE complex(const T& re, const T& im = T()) : real_(re), imag_(im) {}
-  template <typename U>
-  constexpr C10_HOST_DEVICE complex(const complex<U>& other) : real_(other.real()), imag_(other.imag()) {}
+  template <typename U> constexpr C10_HOST_DEVICE complex(const complex<U>& other) : real_(other.real()), imag_(other.imag()) {}
 
   constexpr C10_HOST_DEVICE T real() const { return real_; }
   constexpr C10_HOST_DEVICE T imag() const { return imag_; }
   constexpr C10_HOST_DEVICE void real(T value) { real_ = value; }
   constexpr C10_HOST_DEVICE void imag(T value) { imag_ = value; }
 
-  template <typename U>
-  constexpr C10_HOST_DEVICE complex& operator+=(const complex<U>& b) { return *this = *this + complex(b); }
-  template <typename U>
-  constexpr C10_HOST_DEVICE complex& operator-=(const complex<U>& b) { return *this = *this - complex(b); }
-  template <typename U>
-  constexpr C10_HOST_DEVICE complex& operator*=(const complex<U>& b) { return *this = *this * complex(b); }
-  template <typename U>
-  constexpr C10_HOST_DEVICE complex& operator/=(const complex<U>& b) { return *this = *this / complex(b); }
+  template <typename U> constexpr C10_HOST_DEVICE complex& operator+=(const complex<U>& b) { return *this = *this + complex(b); }
+  template <typename U> constexpr C10_HOST_DEVICE complex& operator-=(const complex<U>& b) { return *this = *this - complex(b); }
+  template <typename U> constexpr C10_HOST_DEVICE complex& operator*=(const complex<U>& b) { return *this = *this * complex(b); }
+  template <typename U> constexpr C10_HOST_DEVICE complex& operator/=(const complex<U>& b) { return *this = *this / complex(b); }
   constexpr C10_HOST_DEVICE complex& operator+=(T b) { real_ += b; return *this; }
   constexpr C10_HOST_DEVICE complex& operator-=(T b) { real_ -= b; return *this; }
   constexpr C10_HOST_DEVICE complex& operator*=(T b) { real_ *= b; imag_ *= b; return *this; }
@@ -199,28 +181,20 @@ static_assert(sizeof(complex<float>) == 8 && alignof(complex<float>) == 8);
 }  // namespace c10
 
 namespace std {
-template <typename T>
-constexpr C10_HOST_DEVICE T real(const c10::complex<T>& z) { return z.real(); }
-template <typename T>
-constexpr C10_HOST_DEVICE T imag(const c10::complex<T>& z) { return z.imag(); }
+template <typename T> constexpr C10_HOST_DEVICE T real(const c10::complex<T>& z) { return z.real(); }
+template <typename T> constexpr C10_HOST_DEVICE T imag(const c10::complex<T>& z) { return z.imag(); }
 template <typename T>
 constexpr C10_HOST_DEVICE c10::complex<T> conj(const c10::complex<T>& z) { return c10::complex<T>(z.real(), -z.imag()); }
-template <typename T>
-C10_HOST_DEVICE T abs(const c10::complex<T>& z) { return ::hypot(z.real(), z.imag()); }
-template <typename T>
-C10_HOST_DEVICE T arg(const c10::complex<T>& z) { return ::atan2(z.imag(), z.real()); }
-template <typename T>
-constexpr C10_HOST_DEVICE T norm(const c10::complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
-template <typename T>
-C10_HOST_DEVICE c10::complex<T> exp(const c10::complex<T>& z) {
+template <typename T> C10_HOST_DEVICE T abs(const c10::complex<T>& z) { return ::hypot(z.real(), z.imag()); }
+template <typename T> C10_HOST_DEVICE T arg(const c10::complex<T>& z) { return ::atan2(z.imag(), z.real()); }
+template <typename T> constexpr C10_HOST_DEVICE T norm(const c10::complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
+template <typename T> C10_HOST_DEVICE c10::complex<T> exp(const c10::complex<T>& z) {
   const T size = ::exp(z.real());
   return {size * ::cos(z.imag()), size * ::sin(z.imag())};
 }
-template <typename T>
-C10_HOST_DEVICE c10::complex<T> log(const c10::complex<T>& z) { return {::log(abs(z)), arg(z)}; }
+template <typename T> C10_HOST_DEVICE c10::complex<T> log(const c10::complex<T>& z) { return {::log(abs(z)), arg(z)}; }
 // The root with a real part that is not negative; no sum cancels.
-template <typename T>
-C10_HOST_DEVICE c10::complex<T> sqrt(const c10::complex<T>& z) {
+template <typename T> C10_HOST_DEVICE c10::complex<T> sqrt(const c10::complex<T>& z) {
   if (z.real() == T(0) && z.imag() == T(0)) return {T(0), z.imag()};
   const T re = z.real() < 0 ? -z.real() : z.real(), size = ::sqrt((abs(z) + re) / 2), other = z.imag() / (2 * size);
   return z.real() < 0 ? c10::complex<T>(other < 0 ? -other : other, ::copysign(size, z.imag())) : c10::complex<T>(size, other);
@@ -229,12 +203,10 @@ template <typename T>
 C10_HOST_DEVICE c10::complex<T> pow(const c10::complex<T>& z, const c10::complex<T>& power) { return exp(log(z) * power); }
 template <typename T>
 C10_HOST_DEVICE c10::complex<T> pow(const c10::complex<T>& z, T power) { return exp(log(z) * c10::complex<T>(power)); }
-template <typename T>
-C10_HOST_DEVICE c10::complex<T> sin(const c10::complex<T>& z) {
+template <typename T> C10_HOST_DEVICE c10::complex<T> sin(const c10::complex<T>& z) {
   return {::sin(z.real()) * ::cosh(z.imag()), ::cos(z.real()) * ::sinh(z.imag())};
 }
-template <typename T>
-C10_HOST_DEVICE c10::complex<T> cos(const c10::complex<T>& z) {
+template <typename T> C10_HOST_DEVICE c10::complex<T> cos(const c10::complex<T>& z) {
   return {::cos(z.real()) * ::cosh(z.imag()), -::sin(z.real()) * ::sinh(z.imag())};
 }
 

@@ -1,0 +1,61 @@
+"""The text of case files."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import PurePath
+
+import pytest
+
+from parity.inference.case_file import case_file, literal
+from parity.inference.keywords import Keyword
+from parity.inference.skeleton import Skeleton
+
+OP = Skeleton(
+    "module.scale",
+    "scale(float*, int)",
+    (
+        Keyword("kernel", "scale"),
+        Keyword("types", ("f32",)),
+        Keyword("shapes", "; ".join(f"tensor_{i}: rows cols" for i in range(8)), "a guess", wraps=True),
+        Keyword("choices", {f"extent_{i}": (1, 2, 3, 7, 33, 300) for i in range(5)}),
+    ),
+    ("x", "alpha"),
+    launched="main.cu:3, as scale<<<1, 32>>>(x, n)",
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("n", '"n"'),
+        (64, "64"),
+        (False, "False"),
+        (("f32",), '("f32",)'),
+        ((1, "2*n"), '(1, "2*n")'),
+        ({"n": (1, 7)}, '{"n": (1, 7)}'),
+    ],
+)
+def test_literal_is_python_source_with_double_quotes(value, text):
+    assert literal(value) == text and ast.literal_eval(text) == value
+
+
+def test_case_file_wraps_long_texts_and_mappings():
+    text = case_file(PurePath("src/module.cu"), [OP], {})
+    (call,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    values = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+    assert values == {each.name: each.value for each in OP.keywords}
+    assert max(map(len, text.splitlines())) <= 120
+    assert "    shapes=(  # a guess\n" in text and "a function of x, alpha; none: CUDA's side judges" in text
+
+
+def test_case_file_with_question_comments_the_op():
+    text = case_file(PurePath("module.cu"), [OP], {"module.scale": "no launch shows its grid."})
+    assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    assert "# To be completed: no launch shows its grid. Say shapes=, grid= and block=" in text
+    assert "# The host launches it in main.cu:3, as scale<<<1, 32>>>(x, n)\n" in text
+
+
+def test_case_file_with_omitted_kernel_says_why():
+    text = case_file(PurePath("module.cu"), [Skeleton("", "noop()", omitted="it has no output")], {})
+    assert text.endswith("from parity.op import Op\n\n# noop(): it has no output\n")

@@ -1,0 +1,86 @@
+"""Files that are compiled with a source because they define what it declares for the device."""
+
+from parity.build.modules import build
+from parity.build.settings import BuildCallbacks
+from parity.compilers import clang
+from parity.platform.cache import Cache
+
+
+def test_undefined_function_is_reported_before_code_generation(built, monkeypatch):
+    monkeypatch.setattr(clang, "_generate", None)
+    one = built(
+        "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
+    )
+    (finding,) = one.error.findings
+    assert not one.translation.left_out  # the variable does not declare it
+    assert (finding.name, finding.line) == ("elsewhere(int)", 3)
+    assert "#include the file that defines it" in finding.advice
+
+
+def test_linking_finds_function_whose_address_is_taken(tmp_path, cache):
+    source = "__device__ int twice(int);\n__device__ int (*f)(int) = twice;\n"
+    (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = f(x[0]); }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [(each.name, each.line) for each in one.error.findings] == [("twice(int)", 2)]
+    (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert [each.flag for each in one.switches] == ['#include "twice.cu"']
+
+
+def test_linking_finds_member_functions(tmp_path, cache):
+    members = "ON_GPU int hit(int) const; ON_GPU int operator+(int) const;"
+    shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
+    (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
+    (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::operator+(int x) const { return x + 1; }\n')
+    own, far = tmp_path / "own", tmp_path / "far" / "gpu"
+    for folder in (tmp_path / ".git", own, far):
+        folder.mkdir(parents=True)
+    (far / "box.cu").write_text('#include "../../shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (own / "m.cu").write_text(
+        '#include "../shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
+    )
+    (one,) = build(own, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "../ball.cu"', '#include "../far/gpu/box.cu"'}
+
+
+def test_linking_keeps_previous_repairs(tmp_path):
+    (tmp_path / "ball.h").write_text(
+        "#pragma once\nstruct Ball { __device__ int hit(int) const; int hit(long*) const; };\n"
+    )
+    (tmp_path / "ball.cu").write_text('#include "ball.h"\n__device__ int Ball::hit(int x) const { return x + 2; }\n')
+    (tmp_path / "m.cu").write_text(
+        '#include "ball.h"\n#include <absent_library.h>\nvoid host() { absent::call(); }\n'
+        "__global__ void k(int* x) { x[0] = Ball().hit(2); }\n"
+    )
+    told: list[str] = []
+    own = Cache(tmp_path / "cache")  # what is there already is not compiled
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildCallbacks(retrying=told.append))
+    assert not one.error, one.error
+    assert [each.flag for each in one.switches] == ['#include "ball.cu"']
+    # As it is, without the header, without the host's function, with the file.
+    assert told == [f"m gfx1100, compilation {number}" for number in (2, 3, 4)]
+
+
+def test_linking_prefers_file_with_nearest_header(tmp_path, cache):
+    (tmp_path / "old.h").write_text("#pragma once\nnamespace n { __device__ int hash(int); }\n")
+    declared = "namespace n { __device__ int hash(int); extern __constant__ int table[2]; }\n"
+    (tmp_path / "new.h").write_text(f'#pragma once\n#include "old.h"\n{declared}')
+    (tmp_path / "old.cu").write_text('#include "old.h"\n__device__ int n::hash(int x) { return x; }\n')
+    defined = "namespace n {\n__device__ int hash(int x) { return x + 1; }\n__constant__ int table[2];\n}\n"
+    (tmp_path / "new.cu").write_text(f'#include "new.h"\n{defined}')
+    (tmp_path / "none.cu").write_text(defined)
+    (tmp_path / "m.cu").write_text('#include "new.h"\n__global__ void k(int* x) { x[0] = n::hash(n::table[x[0]]); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "new.cu"'}
+
+
+def test_linking_finds_definition_by_macro(tmp_path, cache):
+    (tmp_path / "get.h").write_text("#pragma once\n__device__ int get_one();\n")
+    defined = "#define GET(name) __device__ int get_##name() { return name; }\n__constant__ int one;\nGET(one)\n"
+    (tmp_path / "get.cu").write_text(f'#include "get.h"\n{defined}')
+    (tmp_path / "m.cu").write_text('#include "get.h"\n__global__ void k(int* x) { x[0] = get_one(); }\n')
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "get.cu"'}
