@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from parity.engine import CaseRecord, read_record
+from parity.engine.case_records import CaseRecord
+from parity.engine.record_file import read_record
 from parity.report.tables import markdown
 
 FAMILIES = {

@@ -21,8 +21,8 @@ from benchmarks.emulator import BENCHMARKS, LAYOUTS, Emulated
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.compilers.targets import target as target_of
-from parity.emulator import AmdgpuDevice
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.ptx.device import PtxDevice
 from parity.platform.cache import Cache, default_root
 from parity.suite.loading import find_suite
 from parity.suite.options import names

@@ -33,14 +33,13 @@ from pathlib import Path
 
 import psutil
 
-from parity.application import Run, Settings
-from parity.cluster import connected
-from parity.cluster.connection import QUIET, need_dask
+from parity.application.run import Run, Settings
+from parity.cluster.connection import QUIET, connected, need_dask
 from parity.cluster.messages import Answer, Request
 from parity.cluster.remote import deliver
-from parity.engine import Plan
-from parity.engine import execute_plan as execute
 from parity.engine.calls import Pool
+from parity.engine.execution import execute_plan as execute
+from parity.engine.plan import Plan
 from parity.engine.pool import processors
 from parity.platform.serialization import packed, unpacked
 from parity.suite.loading import find_suite

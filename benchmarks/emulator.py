@@ -24,7 +24,9 @@ from threadpoolctl import threadpool_limits
 
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.emulator import AmdgpuDevice, LaunchStats, pack
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.stats import LaunchStats
 from parity.errors import ParityError
 from parity.model.code_object import CodeObject
 from parity.model.launch import Pointer, Scalar

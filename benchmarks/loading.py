@@ -34,7 +34,7 @@ from typing import Any
 
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.errors import ParityError
 from parity.model.code_object import CodeObject
 from parity.op import Call, Entry

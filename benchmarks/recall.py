@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.engine import CaseRecord, Column, Plan, Task, runner_columns
+from parity.engine.case_records import CaseRecord, Column, Task
+from parity.engine.plan import Plan, runner_columns
 from parity.engine.worker import Worker
 from parity.model.code_object import CodeObject
 from parity.op import Entry

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from parity.build.modules import build_suite
 from parity.compilers.targets import CUDA_TARGET
-from parity.engine import Column, Plan, make_tasks, runnable_tasks, runner_columns
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.runners import Runner, available
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import positive

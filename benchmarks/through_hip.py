@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.build.modules import build_suite
-from parity.engine import Plan, make_tasks, runnable_tasks, runner_columns
-from parity.hip import environment
+from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
+from parity.hip.library import environment
 from parity.model.launch import Outcome
 from parity.runners import available
 from parity.suite.loading import Suite, find_suite

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.data import STRIDES, Draw, Strides, in_rows, pick
+from parity.data.layouts import STRIDES, Draw, Strides, in_rows, pick
 from parity.model.layout import Layout, contiguous
 from parity.op import NamedCase, Op, Shape
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parity import reference
-from parity.data import Draw, pick
-from parity.data.layouts import layout
+from parity.data.layouts import Draw, layout, pick
 from parity.model.layout import contiguous
 from parity.op import CaseView, NamedCase, Op, Shape
 from parity.reference import Expected

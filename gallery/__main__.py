@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import parity
-from parity.report import CellState, Reproduction, failure_text
+from parity.report.failures import Reproduction, failure_text
+from parity.report.model import CellState
 
 HERE = Path(__file__).parent
 JUDGES = frozenset({CellState.TAKEN, CellState.NOT_JUDGED})

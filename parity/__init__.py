@@ -21,23 +21,13 @@ from parity.platform.lazy_imports import lazy_getattr
 from parity.platform.version import __version__
 
 if TYPE_CHECKING:
-    from parity.application import (
-        Difference,
-        Measured,
-        Prepared,
-        Recorded,
-        Results,
-        Run,
-        Settings,
-        Stored,
-        differences,
-        explain,
-        load,
-        measure,
-        record,
-        replay,
-    )
+    from parity.application.explanation import explain
     from parity.application.footprints import Inspected, Inspection
+    from parity.application.measuring import Measured, measure
+    from parity.application.recording import Recorded, record
+    from parity.application.run import Prepared, Results, Run, Settings, replay
+    from parity.application.stored_results import Stored, load
+    from parity.report.changes import Difference, differences
     from parity.suite.loading import Suite, find_suite
 
 __all__ = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from parity.engine import Column, Plan, make_tasks
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan, make_tasks
 from parity.model.code_object import CodeObject, Kernel
 from parity.runners import Evidence
 from parity.suite.loading import Suite

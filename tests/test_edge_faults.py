@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.application import Run
+from parity.application.run import Run
 from parity.suite.loading import load_suite
 
 KERNELS = """

@@ -17,8 +17,9 @@ import pytest
 
 from parity.build.modules import build, build_suite
 from parity.build.result import Built
-from parity.compare import Status
-from parity.engine import Column, Plan, make_tasks, runner_columns
+from parity.compare.verdict import Status
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.pool import processors
 from parity.engine.worker import Worker
 from parity.runners import Session, runner

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from parity.application.columns import both_sides
 from parity.application.run import Prepared, Run, Settings
-from parity.bisect import BisectResult, bisect_options
-from parity.engine import Progress, quiet
+from parity.bisect.search import BisectResult, bisect_options
+from parity.engine.calls import Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER

@@ -9,7 +9,8 @@ from hashlib import sha256
 
 from parity.build.result import Built
 from parity.compilers.targets import target
-from parity.engine import CaseRecord, Column, Task, runner_columns
+from parity.engine.case_records import CaseRecord, Column, Task
+from parity.engine.plan import runner_columns
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.op import Entry

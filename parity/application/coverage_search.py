@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application.run import Prepared
-from parity.engine import Progress, quiet
+from parity.engine.calls import Progress, quiet
 from parity.engine.case_records import add_cases
 from parity.engine.coverage_search import FoundCase, search_coverage
 from parity.suite.corpus import SUFFIX, add_to_corpus

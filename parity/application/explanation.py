@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.build.modules import build_suite
-from parity.compare import format_value
+from parity.compare.ulps import format_value
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.model.case import Case
 from parity.model.divergences import divergences

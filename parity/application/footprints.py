@@ -15,7 +15,7 @@ from parity.errors import MissingTool
 from parity.footprint.measure import Footprint, footprints
 from parity.footprint.remarks import Remark, remarks
 from parity.footprint.sass import nvdisasm
-from parity.report import static_frame
+from parity.report.frames import static_frame
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from parity.application.measuring import first_valid, recorded_measurements
 from parity.application.run import Run
 from parity.application.stored_results import RECORD
-from parity.compare import Status, Verdict
-from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
+from parity.compare.verdict import Status, Verdict
 from parity.engine.bench import Measurement
 from parity.engine.bench_baseline import parse_baseline
+from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Provenance
 from parity.engine.record_file import parse_record
 from parity.errors import UsageError
 from parity.footprint.measure import Footprint
@@ -31,7 +31,8 @@ from parity.report.document import (
     with_totals,
 )
 from parity.report.failures import Reproduction
-from parity.report.html import PageInput, SourceFolders
+from parity.report.html.content import PageInput
+from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import matrix_from_records
 from parity.runners.recording_file import MEASUREMENTS, Environment
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from parity.application.run import Prepared, Run
-from parity.engine import Column, Plan, Progress, quiet
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.engine.bench_baseline import parse_baseline
+from parity.engine.calls import Progress, quiet
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
-from parity.report import bench_frame
 from parity.report.bench import BenchResults
+from parity.report.frames import bench_frame
 from parity.runners.recording_file import MEASUREMENTS
 
 if TYPE_CHECKING:

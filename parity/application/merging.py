@@ -13,25 +13,21 @@ from typing import Any, TypeVar
 from parity.application.columns import changed_sources
 from parity.application.run import Results
 from parity.application.stored_results import RECORD, CaseQueries
-from parity.engine import (
-    CaseRecord,
-    Column,
-    KnownIssues,
-    Provenance,
-    RecordWriter,
-    Shard,
-    describe_differences,
-    load_known_issues,
-    read_record,
-)
 from parity.engine.bench import Measurement
 from parity.engine.bench_baseline import parse_baseline
+from parity.engine.case_records import CaseRecord, Column, Provenance
+from parity.engine.journal import describe_differences
+from parity.engine.known_issues import KnownIssues, load_known_issues
+from parity.engine.record_file import RecordWriter, read_record
+from parity.engine.shards import Shard
 from parity.errors import UsageError
 from parity.op import Entry
 from parity.platform.files import naming_write_errors, read_content
 from parity.platform.serialization import checked, json_text, plain, read_json
-from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
+from parity.report.failures import Reproduction
+from parity.report.matrix import make_matrix
+from parity.report.model import Matrix
 from parity.runners.recording_file import (
     MEASUREMENTS,
     Environment,

@@ -9,20 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parity.application.run import Prepared, Run
-from parity.engine import Journal, Progress, quiet
+from parity.engine.calls import Progress, quiet
+from parity.engine.journal import Journal
 from parity.errors import NotAvailable, UsageError
-from parity.mutation import (
-    CampaignEvents,
-    CampaignSettings,
-    MutantResult,
-    MutatedKernel,
-    Recall,
-    UnmutatedResult,
-    compute_recall,
-    find_recall_file,
-    mutate,
-    read_recall,
-)
+from parity.mutation.campaign import CampaignEvents, CampaignSettings, mutate
+from parity.mutation.mutant import MutantResult, UnmutatedResult
+from parity.mutation.recall import Recall, compute_recall, find_recall_file, read_recall
+from parity.mutation.trial import MutatedKernel
 from parity.platform.cache import digest
 from parity.platform.files import find_below
 from parity.platform.version import PACKAGE

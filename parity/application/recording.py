@@ -8,8 +8,10 @@ from pathlib import Path
 
 from parity.application.measuring import measure
 from parity.application.run import Prepared
-from parity.engine import Journal, Plan, Progress, quiet
+from parity.engine.calls import Progress, quiet
+from parity.engine.journal import Journal
 from parity.engine.outcomes import FinishedTask, outcome_journal, record_outcomes
+from parity.engine.plan import Plan
 from parity.errors import NotAvailable, ResourceExhausted, UsageError
 from parity.platform.cache import digest
 from parity.report.bench import bench_json

@@ -27,7 +27,7 @@ from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.build.modules import build_suite
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.engine import CaseRecord, Column
+from parity.engine.case_records import CaseRecord, Column
 from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError

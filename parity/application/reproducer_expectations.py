@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.compare import bit_patterns, expected_from_cuda
+from parity.compare.cuda_oracle import expected_from_cuda
 from parity.compare.interval import accepted_interval
-from parity.engine import Column
+from parity.compare.ulps import bit_patterns
+from parity.engine.case_records import Column
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
 from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker

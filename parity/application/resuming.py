@@ -7,7 +7,9 @@ from pathlib import Path
 
 from parity.application.run import Prepared
 from parity.application.stored_results import RECORD
-from parity.engine import CaseRecord, Task, describe_differences, read_record
+from parity.engine.case_records import CaseRecord, Task
+from parity.engine.journal import describe_differences
+from parity.engine.record_file import read_record
 from parity.errors import UsageError
 from parity.platform.serialization import plain
 

@@ -15,36 +15,24 @@ from parity.application.stored_results import CaseQueries
 from parity.build.modules import build_suite
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
-from parity.engine import (
-    NOT_RECORDED,
-    CaseRecord,
-    Column,
-    KnownIssues,
-    Plan,
-    Progress,
-    Provenance,
-    RecordWriter,
-    Shard,
-    Share,
-    Task,
-    environment,
-    load_known_issues,
-    make_tasks,
-    quiet,
-    records_without_code,
-    runnable_tasks,
-    runner_columns,
-)
-from parity.engine import execute_plan as stream
 from parity.engine.bench import Measurement
+from parity.engine.calls import Progress, quiet
+from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, Provenance, Task
+from parity.engine.execution import execute_plan as stream
+from parity.engine.known_issues import KnownIssues, load_known_issues
+from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
+from parity.engine.record_file import RecordWriter, environment, records_without_code
+from parity.engine.shards import Shard, Share
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
-from parity.mutation import Recall
+from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
 from parity.platform.files import find_below
 from parity.platform.serialization import json_text
-from parity.report import PrintableMatrix, make_matrix, not_judged
+from parity.report.failures import not_judged
+from parity.report.matrix import make_matrix
+from parity.report.printable import PrintableMatrix
 from parity.runners import available, gpu_runner, kernel_runner, replayed_recording
 from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite, find_suite

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.engine import CaseRecord, Record, read_record
-from parity.report import Failure, case_frame, shown_failures
+from parity.engine.case_records import CaseRecord
+from parity.engine.record_file import Record, read_record
+from parity.report.failures import Failure, shown_failures
+from parity.report.frames import case_frame
 
 if TYPE_CHECKING:
     import pandas

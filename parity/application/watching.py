@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from parity.application.run import Prepared
-from parity.engine import Task
+from parity.engine.case_records import Task
 from parity.errors import UsageError
 from parity.platform.cache import digest
 from parity.platform.files import find_below
@@ -32,8 +32,8 @@ def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
     """Yield the code of a task on all of its columns."""
-    from parity.emulator import AmdgpuDevice
-    from parity.emulator.ptx import PtxDevice
+    from parity.emulator.amdgpu.device import AmdgpuDevice
+    from parity.emulator.ptx.device import PtxDevice
 
     entry = prepared.run.suite.entry(task)
     for column in task.columns:

@@ -12,7 +12,8 @@ from parity.build.incremental import Stage, recompiled, stage
 from parity.build.modules import build_suite, helpful_port
 from parity.compilers.errors import CompileError
 from parity.compilers.targets import target
-from parity.engine import CaseRecord, Column, Task, worker
+from parity.engine import worker
+from parity.engine.case_records import CaseRecord, Column, Task
 from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import program
 from parity.op import Entry

@@ -11,12 +11,14 @@ from pathlib import Path
 
 from parity.bisect.compiler_options import CompilerOption, available_options
 from parity.bisect.rebuild import Rebuild, RebuildTask, rebuild_and_run, run_as_built, stage_kernels
-from parity.compare import Conclusion, Status
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status
 from parity.compilers.rocm import other_headers, with_headers
 from parity.compilers.targets import target
-from parity.engine import CaseRecord, Column, Plan, Progress, Task, quiet
-from parity.engine.calls import CallTimeout, WorkerCrashed, call_fault
+from parity.engine.calls import CallTimeout, Progress, WorkerCrashed, call_fault, quiet
+from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.judging import fault_verdict
+from parity.engine.plan import Plan
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from parity.application import Run, Settings
+from parity.application.run import Run, Settings
 from parity.build.result import Built
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import add_cluster, add_folders, add_jobs, add_json, add_selection, add_target
 from parity.cli.shared.terminal import build_run, measure_run, messages, output, print_json
-from parity.cluster import Cluster
+from parity.cluster.connection import Cluster
 from parity.engine.bench import NOT_JUDGED
 from parity.engine.bench_baseline import BenchBaseline, BenchVerdict, read_baseline
 from parity.errors import NotAvailable, pluralize

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from parity.application import Results, Run, Settings
 from parity.application.coverage_search import add_found_cases, keep_cases, search_cases
+from parity.application.run import Results, Run, Settings
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import (
     add_cluster,
@@ -31,15 +31,14 @@ from parity.cli.shared.options import (
     add_json,
     add_selection,
     add_target,
-    positive,
 )
 from parity.cli.shared.terminal import build_run, errors, messages, print_json, run_progress
-from parity.cluster import Cluster
+from parity.cluster.connection import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.coverage_search import FoundCase
 from parity.errors import NotAvailable, UsageError, display_path
 from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
-from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
+from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER, positive
 
 __all__ = ["main", "options"]
 

@@ -15,12 +15,13 @@ import re
 import shlex
 import shutil
 
-from parity.cli.shared.options import add_json, names
+from parity.cli.shared.options import add_json
 from parity.cli.shared.terminal import errors, print_json
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.errors import UsageError, nearest
-from parity.hip import LIMITATIONS, environment
 from parity.hip.faults import PlantedFault
+from parity.hip.library import LIMITATIONS, environment
+from parity.suite.options import names
 
 __all__ = ["main", "options"]
 

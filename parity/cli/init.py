@@ -17,14 +17,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
 
-from parity.application import Run, Settings, select_columns
+from parity.application.columns import select_columns
+from parity.application.run import Run, Settings
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
 from parity.cli.shared.terminal import build_progress, errors, output, run_progress
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, NotAvailable, UsageError, display_path
 from parity.inference.case_file import case_file
 from parity.inference.host_launches import HostLaunch, HostTexts

@@ -10,7 +10,7 @@ from rich.text import Text
 from parity.cli.shared.inputs import select
 from parity.cli.shared.options import add_drawing, add_folders, add_selection
 from parity.cli.shared.terminal import output
-from parity.engine import Plan, make_tasks
+from parity.engine.plan import Plan, make_tasks
 from parity.errors import pluralize
 from parity.op import Entry
 from parity.report.tables import Cell, coloured

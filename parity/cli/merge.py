@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from parity.application import RECORD, merge, merge_recordings
+from parity.application.merging import merge, merge_recordings
+from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_folders, add_full, add_json
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
-from parity.report import check_folder
+from parity.report.folder import check_folder
 from parity.suite.options import declare
 
 __all__ = ["main", "options"]

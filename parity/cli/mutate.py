@@ -16,9 +16,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from parity.application import Run, Settings
 from parity.application.mutating import Planted, plant_faults
-from parity.application.run import Prepared
+from parity.application.run import Prepared, Run, Settings
 from parity.cli.shared.inputs import connect_cluster, select
 from parity.cli.shared.options import (
     add_cluster,
@@ -29,20 +28,21 @@ from parity.cli.shared.options import (
     add_json,
     add_output,
     add_selection,
-    names,
-    positive,
 )
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress, warn
-from parity.cluster import Cluster
+from parity.cluster.connection import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation import COUNT, FILE, INSTRUCTIONS, LEVELS, SEARCH, SOURCE, CampaignSettings, MutantResult
+from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings
+from parity.mutation.mutant import MutantResult
+from parity.mutation.operators import INSTRUCTIONS, SOURCE
+from parity.mutation.recall import FILE
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
-from parity.suite.options import declare
+from parity.suite.options import declare, names, positive
 
 __all__ = ["main", "options"]
 

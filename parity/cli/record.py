@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import Run, Settings, record
+from parity.application.recording import record
+from parity.application.run import Run, Settings
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select
 from parity.cli.shared.options import (
     add_cluster,
@@ -29,7 +30,7 @@ from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
-    from parity.cluster import Cluster
+    from parity.cluster.connection import Cluster
 
 __all__ = ["main", "options"]
 

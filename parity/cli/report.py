@@ -20,10 +20,12 @@ from parity.cli.shared.outputs import reproduction_command, update_history
 from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import output
 from parity.errors import ParityError
-from parity.report import Reproduction, check_folder
 from parity.report.changes import compare_runs
-from parity.report.folder import BADGE, PAGE, write_texts
-from parity.report.html import SourceFolders, comparison_content, page_content, render_badge, render_page
+from parity.report.failures import Reproduction
+from parity.report.folder import BADGE, PAGE, check_folder, write_texts
+from parity.report.html.content import comparison_content, page_content
+from parity.report.html.excerpts import SourceFolders
+from parity.report.html.page import render_badge, render_page
 from parity.suite.loading import find_suite
 
 __all__ = ["main", "options"]

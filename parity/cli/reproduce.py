@@ -22,7 +22,7 @@ from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_case, add_folders, add_output
 from parity.cli.shared.terminal import output, warn
 from parity.errors import MissingTool, UsageError
-from parity.hip import environment
+from parity.hip.library import environment
 from parity.suite.options import declare
 
 __all__ = ["main", "options"]

@@ -23,11 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.application import Prepared, Results, Run, Settings, default_runners, select_columns, write_shard_file
+from parity.application.columns import default_runners, select_columns
 from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
+from parity.application.merging import write_shard_file
 from parity.application.mutating import stored_recall
 from parity.application.resuming import resumable_records
+from parity.application.run import Prepared, Results, Run, Settings
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
@@ -57,15 +59,17 @@ from parity.cli.shared.outputs import (
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
 from parity.cli.shared.watch import KeptRecords, watch
 from parity.compilers.targets import DEFAULT_TARGETS
-from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.record_file import environment
 from parity.errors import UsageError
-from parity.report import check_folder, document
+from parity.report.document import document
+from parity.report.folder import check_folder
 from parity.runners import available
 from parity.suite.options import declare
 
 if TYPE_CHECKING:
-    from parity.cluster import Cluster
+    from parity.cluster.connection import Cluster
 
 __all__ = ["main", "options"]
 

@@ -10,9 +10,10 @@ import re
 
 from parity.application.explanation import ELEMENTS, explanation
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_case, add_folders, positive
+from parity.cli.shared.options import add_case, add_folders
 from parity.cli.shared.terminal import output
 from parity.model.divergences import divergence
+from parity.suite.options import positive
 
 __all__ = ["main", "options"]
 

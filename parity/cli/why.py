@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import argparse
 
-from parity.application import Run
 from parity.application.bisecting import RUNNERS, bisect, prepare_case
-from parity.application.run import Prepared
-from parity.bisect import CaseState
+from parity.application.run import Prepared, Run
+from parity.bisect.search import CaseState
 from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.options import add_case, add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress

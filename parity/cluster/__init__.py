@@ -4,7 +4,3 @@ The client packs a plan into bundles (``bundle``) and sends calls to workers thr
 calls in processes (``worker_node``). ``coordinator`` judges kernels whose columns no single worker has. ``distributed``
 is imported when a cluster is used.
 """
-
-from parity.cluster.connection import Cluster, connected
-
-__all__ = ["Cluster", "connected"]

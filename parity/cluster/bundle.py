@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from parity.compilers.compile_options import CompileOptions
-from parity.engine import Column, Plan
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root

@@ -23,7 +23,7 @@ import yaml
 from parity.cluster.messages import RunnerOffer, WorkerOffer, local_offer, machine_name, version_differences
 from parity.cluster.pool import DaskPool
 from parity.cluster.remote import collect_offer
-from parity.engine import Plan
+from parity.engine.plan import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text

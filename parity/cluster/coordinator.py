@@ -16,9 +16,10 @@ import numpy as np
 from parity.cluster import launches
 from parity.cluster.launches import NEAREST
 from parity.cluster.outcome_codec import restore_unchanged
-from parity.engine import CaseRecord, Column, Plan, Task
 from parity.engine.calls import CallTimeout, NoWorker, Pool, WorkerCrashed, call_fault
+from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.execution import task_limit
+from parity.engine.plan import Plan
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted, Unsupported
 from parity.model.code_object import CodeObject

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from parity.cluster.outcome_codec import drop_unchanged
-from parity.engine import Column, Task, worker
+from parity.engine import worker
+from parity.engine.case_records import Column, Task
 from parity.errors import DeviceLost, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_type_hints
 
-from parity.engine import Column
 from parity.engine.calls import CallTimeout, NoWorker, T, WorkerCrashed
+from parity.engine.case_records import Column
 from parity.engine.pool import processors
 from parity.engine.record_file import package_versions
 from parity.errors import NotAvailable, ParityError, ResourceExhausted, UsageError

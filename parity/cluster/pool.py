@@ -19,8 +19,10 @@ from parity.cluster.bundle import pack_plan
 from parity.cluster.coordinator import Coordinator
 from parity.cluster.messages import Answer, Request, column_resource, versions
 from parity.cluster.remote import bundle_key, handle_request, publish, release_run
-from parity.engine import Column, Plan, worker
+from parity.engine import worker
 from parity.engine.calls import NoWorker, WorkerCrashed
+from parity.engine.case_records import Column
+from parity.engine.plan import Plan
 from parity.errors import NotAvailable
 from parity.platform.serialization import packed, unpacked
 from parity.suite.loading import Suite

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from parity.compare import Comparison, Status, Verdict
+from parity.compare.arbitration import Comparison
+from parity.compare.verdict import Status, Verdict
 from parity.compilers.targets import TARGETS
 from parity.model.coverage import Reached
 from parity.op import Entry

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parity.compare import Comparison, SideResult, Status, arbitrate, format_value
+from parity.compare.arbitration import Comparison, SideResult, arbitrate
+from parity.compare.ulps import format_value
+from parity.compare.verdict import Status
 from parity.engine.case_records import Column, CrossVendorComparison
 from parity.reference.expected import Expected
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from parity.compare import RoundingRuns, expected_from_cuda, same_values
+from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import Array

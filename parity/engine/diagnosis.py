@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from parity.build.modules import HelpfulPort
-from parity.compare import Status
+from parity.compare.verdict import Status
 from parity.engine.case_records import Column
 from parity.engine.f8_formats import fnuz_mixups
 from parity.engine.judging import CheckedCase, Implementation, run_and_judge

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
-from parity.compare import SideResult, Status, Verdict
+from parity.compare.arbitration import SideResult
+from parity.compare.verdict import Status, Verdict
 from parity.engine import worker
 from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, WorkerCrashed, call_fault, quiet
 from parity.engine.case_records import CaseRecord, Column, Task

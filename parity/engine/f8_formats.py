@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from parity.compare import compare
+from parity.compare.comparison import compare
 from parity.engine.judging import CheckedCase, Implementation, judge
 from parity.errors import ParityError
 from parity.model.dtypes import DTYPES, array_dtype

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from parity.build.loaded_modules import MissingKernel
-from parity.compare import Status, Verdict, check_unmodified, compare, format_value
+from parity.compare.comparison import check_unmodified, compare
+from parity.compare.ulps import format_value
+from parity.compare.verdict import Status, Verdict
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, kernel_ptx
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from parity.compare import Verdict, general_class
+from parity.compare.verdict import Verdict, general_class
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column, Task, add_cases
 from parity.errors import UsageError, display_path, nearest
 from parity.platform.files import read_text

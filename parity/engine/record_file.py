@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from parity.compare import Status, Verdict
+from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.plan import Plan
 from parity.engine.shards import Share

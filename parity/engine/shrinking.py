@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from parity.compare import Status
-from parity.data import find_minimal
+from parity.compare.verdict import Status
+from parity.data.sampling import find_minimal
 from parity.engine.judging import CheckedCase, Implementation, run_and_judge
 from parity.model.case import Case, Tensor
 from parity.model.layout import contiguous

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from parity.build.modules import HelpfulPort, helpful_port
-from parity.compare import Conclusion, SideResult, Status, Verdict, accepts_zeros
+from parity.compare.arbitration import Conclusion, SideResult
+from parity.compare.comparison import accepts_zeros
+from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Task
 from parity.engine.cross_vendor import compare_vendors
 from parity.engine.diagnosis import diagnose

@@ -10,7 +10,8 @@ from parity.emulator.amdgpu.codegen import coverage_blocks, executed_items
 from parity.emulator.amdgpu.isa import BRANCHES, IGNORED
 from parity.emulator.amdgpu.listing import KernelCode, kernel_code
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx import control_flow, optimized_functions
+from parity.emulator.ptx.basic_blocks import control_flow
+from parity.emulator.ptx.pipeline import optimized_functions
 from parity.model.code_object import CodeObject
 
 __all__ = ["BasicBlock", "basic_blocks", "point_places"]

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
-from parity.emulator import (
-    Allocation,
-    AmdgpuDevice,
+from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.faults import (
     FailedAssertion,
     InstructionBudgetExceeded,
     KernelFault,
-    LaunchOptions,
     LdsExceeded,
     MemoryFault,
     NoProgress,
     UnknownInstruction,
     UnsupportedFeature,
 )
-from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.memory import Allocation
 from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_object_from_image

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, UnknownInstruction, UnsupportedFeature
+from parity.emulator.memory import Allocation
+from parity.emulator.ptx.device import PtxDevice
 from parity.errors import ParityError
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
 from parity.model.code_object import CodeObject

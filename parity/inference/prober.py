@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.ptx.device import PtxDevice
 from parity.inference.conditions import Condition, likely_blocks
 from parity.inference.experiment import Experiment, ProbeLog
 from parity.inference.grid_inference import candidate_specs, hinted_spec

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from parity.engine import Plan
 from parity.engine.calls import CallTimeout, NoWorker, Pool, Progress, T, WorkerCrashed, quiet
 from parity.engine.execution import prepare
+from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.errors import ResourceExhausted
 from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, UnmutatedResult

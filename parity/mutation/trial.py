@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.build.incremental import Stage, recompiled, stage
-from parity.compare import Status
+from parity.compare.verdict import Status
 from parity.compilers.errors import CompileError
-from parity.data import sample
-from parity.engine import Column, Task, worker
+from parity.data.sampling import sample
+from parity.engine import worker
+from parity.engine.case_records import Column, Task
 from parity.engine.judging import CheckedCase
 from parity.engine.worker import Worker
 from parity.footprint.unreached_code import Gap, gap_reason, unreached_lines

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.model.dtypes import DTYPES, array_dtype
+from parity.model.dtypes import DTYPES, Array, array_dtype
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.matmul import of_subnormals
-from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide
+from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roundoff, wide
 
 __all__ = ["attention"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected
-from parity.reference.rounding import Array, fma, store, wide
+from parity.reference.rounding import fma, store, wide
 from parity.reference.unary import operator, quotient
 
 __all__ = [

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
-from parity.reference.rounding import Array, wide
+from parity.model.dtypes import Array, array_dtype
+from parity.reference.rounding import wide
 
 __all__ = ["Weights", "decode"]
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.reference.expected import Expected
-from parity.reference.rounding import Array, store, wide
+from parity.reference.rounding import store, wide
 
 __all__ = ["cast"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.binary import maximum
 from parity.reference.expected import Expected
 from parity.reference.products import mean, sum_of_products
-from parity.reference.rounding import Array, store, wide
+from parity.reference.rounding import store, wide
 
 __all__ = [
     "avg_pool2d", "col2im1d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "im2col", "im2col1d",

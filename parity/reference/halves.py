@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType
+from parity.model.dtypes import DTYPES, Array, DType
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
-from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
+from parity.reference.rounding import below_f32_normals, fma, store, to_grid, ulp, wide
 
 __all__ = ["HalfArithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "nominal", "recipe_bounds", "widened"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected
-from parity.reference.rounding import Array, to_grid, wide
+from parity.reference.rounding import to_grid, wide
 
 __all__ = ["gather", "index_add", "index_select", "scatter", "scatter_add"]
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
-from parity.reference.rounding import SLACK, Array, smallest, store, unit_roundoff, wide
+from parity.reference.rounding import SLACK, smallest, store, unit_roundoff, wide
 
 __all__ = ["of_subnormals", "scaled_matmul"]
 

@@ -14,14 +14,14 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.model.launch import Grid
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import Hull, Nominal, hull_bounds
 from parity.reference.real import doubles
 from parity.reference.reduce import tree_depth
-from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
+from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
 
 __all__ = ["layer_norm", "rms_norm", "softmax"]
 

@@ -18,11 +18,11 @@ from functools import cached_property
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
-from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, ulp, unit_roundoff, wide
+from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp, unit_roundoff, wide
 
 __all__ = ["matmul", "mean", "sum_of_products"]
 

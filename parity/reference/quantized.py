@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
-from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide
+from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roundoff, wide
 
 __all__ = ["dequantize", "get_rows", "matmul_q8_1", "matvec", "matvec_q8_1", "moe_q8_1", "quantize_q8_1"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DType
-from parity.reference.rounding import Array, smallest, ulp_safe, unit_roundoff
+from parity.model.dtypes import Array, DType
+from parity.reference.rounding import smallest, ulp_safe, unit_roundoff
 
 __all__ = ["FUNCTIONS", "MathFunction", "doubles", "multiprecision"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, DType, array_dtype
+from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.model.launch import Grid
 from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
-from parity.reference.rounding import SLACK, Array, store, unit_roundoff, wide
+from parity.reference.rounding import SLACK, store, unit_roundoff, wide
 
 __all__ = ["argmax", "argmin", "reduce_max", "reduce_min", "reduce_sum", "sum_onto", "tree_depth"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import gmpy2
 import numpy as np
 
-from parity.model.dtypes import DTYPES, array_dtype
+from parity.model.dtypes import DTYPES, Array, array_dtype
 from parity.reference.expected import Bounds, Expected
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
-from parity.reference.rounding import Array, fma, smallest, store, to_grid, unit_roundoff, wide
+from parity.reference.rounding import fma, smallest, store, to_grid, unit_roundoff, wide
 
 __all__ = ["upsample_bilinear2d", "upsample_nearest2d"]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.binary import add, mul
 from parity.reference.expected import Expected
-from parity.reference.rounding import Array, fma
+from parity.reference.rounding import fma
 
 __all__ = ["rope", "rope_interleaved", "rope_thd"]
 

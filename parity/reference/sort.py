@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from parity.model.dtypes import array_dtype
+from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected
-from parity.reference.rounding import Array, wide
+from parity.reference.rounding import wide
 
 __all__ = ["InOrder", "argsort_ascending", "argsort_descending"]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from parity.model.dtypes import DType, array_dtype
+from parity.model.dtypes import Array, DType, array_dtype
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import HalfArithmetic, Recipe, hull_bounds, nominal, recipe_bounds, widened
 from parity.reference.real import FUNCTIONS, multiprecision
-from parity.reference.rounding import Array, below_f32_normals, smallest, store, unit_roundoff, wide
+from parity.reference.rounding import below_f32_normals, smallest, store, unit_roundoff, wide
 
 __all__ = [
     "abs", "ceil", "copy", "cos", "elu", "erf", "exp", "floor", "gelu", "gelu_erf", "log", "neg", "normcdf", "powf",

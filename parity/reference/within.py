@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from parity.errors import UsageError
-from parity.model.dtypes import DType
+from parity.model.dtypes import Array, DType
 from parity.reference.expected import Bounds, Expected
-from parity.reference.rounding import Array, store, ulp_safe
+from parity.reference.rounding import store, ulp_safe
 
 __all__ = ["within"]
 

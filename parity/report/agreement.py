@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from parity.compare import Conclusion
-from parity.engine import Column
+from parity.compare.arbitration import Conclusion
+from parity.engine.case_records import Column
 from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.bisect import BisectResult, CaseState, Effect, LineChange, Rebuild, case_state
-from parity.compare import Verdict
-from parity.engine import CaseRecord
+from parity.bisect.changed_lines import LineChange
+from parity.bisect.rebuild import Rebuild
+from parity.bisect.search import BisectResult, CaseState, Effect, case_state
+from parity.compare.verdict import Verdict
+from parity.engine.case_records import CaseRecord
 from parity.footprint.unreached_code import source_line
 from parity.report import tables
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
 from parity.report.model import FAILED_KEYS
 

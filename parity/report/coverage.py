@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from parity.engine import Column
+from parity.engine.case_records import Column
 from parity.engine.coverage_search import FoundCase
 from parity.errors import first_names, pluralize
 from parity.footprint.unreached_code import Gap, GapKind, find_gaps, gap_reason, source_line

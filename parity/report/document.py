@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from parity.compare import Status
-from parity.engine import Column
+from parity.compare.verdict import Status
+from parity.engine.case_records import Column
 from parity.model.coverage import COUNTS
 from parity.platform.serialization import checked, json_text, plain, read_json
 from parity.platform.version import __version__

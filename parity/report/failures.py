@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from parity.compare import Conclusion, Status
-from parity.engine import CaseRecord
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status
+from parity.engine.case_records import CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.porting import LITERAL, chosen_hipifier, find_ported

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.platform.files import naming_write_errors
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
-from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_badge, render_page
+from parity.report.html.content import PageInput, page_content, recall_content
+from parity.report.html.excerpts import SourceFolders
+from parity.report.html.page import render_badge, render_page
 from parity.report.junit import junit
 from parity.report.model import Matrix
 from parity.report.render import as_csv, markdown, plain, summary

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from parity.emulator import CLASSES
+from parity.emulator.amdgpu.classes import CLASSES
 from parity.errors import first_names, pluralize
 from parity.footprint.measure import Footprint
 from parity.footprint.remarks import Remark

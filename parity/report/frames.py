@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from parity.emulator import CLASSES
-from parity.engine import CaseRecord, Column
+from parity.emulator.amdgpu.classes import CLASSES
+from parity.engine.case_records import CaseRecord, Column
 from parity.errors import MissingTool
 from parity.model.case import split
 from parity.model.coverage import COUNTS, Reached

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.report.failures import Failure, Reproduction, failure_lines, failure_text, shown_failures
 from parity.report.html.excerpts import SourceFolders
 

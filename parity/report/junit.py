@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from parity.engine import CaseRecord, Column, ReviewedIssue
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.known_issues import ReviewedIssue
 from parity.report.failures import Reproduction, failure_text, not_judged, shown_failures
 from parity.report.matrix import by_cell, class_counts
 from parity.report.model import Cell, CellState, KernelRow, Matrix

@@ -8,17 +8,18 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from parity.compare import Conclusion, Status, Verdict
-from parity.engine import (
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import (
     COMPILE_ERROR,
     NOT_RECORDED,
     CaseRecord,
     Column,
     CrossVendorComparison,
     Provenance,
-    ReviewedIssue,
 )
 from parity.engine.judging import NO_REFERENCE
+from parity.engine.known_issues import ReviewedIssue
 from parity.model.case import split
 from parity.model.divergences import sort_ids
 from parity.op import Entry

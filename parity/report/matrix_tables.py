@@ -26,7 +26,7 @@ from enum import IntEnum
 
 from rich.text import Text
 
-from parity.engine import Column
+from parity.engine.case_records import Column
 from parity.model.coverage import Reached
 from parity.model.coverage import concatenate_coverage as joined_coverage
 from parity.model.divergences import sort_ids

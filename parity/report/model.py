@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from parity.compare import Conclusion
-from parity.engine import CaseRecord, Column, Provenance, ReviewedIssue
+from parity.compare.arbitration import Conclusion
 from parity.engine.bench import Measurement
+from parity.engine.case_records import CaseRecord, Column, Provenance
+from parity.engine.known_issues import ReviewedIssue
 from parity.model.coverage import Reached
 from parity.model.divergences import sort_ids
 from parity.mutation.recall import Recall

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from parity.errors import pluralize
-from parity.mutation import MutantOutcome, MutantResult, Recall
-from parity.mutation.mutant import Reason
-from parity.mutation.recall import ClassRecall, KernelRecall, Survivor
+from parity.mutation.mutant import MutantOutcome, MutantResult, Reason
+from parity.mutation.recall import ClassRecall, KernelRecall, Recall, Survivor
 from parity.report import tables
 
 __all__ = ["markdown", "recall_line", "recall_summary", "survivor_text", "terminal"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from parity.compare import Conclusion
+from parity.compare.arbitration import Conclusion
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.engine.record_file import RecordEnd, RecordHead
 from parity.platform.serialization import json_schema, json_text
 from parity.report.document import MatrixFile

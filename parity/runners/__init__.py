@@ -2,7 +2,8 @@
 
 from parity.errors import Unsupported
 from parity.model.launch import Computation
-from parity.runners.base import Evidence, OpRunner, OpSession, Probe, Runner, Session, Vendor
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, OpRunner, OpSession, Probe, Runner, Session
 from parity.runners.capabilities import (
     SupportsCounting,
     SupportsCoverage,

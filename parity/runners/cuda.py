@@ -15,7 +15,8 @@ from parity.compilers.cuda_toolkit import nvcc, nvcc_version
 from parity.errors import NotAvailable
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes

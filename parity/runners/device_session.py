@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 
 from parity.build.loaded_modules import MissingKernel
-from parity.emulator import (
-    REGISTER_FILL,
-    ApproximateResults,
-    Device,
-    KernelFault,
-    UnknownInstruction,
-    UnsupportedFeature,
-    source_location,
-)
+from parity.emulator.approximate import ApproximateResults
+from parity.emulator.device import Device
+from parity.emulator.faults import KernelFault, UnknownInstruction, UnsupportedFeature, source_location
 from parity.emulator.instruction import Instruction
+from parity.emulator.launch_options import REGISTER_FILL
 from parity.errors import ParityError, ResourceExhausted
 from parity.model.code_object import CodeObject, source_name
 from parity.model.coverage import Point

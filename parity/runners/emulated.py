@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
-from parity.emulator import (
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.shadow import (
     BF16_SHADOW_RUNS,
     EXTRA_SHADOW_RUNS,
     SHADOW_RUNS,
     UNFLUSHED_SHADOW_RUNS,
-    AmdgpuDevice,
-    ApproximateResults,
     shadow_seed,
 )
+from parity.emulator.approximate import ApproximateResults
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
 from parity.platform.cache import Cache, default_root
-from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
 from parity.runners.emulated_launch import EmulatedLaunch, launch_seed
 

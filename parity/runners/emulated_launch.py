@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 
 from parity.build.loaded_modules import LoadedModules
-from parity.emulator import (
-    REGISTER_FILL,
-    Allocation,
-    ApproximateResults,
-    Device,
-    LaunchOptions,
-    LaunchStats,
-    MemoryFault,
-    merge_stats,
-    pack,
-)
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.approximate import ApproximateResults
+from parity.emulator.device import Device
+from parity.emulator.faults import MemoryFault
+from parity.emulator.launch_options import REGISTER_FILL, LaunchOptions
+from parity.emulator.memory import Allocation
+from parity.emulator.stats import LaunchStats, merge_stats
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached, concatenate_coverage

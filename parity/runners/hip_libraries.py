@@ -15,7 +15,8 @@ import numpy as np
 
 from parity.errors import Unsupported
 from parity.model.launch import Computation, Fault
-from parity.runners.base import Evidence, Probe, Vendor
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe
 from parity.runners.gemm import GemmOperand, GemmProduct, gemm_product
 from parity.runners.gpu import max_workers, worker_number
 from parity.runners.isolated import IsolatedSession

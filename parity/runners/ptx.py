@@ -5,9 +5,10 @@ from __future__ import annotations
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, LIMITS, target
 from parity.compilers.zig import zig
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.ptx.device import PtxDevice
 from parity.platform.cache import Cache, default_root
-from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
 from parity.runners.emulated import INSTRUCTIONS
 

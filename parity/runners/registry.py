@@ -12,7 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
 
 from parity.errors import NotAvailable, ParityError, UsageError, nearest
-from parity.runners.base import Evidence, OpRunner, Probe, Runner, Vendor
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, OpRunner, Probe, Runner
 
 __all__ = ["available", "kernel_runner", "plugin_conflicts", "probe_runner", "runner", "runners"]
 

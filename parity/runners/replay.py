@@ -8,7 +8,8 @@ from pathlib import Path
 from parity.errors import UsageError
 from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Fault, Launch, Outcome
-from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe, Session
 from parity.runners.recording_file import RecordedCase, Recording, launch_digest, read_recording
 
 __all__ = ["ReplayRunner"]

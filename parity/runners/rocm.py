@@ -18,10 +18,11 @@ from parity.compilers import zig
 from parity.compilers.device_library import device_library
 from parity.compilers.targets import TARGETS
 from parity.errors import NotAvailable
-from parity.hip import DEVICE_NAME
+from parity.hip.library import DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor, missing_tool_probe
+from parity.reference.expected import Vendor
+from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.errors import ResourceExhausted
 from parity.model.case import Case
 from parity.op import Op

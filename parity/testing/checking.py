@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import Run, Settings, default_runners, select_columns
-from parity.engine import CaseRecord, Column, Plan, execute_plan, make_tasks
+from parity.application.columns import default_runners, select_columns
+from parity.application.run import Run, Settings
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.execution import execute_plan
+from parity.engine.plan import Plan, make_tasks
 from parity.engine.worker import Worker
 from parity.errors import ParityError, UsageError
 from parity.model.launch import Computation
 from parity.op import Op
 from parity.ops.callbacks import accepted
-from parity.report import Reproduction, not_judged
+from parity.report.failures import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from parity.application import Run
-from parity.engine import CaseRecord, Column, Progress, Task
+from parity.application.run import Run
+from parity.engine.calls import Progress
+from parity.engine.case_records import CaseRecord, Column, Task
 from parity.engine.execution import collect_records, prepare, schedule_task
 from parity.engine.pool import completed, processors, worker_pool
 from parity.op import Entry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.errors import display_path
-from parity.report import Reproduction, failure_text, kernel_file, shown_failures
+from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite.loading import Suite
 
 __all__ = ["ParityFailure", "failure_from_records"]

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from parity.application import Run
-from parity.compare import Status
-from parity.engine import CaseRecord, Column
+from parity.application.run import Run
+from parity.compare.verdict import Status
+from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import as_line
 from parity.op import Entry
-from parity.report import Reproduction, not_judged
+from parity.report.failures import Reproduction, not_judged
 from parity.testing.execution import Execution
 from parity.testing.failure import ParityFailure, failure_from_records
 

@@ -19,15 +19,20 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import Run, Settings, default_runners, select_columns
+from parity.application.columns import default_runners, select_columns
+from parity.application.run import Run, Settings
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
-from parity.engine import CaseRecord, Column, Provenance
+from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting import HIPIFY, chosen_hipifier
-from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
-from parity.report.html import SourceFolders
+from parity.report.failures import Reproduction
+from parity.report.folder import check_folder, write_reports
+from parity.report.html.excerpts import SourceFolders
+from parity.report.matrix import make_matrix
+from parity.report.model import Matrix
+from parity.report.render import summary, terminal
 from parity.report.tables import terminal_width
 from parity.suite.loading import find_suite
 from parity.suite.settings import LAUNCHES

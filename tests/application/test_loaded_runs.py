@@ -11,11 +11,14 @@ import pytest
 
 from parity.application.loaded_run import LoadedRun
 from parity.cli import main
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Provenance, RecordWriter, records_without_code
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, Provenance
+from parity.engine.record_file import RecordWriter, records_without_code
 from parity.errors import UsageError
-from parity.report import Reproduction, make_matrix, write_reports
 from parity.report.changes import compare_runs
+from parity.report.failures import Reproduction
+from parity.report.folder import write_reports
+from parity.report.matrix import make_matrix
 
 GFX = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
 HERE = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.budgets import table
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord
 
 
 def record(op, dtypes, share, **more):

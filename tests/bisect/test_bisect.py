@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parity.bisect import COMPILER_OPTIONS, changed_lines
-from parity.bisect.compiler_options import available_options
+from parity.bisect.changed_lines import changed_lines
+from parity.bisect.compiler_options import COMPILER_OPTIONS, available_options
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parity.cases.builtin import EDGE_TEMPLATES
-from parity.data import elements
+from parity.data.streams import elements
 from parity.suite.sample_cache import drawn_cases
 
 

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from parity.cases.neighbours import LARGEST, Constants, draw_neighbour
-from parity.engine import Column, Plan, Task
+from parity.engine.case_records import Column, Task
+from parity.engine.plan import Plan
 
 OPS = ("affine.affine", "reduce.softmax", "ternary.where", "indexing.index_select", "conv.conv2d", "cast.convert")
 CONSTANTS = Constants((4099, 6, -7, 1 << 40), (12345.5, 1e300))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parity.application import load
+from parity.application.stored_results import load
 
 TARGET = ("--target", "gfx1100")
 LEAD = ("--lead", "200")

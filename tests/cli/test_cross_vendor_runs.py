@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.engine import read_record
+from parity.engine.record_file import read_record
 from parity.runners.recording_file import read_recording, write_recording
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.engine import read_record
+from parity.engine.record_file import read_record
 from parity.runners import probe_runner, runner
 from parity.runners.recording_file import read_recording, write_recording
 from parity.testing.checking import ParityCheck

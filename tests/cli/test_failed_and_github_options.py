@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from parity.application import load
+from parity.application.stored_results import load
 from parity.cli import main
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, RecordWriter
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.record_file import RecordWriter
 
 CASES = ("fill.fill[f32](out=3 value=1.0)", "fill.fill[f32](out=2 value=1.0)", "fill.no_such_op[f32](out=1)")
 

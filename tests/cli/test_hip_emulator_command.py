@@ -12,7 +12,7 @@ import pytest
 from parity.build.modules import build
 from parity.cli import main
 from parity.compilers import zig
-from parity.hip import library
+from parity.hip.library import library
 
 PROGRAM = Path(__file__).parent.parent / "hip" / "program.c"
 KERNEL = """__constant__ unsigned factor;

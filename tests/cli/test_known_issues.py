@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from parity.engine import read_record
+from parity.engine.record_file import read_record
 
 RUN = ("run", "affine_f32", "affine_f16", "--target", "gfx1100", "-j", "1")
 CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"

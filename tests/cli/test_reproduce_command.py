@@ -12,7 +12,7 @@ import pytest
 
 from parity.compilers.cuda_toolkit import nvcc
 from parity.errors import MissingTool
-from parity.hip import environment
+from parity.hip.library import environment
 
 TARGET = ("--target", "gfx1100", "--runner", "emulated")
 WEIGHTED = "tables.weighted[f32](weights=16~0..4@5761 x=63~0..100@2290)"

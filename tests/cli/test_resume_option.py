@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from negating import NEGATING
 
-from parity.application import load
+from parity.application.stored_results import load
 from parity.cli import main
-from parity.compare import Status
-from parity.engine import RecordWriter
+from parity.compare.verdict import Status
+from parity.engine.record_file import RecordWriter
 
 RUN = ("unary.neg", "--dtype", "f16,bf16,f32,f64", "--examples", "1", "--seed", "5", "-j", "1")
 SLOW = (

@@ -8,9 +8,9 @@ import shlex
 
 import pytest
 
-from parity.application import default_runners
-from parity.engine import execute_plan as execute
-from parity.engine import read_record
+from parity.application.columns import default_runners
+from parity.engine.execution import execute_plan as execute
+from parity.engine.record_file import read_record
 from parity.runners.emulated import EmulatedRunner
 
 ONE = ("--target", "gfx1100")

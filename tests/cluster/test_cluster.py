@@ -21,9 +21,13 @@ from parity.cluster.connection import Cluster, Site, WorkerSpec, local_cluster, 
 from parity.cluster.messages import Answer, Request, RunnerOffer, WorkerOffer
 from parity.cluster.worker_node import WorkerNode
 from parity.cluster.workers import local_workers
-from parity.compare import Status
-from parity.engine import Column, Plan, execute_plan, outcome_journal, record_outcomes, worker
+from parity.compare.verdict import Status
+from parity.engine import worker
 from parity.engine.calls import NoWorker
+from parity.engine.case_records import Column
+from parity.engine.execution import execute_plan
+from parity.engine.outcomes import outcome_journal, record_outcomes
+from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
 from parity.platform.cache import Cache
 from parity.platform.serialization import packed, unpacked

@@ -8,8 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import Conclusion, SideResult, Status, Verdict, arbitrate, compare, ulp_distance
-from parity.compare.ulps import ulp_distances
+from parity.compare.arbitration import Conclusion, SideResult, arbitrate
+from parity.compare.comparison import compare
+from parity.compare.ulps import ulp_distance, ulp_distances
+from parity.compare.verdict import Status, Verdict
 from parity.reference import Bounds, Expected
 
 F32 = np.float32

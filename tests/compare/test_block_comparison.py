@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from parity.compare import SideResult, Status, arbitrate, check_unmodified, compare, format_value, ulp_distance
-from parity.compare.ulps import format_pair
-from parity.data import elements
+from parity.compare.arbitration import SideResult, arbitrate
+from parity.compare.comparison import check_unmodified, compare
+from parity.compare.ulps import format_pair, format_value, ulp_distance
+from parity.compare.verdict import Status
+from parity.data.streams import elements
 from parity.model.dtypes import DTYPES, dtype
 from parity.model.launch import poisoned
 from parity.reference import Expected

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare import Status, accepts_zeros, check_unmodified, compare, format_value, general_class, ulp_distance
+from parity.compare.comparison import accepts_zeros, check_unmodified, compare
+from parity.compare.ulps import format_value, ulp_distance
+from parity.compare.verdict import Status, general_class
 from parity.errors import UsageError
 from parity.model.dtypes import dtype
 from parity.model.launch import poisoned

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import RoundingRuns, compare, expected_from_cuda, same_values
+from parity.compare.comparison import compare
+from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
 from parity.model.launch import Arithmetic
 from parity.reference.accuracy import accuracy, furthest
 from parity.reference.expected import Limits

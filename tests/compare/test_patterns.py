@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from parity.compare import describe_pattern
-from parity.compare.patterns import picture
+from parity.compare.patterns import describe_pattern, picture
 
 
 def mask(shape, *wrong):

@@ -18,7 +18,7 @@ from parity.compilers import nvcc as nvcc_module
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.ptx.device import PtxDevice
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import Argument, first_difference
 from parity.platform.cache import Cache

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.data import elements, sample
 from parity.data.blocks import BLOCK_STREAMS, scale_fields
 from parity.data.buffers import Memory, filled
+from parity.data.sampling import sample
+from parity.data.streams import elements
 from parity.data.values import special_values
 from parity.errors import UsageError
 from parity.model.case import Tensor

@@ -12,8 +12,7 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 
-from parity.data import find_minimal, sample
-from parity.data.sampling import hermetic
+from parity.data.sampling import find_minimal, hermetic, sample
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from parity.data import STREAMS, elements
-from parity.data.streams import quiet
+from parity.data.streams import STREAMS, elements, quiet
 from parity.data.values import special_values
 from parity.errors import UsageError
 from parity.model.dtypes import DTYPES, NUMBERS

@@ -22,11 +22,10 @@ from isa_syntax import parse
 from isa_texts import text_of
 from isa_values import Value, integer
 
-from parity.emulator import pack
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.isa import Semantics, semantics
 from parity.emulator.amdgpu.isa_names import canonical
-from parity.emulator.amdgpu.kernarg import argument_segment
+from parity.emulator.amdgpu.kernarg import argument_segment, pack
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import LaunchShape
 from parity.model.code_object import CodeObject

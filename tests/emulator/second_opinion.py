@@ -21,7 +21,8 @@ from isa_harness import MACHINES
 from isa_kernels import Astray, CannotRun, execute
 
 from parity.build.modules import build_suite
-from parity.engine import Plan, Task
+from parity.engine.case_records import Task
+from parity.engine.plan import Plan
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import array_dtype
 from parity.op import Entry

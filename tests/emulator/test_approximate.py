@@ -11,9 +11,9 @@ from array_runs import Run
 
 from parity import emulator
 from parity.build.modules import build
-from parity.emulator import ApproximateResults
 from parity.emulator.amdgpu import approximate
 from parity.emulator.amdgpu.isa import table_entries
+from parity.emulator.approximate import ApproximateResults
 from parity.platform.cache import Cache
 
 HERE = Path(__file__).parent

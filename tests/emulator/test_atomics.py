@@ -8,7 +8,7 @@ from test_workgroups import Workgroups
 
 from parity import emulator
 from parity.compilers.targets import TARGETS
-from parity.emulator import DataRace, MemoryFault, NoProgress
+from parity.emulator.faults import DataRace, MemoryFault, NoProgress
 
 HERE = Path(__file__).parent
 X = np.random.default_rng(0).integers(0, 9, 256)

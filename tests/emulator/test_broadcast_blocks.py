@@ -5,7 +5,7 @@ block.
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Plan, make_tasks, runner_columns
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite.loading import load_suite

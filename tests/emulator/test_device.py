@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.emulator import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
 from parity.emulator.amdgpu.listing import function_bodies
+from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
 from parity.errors import UsageError
 from parity.model import code_object
 

@@ -12,8 +12,16 @@ from test_workgroups import Workgroups
 from parity import emulator
 from parity.build.modules import build
 from parity.compilers.targets import TARGETS
-from parity.emulator import BadCall, FailedAssertion, LdsExceeded, MemoryFault, Thread, Trapped, UnsupportedFeature
 from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.faults import (
+    BadCall,
+    FailedAssertion,
+    LdsExceeded,
+    MemoryFault,
+    Thread,
+    Trapped,
+    UnsupportedFeature,
+)
 from parity.emulator.printing import formatted
 from parity.errors import UsageError
 

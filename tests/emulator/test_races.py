@@ -10,7 +10,7 @@ import pytest
 
 from parity import emulator
 from parity.compilers.targets import TARGETS
-from parity.emulator import DataRace
+from parity.emulator.faults import DataRace
 
 BLOCKS, WAVEFRONTS, PROGRAMS = 2, 4, 150
 MEMORY = 2048

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from parity.build.modules import build
-from parity.emulator import SHADOW_RUNS
 from parity.emulator.amdgpu.listing import parse_instruction
-from parity.emulator.amdgpu.shadow import EACH_LANE, classify_arithmetic, integer_divisions
+from parity.emulator.amdgpu.shadow import EACH_LANE, SHADOW_RUNS, classify_arithmetic, integer_divisions
 from parity.model.dtypes import dtype
 from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import SupportsShadows, runner, shadow_session

@@ -8,7 +8,7 @@ import pytest
 
 from parity import emulator
 from parity.compilers.targets import TARGETS
-from parity.emulator import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
+from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
 from parity.errors import UsageError
 from parity.model import code_object
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.engine.bench import Ceilings, Measurement, bench
+from parity.engine.plan import Plan, make_tasks, runnable_tasks, runner_columns
 from parity.errors import NotAvailable
 from parity.model.launch import Fault
 from parity.runners import runner

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.compare import Status
+from parity.compare.verdict import Status
 from parity.engine.cuda_oracle import CudaOracle, ExecutableCode
 from parity.engine.judging import Implementation, not_judged_verdict, run_and_judge
 from parity.errors import Unreferenced

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from parity.build.modules import build
-from parity.engine import Column, Plan, make_tasks, runner_columns
+from parity.engine.case_records import Column
 from parity.engine.diagnosis import passing_wavefront_widths
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite.loading import load_suite

@@ -5,19 +5,13 @@ from __future__ import annotations
 import pytest
 from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
-from parity.compare import Status
-from parity.engine import (
-    Column,
-    Plan,
-    RecordWriter,
-    environment,
-    execute_plan,
-    make_tasks,
-    outcome_journal,
-    pool,
-    read_record,
-    record_outcomes,
-)
+from parity.compare.verdict import Status
+from parity.engine import pool
+from parity.engine.case_records import Column
+from parity.engine.execution import execute_plan
+from parity.engine.outcomes import outcome_journal, record_outcomes
+from parity.engine.plan import Plan, make_tasks
+from parity.engine.record_file import RecordWriter, environment, read_record
 from parity.runners import Evidence
 
 PLUGIN = (

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import Status, Verdict
+from parity.compare.verdict import Status, Verdict
 from parity.engine.f8_formats import fnuz_mixups
 from parity.engine.judging import CheckedCase, Implementation
 from parity.model.code_object import CodeObject, Kernel

@@ -9,8 +9,7 @@ import threading
 
 import pytest
 
-from parity.engine import outcome_journal
-from parity.engine.outcomes import FinishedTask
+from parity.engine.outcomes import FinishedTask, outcome_journal
 from parity.errors import UsageError
 from parity.model.launch import Fault
 from parity.runners.recording_file import RecordedCase

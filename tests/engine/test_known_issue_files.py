@@ -9,8 +9,9 @@ from itertools import product
 
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, load_known_issues
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.known_issues import load_known_issues
 
 CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"
 COLUMNS = tuple(Column(runner, target) for runner, target in product(("emulated", "cuda"), ("gfx1100", "gfx90a")))

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion, Status
-from parity.engine import Column, Plan, execute_plan, make_tasks
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status
+from parity.engine.case_records import Column
+from parity.engine.execution import execute_plan
+from parity.engine.plan import Plan, make_tasks
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -77,7 +80,8 @@ def test_library_failure_is_shrunk_and_missing_op_is_unsupported(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_library_takes_no_part_in_cross_vendor_comparison(suite):
-    from parity.compare import SideResult, Verdict
+    from parity.compare.arbitration import SideResult
+    from parity.compare.verdict import Verdict
     from parity.engine.cross_vendor import compare_vendors
 
     cuda, amd = Column("cuda", "sm_90", vendor="cuda"), Column("emulated", "gfx1100")

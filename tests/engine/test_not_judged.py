@@ -12,16 +12,19 @@ import pytest
 from negating import NEGATING, plan_for
 
 from parity.cli import main
-from parity.compare import Status, Verdict
-from parity.engine import Column, Plan, execute_plan, make_tasks, outcome_journal, record_outcomes
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import Column
+from parity.engine.execution import execute_plan
 from parity.engine.judging import CheckedCase, Implementation
+from parity.engine.outcomes import outcome_journal, record_outcomes
+from parity.engine.plan import Plan, make_tasks
 from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.engine.worker import Worker
 from parity.errors import ResourceExhausted
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.launch import Fault, Outcome
 from parity.platform.cache import Cache
-from parity.report import not_judged
+from parity.report.failures import not_judged
 from parity.runners import Evidence
 
 LACKING = (

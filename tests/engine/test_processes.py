@@ -11,7 +11,8 @@ import time
 import pytest
 
 from parity.engine import processes
-from parity.engine.processes import CallTimeout, Processes, WorkerCrashed
+from parity.engine.calls import CallTimeout, WorkerCrashed
+from parity.engine.processes import Processes
 from parity.errors import NotAvailable
 
 PATIENCE = 60.0

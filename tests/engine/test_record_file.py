@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import CaseRecord, CrossVendorComparison, RecordWriter, read_record
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.engine.case_records import CaseRecord, CrossVendorComparison
+from parity.engine.record_file import RecordWriter, read_record
 from parity.errors import UsageError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
-from parity.emulator import CLASSES
+from parity.emulator.amdgpu.classes import CLASSES
 from parity.errors import MissingTool
 from parity.footprint import sass as sass_module
 from parity.footprint.measure import Footprint, footprints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.emulator import CLASSES
+from parity.emulator.amdgpu.classes import CLASSES
 from parity.errors import MissingTool, ParityError
 from parity.footprint import sass as module
 from parity.footprint.sass import instruction_mixes, nvdisasm, opcode_class, section_opcodes

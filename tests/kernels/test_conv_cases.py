@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.errors import UsageError
 from parity.suite.loading import find_suite
 

@@ -9,8 +9,8 @@ import pytest
 from entry_table import KERNELS
 
 from parity.build.modules import build
-from parity.compare import compare
-from parity.data import elements
+from parity.compare.comparison import compare
+from parity.data.streams import elements
 from parity.model.code_object import CodeObject
 from parity.model.dtypes import DTYPES
 from parity.runners import Session, runner

@@ -5,7 +5,7 @@ import math
 import pytest
 from entry_table import entries, passed_as
 
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.errors import UsageError
 from parity.model.launch import Pointer
 from parity.reference import Limits

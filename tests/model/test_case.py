@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.errors import UsageError
 from parity.model.launch import POISON, Pointer, Scalar
 

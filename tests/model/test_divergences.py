@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord
 from parity.errors import UsageError
 from parity.model.divergences import divergence, divergences, met_by, sort_ids
 from parity.op import NamedCase
 from parity.reference import Expected
-from parity.report import Failure, Reproduction, failure_text
+from parity.report.failures import Failure, Reproduction, failure_text
 
 ROOT = Path(__file__).parents[2]
 ID = re.compile(r"\bD\d+\w*")

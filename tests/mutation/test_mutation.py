@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from parity.application import Run, Settings, measure
 from parity.application.coverage_search import search_cases
+from parity.application.measuring import measure
 from parity.application.mutating import JOURNAL, plant_faults
+from parity.application.run import Run, Settings
 from parity.cli import main
 from parity.cluster.connection import Cluster, Site, WorkerSpec, local_cluster, need_dask
-from parity.mutation import CampaignSettings, MutantOutcome, Reason, read_recall
+from parity.mutation.campaign import CampaignSettings
+from parity.mutation.mutant import MutantOutcome, Reason
+from parity.mutation.recall import read_recall
 from parity.suite.loading import find_suite
 
 SETTINGS = CampaignSettings(count=1000, search=0, jobs=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.data import sample
 from parity.data.layouts import LINES
+from parity.data.sampling import sample
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError
 from parity.model.dtypes import DTYPES

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity.data import sample
 from parity.data.layouts import pick
+from parity.data.sampling import sample
 from parity.errors import UsageError
 from parity.model.launch import Grid, Pointer, Scalar
 from parity.model.layout import Layout, contiguous

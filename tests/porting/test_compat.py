@@ -7,7 +7,7 @@ import pytest
 from execution import program
 
 from parity.build.modules import build
-from parity.emulator import FailedAssertion
+from parity.emulator.faults import FailedAssertion
 from parity.porting import compat
 from parity.porting.compat import confirmed, supplied
 

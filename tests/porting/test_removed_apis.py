@@ -9,8 +9,8 @@ import pytest
 
 from parity.build.modules import build
 from parity.compilers.cuda_toolkit import nvcc
-from parity.emulator import pack
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 from parity.errors import MissingTool
 from parity.platform.cache import Cache
 

@@ -7,7 +7,7 @@ from kernels_built import has, names
 
 from parity.build.loaded_modules import MissingKernel
 from parity.build.modules import build
-from parity.emulator import FailedAssertion
+from parity.emulator.faults import FailedAssertion
 
 
 def test_repair_device_function_keeps_error(built):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parity import reference
-from parity.compare import compare
+from parity.compare.comparison import compare
 from parity.model.dtypes import NUMBERS, dtype
 
 INPUTS = np.array([np.nan, np.inf, -np.inf, -1, 300, 3e9, 1e20, -1e20, 255.9, 256, -0.5, 4294967295, 2.0**63])

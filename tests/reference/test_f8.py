@@ -8,7 +8,8 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.compare import compare, format_value, ulp_distance
+from parity.compare.comparison import compare
+from parity.compare.ulps import format_value, ulp_distance
 from parity.model.dtypes import dtype
 from parity.reference import Limits
 from parity.reference.rounding import store

@@ -7,7 +7,7 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.compare import compare
+from parity.compare.comparison import compare
 from parity.model.dtypes import dtype
 from parity.reference import Limits
 

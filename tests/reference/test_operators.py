@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from verdicts import fails, passes
 
 from parity import reference
-from parity.compare import compare
+from parity.compare.comparison import compare
 from parity.model.dtypes import NUMBERS, dtype
 
 INTEGERS = [dtype(name) for name in ("u8", "u32", "i16", "i32", "i64")]

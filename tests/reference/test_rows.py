@@ -10,8 +10,8 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.data import elements
 from parity.data.indices import ids as index_stream
+from parity.data.streams import elements
 from parity.model.dtypes import DTYPES, NUMBERS, dtype
 
 VALUES = [d for name, d in NUMBERS.items() if name not in ("u64", "i16", "i32")]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from parity.compare import compare
+from parity.compare.comparison import compare
 
 
 def passes(expected, got, vendor="amd"):

@@ -9,9 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion, Status, Verdict
-from parity.engine import CaseRecord, Column, CrossVendorComparison
-from parity.report import as_csv, as_json, make_matrix, markdown, plain
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison
+from parity.report.document import as_json
+from parity.report.matrix import make_matrix
+from parity.report.render import as_csv, markdown, plain
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
 AMD = tuple(Column("emulated", target, "emulated") for target in ("gfx1030", "gfx1100", "gfx90a"))

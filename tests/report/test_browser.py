@@ -9,13 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import CaseRecord, Column, CrossVendorComparison, Provenance
-from parity.report import Reproduction, make_matrix
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Provenance
 from parity.report.changes import compare_runs
 from parity.report.document import IssueEntry, document
+from parity.report.failures import Reproduction
 from parity.report.history import history_content, summarize_run
-from parity.report.html import PageInput, comparison_content, page_content, render_page
+from parity.report.html.content import PageInput, comparison_content, page_content
+from parity.report.html.page import render_page
+from parity.report.matrix import make_matrix
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: python -m pip install playwright, and a Chromium"

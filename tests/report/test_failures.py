@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion, Mismatch, Status, Verdict
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Mismatch, Status, Verdict
 from parity.compilers.compile_options import Sides
-from parity.engine import CaseRecord, CrossVendorComparison
+from parity.engine.case_records import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
 from parity.op import Op
-from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, kernel_file, shown_failures
+from parity.report.failures import Failure, Reproduction, failure_text, failures_file, kernel_file, shown_failures
+from parity.report.folder import check_folder
 from parity.suite.loading import Suite
 
 VERDICT = Verdict(

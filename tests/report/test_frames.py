@@ -9,16 +9,25 @@ from dataclasses import replace
 import pandas
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.emulator import CLASSES
-from parity.engine import CaseRecord, Column
+from parity.compare.verdict import Status, Verdict
+from parity.emulator.amdgpu.classes import CLASSES
 from parity.engine.bench import Measurement
 from parity.engine.bench_baseline import BenchChange, BenchVerdict
+from parity.engine.case_records import CaseRecord, Column
 from parity.footprint.measure import Footprint
 from parity.model.coverage import Reached
-from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
 from parity.report.bench import BenchResults
-from parity.report.frames import BENCH_TYPES, CASE_TYPES, MATRIX_TYPES, STATIC_TYPES
+from parity.report.frames import (
+    BENCH_TYPES,
+    CASE_TYPES,
+    MATRIX_TYPES,
+    STATIC_TYPES,
+    bench_frame,
+    case_frame,
+    matrix_frame,
+    static_frame,
+)
+from parity.report.matrix import make_matrix
 from parity.runners.timing import Timing, Timings
 
 GFX = Column("emulated", "gfx1100")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord
-from parity.report import Reproduction
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord
+from parity.report.failures import Reproduction
 from parity.report.github import github_annotations
-from parity.report.html import SourceFolders
+from parity.report.html.excerpts import SourceFolders
 
 RACE = Verdict(Status.FAIL, "data race", detail="data race at deep.cuh:2, 100 %\nsecond, at deep.cuh:1")
 RECORD = CaseRecord("unary.exp[f32](x=1)", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", RACE)

@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 import pytest
 
 from parity.cli import main
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Provenance
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.errors import UsageError
-from parity.report import make_matrix
 from parity.report.document import IssueEntry, document
 from parity.report.history import add_summary, flaky_kernels, history_content, read_history, summarize_run
-from parity.report.html import render_badge
+from parity.report.html.page import render_badge
+from parity.report.matrix import make_matrix
 
 GFX = Column("emulated", "gfx1100")
 HERE = {"sources": {"unary.py": "cases"}, "code objects": {"unary gfx1100 emulated": "code"}}

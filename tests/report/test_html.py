@@ -14,15 +14,16 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Mismatch, Status, Verdict
-from parity.engine import CaseRecord, Column, Provenance, records_without_code
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, Provenance
+from parity.engine.record_file import records_without_code
 from parity.mutation.recall import KernelRecall, Recall
-from parity.report import Reproduction, make_matrix
 from parity.report.document import document
-from parity.report.html import PageInput, SourceFolders, page_content, recall_content, render_page
-from parity.report.html.content import CLASSES, packed
-from parity.report.html.excerpts import Excerpt
-from parity.report.html.page import LIBRARIES, PROGRAM
+from parity.report.failures import Reproduction
+from parity.report.html.content import CLASSES, PageInput, packed, page_content, recall_content
+from parity.report.html.excerpts import Excerpt, SourceFolders
+from parity.report.html.page import LIBRARIES, PROGRAM, render_page
+from parity.report.matrix import make_matrix
 
 COLUMNS = (
     Column("recorded", "sm_90", "recorded", vendor="cuda", device="NVIDIA H200"),

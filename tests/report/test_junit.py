@@ -8,9 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Issue, KnownIssues, records_without_code
-from parity.report import Reproduction, junit, make_matrix
+from parity.compare.verdict import Status, Verdict
+from parity.engine.case_records import CaseRecord, Column
+from parity.engine.known_issues import Issue, KnownIssues
+from parity.engine.record_file import records_without_code
+from parity.report.failures import Reproduction
+from parity.report.junit import junit
+from parity.report.matrix import make_matrix
 
 COLUMNS = (Column("emulated", "gfx1100"), Column("recorded", "sm_90", "recorded", "cuda", "recorded=a.zip"))
 AGAIN = Reproduction("parity run")

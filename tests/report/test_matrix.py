@@ -9,11 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion, Status, Verdict
-from parity.engine import NOT_RECORDED, CaseRecord, Column, CrossVendorComparison, Provenance, records_without_code
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Status, Verdict
 from parity.engine.bench import Measurement
+from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, CrossVendorComparison, Provenance
+from parity.engine.record_file import records_without_code
 from parity.model.coverage import Reached
-from parity.report import CellState, PrintableMatrix, as_csv, as_json, document, make_matrix, markdown, plain, summary
+from parity.report.document import as_json, document
+from parity.report.matrix import make_matrix
+from parity.report.model import CellState
+from parity.report.printable import PrintableMatrix
+from parity.report.render import as_csv, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
 
 GFX = Column("emulated", "gfx1100", "emulated")

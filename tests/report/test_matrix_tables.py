@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Conclusion
-from parity.engine import Column
+from parity.compare.arbitration import Conclusion
 from parity.engine.bench import Measurement
+from parity.engine.case_records import Column
 from parity.model.coverage import Reached
-from parity.report import Cell, CellState, KernelRow, Matrix, plain, terminal
 from parity.report.matrix_tables import LEAST, STEPS, module_tables
-from parity.report.model import Agreement
+from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix
+from parity.report.render import plain, terminal
 from parity.runners.timing import Timing, Timings
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from parity.errors import UsageError
-from parity.mutation import Mutant, MutantOutcome, MutantResult, Reason, compute_recall, find_recall_file, read_recall
+from parity.mutation.mutant import Mutant, MutantOutcome, MutantResult, Reason
+from parity.mutation.recall import compute_recall, find_recall_file, read_recall
 from parity.platform.serialization import json_text
 from parity.report.recall import markdown, recall_line, recall_summary, terminal
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from parity.compare import Conclusion, Mismatch, Status, Verdict
-from parity.engine import CaseRecord, Column, CrossVendorComparison, records_without_code
-from parity.engine.record_file import as_line
+from parity.compare.arbitration import Conclusion
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison
+from parity.engine.record_file import as_line, records_without_code
 from parity.platform.serialization import NULL_RULE
-from parity.report import as_json, make_matrix
+from parity.report.document import as_json
+from parity.report.matrix import make_matrix
 from parity.report.schema import schemas
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schema"

@@ -16,8 +16,9 @@ import pytest
 from parity.build.modules import build
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.engine import Column, Plan, make_tasks
-from parity.engine import execute_plan as execute
+from parity.engine.case_records import Column
+from parity.engine.execution import execute_plan as execute
+from parity.engine.plan import Plan, make_tasks
 from parity.errors import MissingTool, NotAvailable
 from parity.model.code_object import CodeObject, Kernel
 from parity.model.dtypes import dtype

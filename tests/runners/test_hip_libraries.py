@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from parity.compilers import zig
 from parity.errors import NotAvailable
-from parity.hip import environment
+from parity.hip.library import environment
 from parity.model.dtypes import dtype
 from parity.runners import Computation, Evidence, OpRunner, Probe, Unsupported, available, rocm, runner
 from parity.runners import hip_libraries as libraries

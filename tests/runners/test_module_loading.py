@@ -9,7 +9,7 @@ import pytest
 
 from parity.build.modules import build
 from parity.emulator import jit
-from parity.engine import Plan, make_tasks, runner_columns
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.runners.cuda import CudaDevice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.application import select_columns
+from parity.application.columns import select_columns
 from parity.cli.doctor import facts
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence, Runner, available, kernel_runner, plugin_conflicts, runner, runners

@@ -15,10 +15,10 @@ import pytest
 from marks import thorough
 
 from parity.build.modules import build
-from parity.data import sample
-from parity.engine import Plan, make_tasks, runner_columns
+from parity.data.sampling import sample
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.errors import NotAvailable
-from parity.hip import environment
+from parity.hip.library import environment
 from parity.model.dtypes import dtype
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Tiled
 from parity.runners import Evidence, Runner, available, rocm, runner

@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from parity.engine import Column, Plan, Task
+from parity.engine.case_records import Column, Task
+from parity.engine.plan import Plan
 from parity.op import Entry
 from parity.suite.corpus import SUFFIX, add_to_corpus
 from parity.suite.loading import load_suite

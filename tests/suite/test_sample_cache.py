@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from parity.cases import strategies
-from parity.data import sample
+from parity.data.sampling import sample
 from parity.platform import code_digest
 from parity.suite import sample_cache
 from parity.suite.loading import load_suite

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.engine import Plan, make_tasks
+from parity.engine.plan import Plan, make_tasks
 from parity.errors import UsageError
 from parity.suite.loading import find_suite, load_suite
 

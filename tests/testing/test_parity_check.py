@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.engine import Plan, make_tasks
-from parity.engine.plan import runner_columns
+from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.runners import OpRunner, Unsupported
-from parity.testing import ParityCheck, ParityFailure
+from parity.testing.checking import ParityCheck
+from parity.testing.failure import ParityFailure
 
 
 @pytest.fixture

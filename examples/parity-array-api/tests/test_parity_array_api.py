@@ -14,7 +14,7 @@ from parity_array_api import ArrayApi
 
 from parity.model.dtypes import dtype
 from parity.runners import Computation, Unsupported, available
-from parity.testing import ParityFailure
+from parity.testing.failure import ParityFailure
 
 KNOWN = Path(__file__).parents[1] / "known-issues.toml"
 SELECTORS = ("affine", "binary", "cast", "ternary", "unary", "reduce.max", "reduce.min", "gemm")

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import Run, measured_costs
 from parity.application.loaded_run import LoadedRun
+from parity.application.merging import measured_costs
+from parity.application.run import Run
 from parity.cli.shared.terminal import warn
-from parity.engine import Shard
+from parity.engine.shards import Shard
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
 from parity.model.dtypes import dtype
@@ -21,7 +22,7 @@ from parity.suite.selection import Selection
 from parity.suite.settings import SHIPPED
 
 if TYPE_CHECKING:
-    from parity.cluster import Cluster
+    from parity.cluster.connection import Cluster
 
 __all__ = ["apply_shard", "connect_cluster", "load_suite", "select", "select_failed"]
 
@@ -107,7 +108,7 @@ def connect_cluster(arguments: argparse.Namespace) -> Iterator[Cluster | None]:
         return
     if arguments.jobs:
         raise UsageError("-j sets the processes of this machine; with --cluster, use --cluster local:N instead")
-    from parity.cluster import connected
+    from parity.cluster.connection import connected
 
     with connected(arguments.cluster, insecure=arguments.insecure_cluster) as cluster:
         yield cluster

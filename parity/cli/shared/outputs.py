@@ -13,28 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from parity.cli.shared.terminal import messages, output, print_json, warn
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
 from parity.platform.files import read_text
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
-from parity.report import (
-    CellState,
-    Matrix,
-    Reproduction,
-    document,
-    failure_text,
-    kernel_file,
-    markdown,
-    shown_failures,
-    summary,
-    terminal,
-    write_reports,
-)
-from parity.report.document import MatrixFile
+from parity.report.document import MatrixFile, document
+from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
+from parity.report.folder import write_reports
 from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
-from parity.report.html import SourceFolders
+from parity.report.html.excerpts import SourceFolders
+from parity.report.model import CellState, Matrix
+from parity.report.render import markdown, summary, terminal
 from parity.report.tables import terminal_width
 from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite

@@ -24,9 +24,10 @@ from rich.text import Text
 from parity.platform.serialization import json_text
 
 if TYPE_CHECKING:
-    from parity.application import Measured, Prepared, Run
+    from parity.application.measuring import Measured
+    from parity.application.run import Prepared, Run
     from parity.build.result import Built
-    from parity.engine import Progress as Report
+    from parity.engine.calls import Progress as Report
 
 __all__ = [
     *("build_progress", "build_run", "errors", "measure_run", "messages", "output", "print_json", "progress"),
@@ -141,7 +142,7 @@ def build_run(run: Run, console: Console | None = None) -> Prepared:
 
 def measure_run(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
     """Measure the kernels of a run with a progress display."""
-    from parity.application import measure
+    from parity.application.measuring import measure
 
     with run_progress() as (report, note):
         return measure(prepared, hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parity.application import RECORD, Prepared, load
+from parity.application.run import Prepared
+from parity.application.stored_results import RECORD, load
 from parity.application.watching import kernel_fingerprints
 from parity.cli.shared.terminal import errors, warn
-from parity.engine import CaseRecord
+from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, display_path
 from parity.platform.files import CUDA_SUFFIXES
 from parity.platform.signals import INTERRUPTED

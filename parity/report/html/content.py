@@ -15,8 +15,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
+from parity.engine.case_records import CaseRecord
 from parity.model.divergences import divergences
 from parity.mutation.recall import Recall
 from parity.platform.files import read_table

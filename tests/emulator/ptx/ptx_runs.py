@@ -6,8 +6,9 @@ import numpy as np
 
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import LaunchOptions, pack
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.launch_options import LaunchOptions
+from parity.emulator.ptx.device import PtxDevice
 
 HEAD = """
 .version 8.0

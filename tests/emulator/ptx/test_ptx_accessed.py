@@ -8,8 +8,8 @@ from ptx_runs import kernel, module
 
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import pack
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 
 WHOLE = "ld.global.u32 %r1, [%y]; st.global.u32 [%x], %r1;"
 PARTS = """

@@ -6,9 +6,11 @@ from ptx_runs import HEAD, kernel, module, run, u32
 
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import DataRace, LaunchOptions, MemoryFault, pack
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.faults import DataRace, MemoryFault
+from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.ptx.block_uniform import block_uniform_registers
+from parity.emulator.ptx.device import PtxDevice
 from parity.emulator.ptx.parse import function_texts, parse_function
 from parity.emulator.ptx.translation import PtxMemoryLayout
 

@@ -6,8 +6,8 @@ from ptx_runs import kernel, module
 
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import pack
-from parity.emulator.ptx import PtxDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 from parity.footprint.basic_blocks import point_places
 from parity.footprint.compared_constants import kernel_constants
 from parity.footprint.unreached_code import GapKind, find_gaps

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator.ptx import optimized_functions
 from parity.emulator.ptx.folding import fold_instructions
+from parity.emulator.ptx.pipeline import optimized_functions
 
 X = np.arange(64, dtype=np.uint32) * 3 % 17
 LOAD = "ld.global.u32 %r1, [%x]; ld.global.u32 %r2, [%y];"

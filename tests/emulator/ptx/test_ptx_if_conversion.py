@@ -6,9 +6,10 @@ from ptx_runs import kernel, module
 
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
-from parity.emulator import pack
-from parity.emulator.ptx import PtxDevice, optimized_functions
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.ptx.device import PtxDevice
 from parity.emulator.ptx.if_conversion import add_guards
+from parity.emulator.ptx.pipeline import optimized_functions
 from parity.model.coverage import Reached
 
 X = np.arange(32, dtype=np.uint32) * 3 % 17

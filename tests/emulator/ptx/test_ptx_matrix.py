@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator import MemoryFault, UnsupportedFeature
+from parity.emulator.faults import MemoryFault, UnsupportedFeature
 
 NUMPY = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,

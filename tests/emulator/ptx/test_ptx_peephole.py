@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run
 
-from parity.emulator import KernelFault
-from parity.emulator.ptx import optimized_functions
+from parity.emulator.faults import KernelFault
+from parity.emulator.ptx.pipeline import optimized_functions
 
 X = np.arange(64, dtype=np.uint32) * 3 % 17
 ROW = "mul.wide.u32 %d1, %t, 16; add.s64 %d2, %b1, %d1;"

@@ -3,8 +3,8 @@
 import pytest
 from ptx_runs import kernel, module
 
-from parity.emulator.ptx import optimized_functions
 from parity.emulator.ptx.parse import size_of
+from parity.emulator.ptx.pipeline import optimized_functions
 from parity.emulator.ptx.register_slots import allocate_slots
 
 

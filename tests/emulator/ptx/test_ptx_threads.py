@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator import (
+from parity.emulator.faults import (
     DataRace,
     DivergentBarrier,
     InstructionBudgetExceeded,

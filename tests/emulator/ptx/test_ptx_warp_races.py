@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator import DataRace, WarpRace
+from parity.emulator.faults import DataRace, WarpRace
 
 X = np.arange(32, dtype=np.uint32)
 SHARED = ".shared .align 16 .b8 tile[1024];"

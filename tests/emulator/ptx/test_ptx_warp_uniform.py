@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ptx_runs import HEAD, kernel, module, run, u32
 
-from parity.emulator import DataRace, MemoryFault
+from parity.emulator.faults import DataRace, MemoryFault
 from parity.emulator.ptx.parse import function_texts, parse_function
 from parity.emulator.ptx.translation import PtxMemoryLayout
 from parity.emulator.ptx.warp_uniform import warp_uniform_registers

@@ -26,7 +26,7 @@ def recorded():
 
 @pytest.fixture
 def device(cache):
-    from parity.emulator.ptx import PtxDevice
+    from parity.emulator.ptx.device import PtxDevice
 
     return PtxDevice(cache=cache, traced=True)
 
