@@ -12,24 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = [
-    "SYSTEM_ERRORS",
-    "DeviceLost",
-    "MissingTool",
-    "NotAvailable",
-    "ParityError",
-    "ResourceExhausted",
-    "Unreferenced",
-    "Unsupported",
-    "UsageError",
-    "describe_os_error",
-    "display_path",
-    "first_names",
-    "nearest",
-    "parse_natural",
-    "pluralize",
-]
-
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
 """Errors of a system that lacks space, memory, files or processes. Other input would not avoid them."""
 

@@ -15,8 +15,6 @@ from parity.suite.options import declare
 if TYPE_CHECKING:
     from parity.testing.checking import ParityCheck
 
-__all__ = ["parity_check", "pytest_addoption", "pytest_configure"]
-
 OPTIONS = (
     *("runner", "target", "examples", "seed", "kernels", "hip", "cases", "toolchain", "launches", "hipify"),
     *("known-issues", "output"),

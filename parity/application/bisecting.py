@@ -13,8 +13,6 @@ from parity.errors import NotAvailable, UsageError
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
-__all__ = ["RUNNERS", "bisect", "prepare_case"]
-
 RUNNERS = (DEFAULT_RUNNER, CUDA_SIDE)
 """The runners that support bisecting: they execute freshly compiled code on the CPU."""
 

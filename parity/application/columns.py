@@ -20,8 +20,6 @@ from parity.suite.corpus import SUFFIX
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
-__all__ = ["Columns", "both_sides", "changed_sources", "default_runners", "runner_targets", "select_columns"]
-
 Find = Callable[[str], Runner | OpRunner]
 
 NAMED = 3

@@ -12,8 +12,6 @@ from parity.engine.case_records import add_cases
 from parity.engine.coverage_search import FoundCase, search_coverage
 from parity.suite.corpus import SUFFIX, add_to_corpus
 
-__all__ = ["add_found_cases", "keep_cases", "search_cases"]
-
 
 def search_cases(prepared: Prepared, tries: int, progress: Progress = quiet) -> tuple[FoundCase, ...]:
     """Return cases that reach more code than the cases of the run, after executing up to ``tries`` cases per kernel."""

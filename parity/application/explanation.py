@@ -26,8 +26,6 @@ from parity.runners import Runner, runner
 from parity.runners.device_session import chosen_results
 from parity.suite.loading import Suite, find_suite
 
-__all__ = ["ELEMENTS", "explain", "explanation"]
-
 ELEMENTS = 16
 """Default number of elements to show per output and buffer."""
 

@@ -22,8 +22,6 @@ from parity.suite.selection import Selection
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Inspected", "Inspection"]
-
 
 @dataclass(frozen=True)
 class Inspected:

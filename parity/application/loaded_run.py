@@ -36,8 +36,6 @@ from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import matrix_from_records
 from parity.runners.recording_file import MEASUREMENTS, Environment
 
-__all__ = ["FOOTPRINTS", "MATRIX", "LoadedRun", "written_at"]
-
 MATRIX = "matrix.json"
 """The file in a results folder with the matrix. A run that was killed has none."""
 

@@ -21,8 +21,6 @@ from parity.runners.recording_file import MEASUREMENTS
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Measured", "first_valid", "measure", "recorded_measurements"]
-
 
 @dataclass(frozen=True)
 class Measured:

@@ -38,8 +38,6 @@ from parity.runners.recording_file import (
 )
 from parity.suite.loading import Suite
 
-__all__ = ["PART", "Merged", "measured_costs", "merge", "merge_recordings", "write_shard_file"]
-
 PART = "shard.json"
 """The file with the results of a shard that are not in its record."""
 

@@ -20,8 +20,6 @@ from parity.platform.cache import digest
 from parity.platform.files import find_below
 from parity.platform.version import PACKAGE
 
-__all__ = ["JOURNAL", "Planted", "plant_faults", "stored_recall"]
-
 JOURNAL = "mutants.jsonl"
 """The file in an output folder that has one line per fault."""
 

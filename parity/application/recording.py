@@ -18,8 +18,6 @@ from parity.report.bench import bench_json
 from parity.runners import device_description, runner
 from parity.runners.recording_file import MEASUREMENTS, Origin, RecordedCase, write_recording
 
-__all__ = ["Recorded", "record"]
-
 
 @dataclass(frozen=True)
 class Recorded:

@@ -45,8 +45,6 @@ from parity.runners.cuda import SHARED_BYTES
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE
 
-__all__ = ["Reproducer", "make_reproducer", "render_template"]
-
 TEMPLATES = Path(__file__).with_name("reproducer_files")
 
 

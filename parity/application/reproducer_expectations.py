@@ -22,8 +22,6 @@ from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.runners import Vendor
 
-__all__ = ["expected_by_cuda", "expected_by_reference", "output_tables", "rule_texts"]
-
 ANY_VALUE, OR_NAN, SIGN_OF_ZERO = 1, 2, 4
 """The rules of an element, as ``enum rule`` in ``reproduce.h``."""
 

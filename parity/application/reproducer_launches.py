@@ -9,8 +9,6 @@ from typing import Any
 from parity.model.launch import Launch, Pointer, Scalar, Struct
 from parity.op import Call, Entry
 
-__all__ = ["CUDA", "HIP", "buffer_table", "launch_tables"]
-
 CUDA = {
     "header": "<cuda.h>", "error": "CUresult", "memory": "CUdeviceptr", "module": "CUmodule", "function": "CUfunction",
     "allocate": "cuMemAlloc", "upload": "cuMemcpyHtoD", "download": "cuMemcpyDtoH", "load": "cuModuleLoad",

@@ -13,8 +13,6 @@ from parity.engine.record_file import read_record
 from parity.errors import UsageError
 from parity.platform.serialization import plain
 
-__all__ = ["resumable_records"]
-
 ACCIDENTS = ("no memory", "out of memory", "system", "killed", "not run")
 """Kinds of "not judged" verdicts that may succeed on another attempt."""
 

@@ -39,8 +39,6 @@ from parity.suite.loading import Suite, find_suite
 from parity.suite.options import DEFAULT_RUNNER, EXAMPLES
 from parity.suite.selection import Selection
 
-__all__ = ["Prepared", "Results", "Run", "Settings", "replay"]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -25,8 +25,6 @@ from parity.hip.hipcc import OWN
 from parity.porting import HIP_ON_CUDA, Instantiation, StagedCuda, compile_as_cuda, found_in, included, instantiations
 from parity.suite.loading import Suite
 
-__all__ = ["Sources", "cuda_sources", "hip_sources"]
-
 NO_SOURCE = "module {!r} is a code object without a source"
 
 

@@ -15,8 +15,6 @@ from parity.report.frames import case_frame
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RECORD", "CaseQueries", "Stored", "load"]
-
 RECORD = "record.jsonl"
 """The file in a results folder that has one line per case."""
 

@@ -11,8 +11,6 @@ from parity.platform.cache import digest
 from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
 
-__all__ = ["kernel_fingerprints"]
-
 
 def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     """Return a digest of everything that decides the verdicts on each (op, kernel).

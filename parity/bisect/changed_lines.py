@@ -14,8 +14,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import file_names, kernel_functions, parse_function
 from parity.model.code_object import CodeObject
 
-__all__ = ["LineChange", "changed_lines", "instruction_texts"]
-
 SHOWN = 3
 """Maximum number of instruction kinds to name per line; a line with more kinds shows only the total."""
 

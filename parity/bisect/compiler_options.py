@@ -12,8 +12,6 @@ from parity.compilers.targets import Target
 from parity.platform.files import read_table
 from parity.platform.serialization import checked
 
-__all__ = ["COMPILER_OPTIONS", "CompilerOption", "available_options"]
-
 Variant = Literal["", "headers", "helpful"]
 
 _SEPARATOR = "\n"

@@ -18,8 +18,6 @@ from parity.model.code_object import CodeObject, parse
 from parity.mutation.instruction_faults import program
 from parity.op import Entry
 
-__all__ = ["Rebuild", "RebuildTask", "rebuild_and_run", "run_as_built", "stage_kernels"]
-
 
 @dataclass(frozen=True)
 class RebuildTask:

@@ -25,8 +25,6 @@ from parity.errors import NotAvailable, UsageError
 from parity.porting import HELPFUL
 from parity.suite.loading import Suite
 
-__all__ = ["BisectResult", "CaseState", "Effect", "bisect_options"]
-
 LIMIT = 5
 """Time limit for a rebuild and its case, as a multiple of the limit for one case."""
 

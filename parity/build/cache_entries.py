@@ -14,8 +14,6 @@ from parity.model.code_object import CodeObject, Kernel
 from parity.platform.serialization import json_text, read_json
 from parity.porting import Source, Translation
 
-__all__ = ["EntryRecord", "read_code", "read_record", "write_record"]
-
 _RECORD = "build.json"
 
 

@@ -31,8 +31,6 @@ from parity.porting import (
     real_libraries,
 )
 
-__all__ = ["Attempts", "Job", "compile_source", "disassemble", "fingerprint", "key", "provenance", "tools_digest"]
-
 _MOST_COMPILATIONS = 32
 """Compilations of a module for a target after which no other variant is tried."""
 

@@ -22,8 +22,6 @@ from parity.compilers.unit import Unit
 from parity.porting import PortError, compile_as_hip
 from parity.suite.loading import Suite
 
-__all__ = ["Stage", "recompiled", "stage"]
-
 _LINE = "#line 1 "
 
 

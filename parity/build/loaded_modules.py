@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, source_name, unqualified
 
-__all__ = ["LoadedModules", "MissingKernel"]
-
 HandleT = TypeVar("HandleT")
 FunctionT = TypeVar("FunctionT")
 

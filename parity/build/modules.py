@@ -24,8 +24,6 @@ from parity.platform.cache import Cache, default_root
 from parity.porting import HELPFUL, Source, chosen_hipifier, find_modules
 from parity.suite.loading import Suite
 
-__all__ = ["HelpfulPort", "build", "build_suite", "helpful_port", "source_as_built"]
-
 
 @dataclass(frozen=True)
 class HelpfulPort:

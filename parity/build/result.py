@@ -11,8 +11,6 @@ from parity.model.code_object import CodeObject
 from parity.model.finding import Finding
 from parity.porting import Switch, Translation
 
-__all__ = ["Built"]
-
 
 @dataclass(frozen=True)
 class Built:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from parity.build.result import Built
 from parity.compilers.compile_options import Sides
 
-__all__ = ["BuildCallbacks", "BuildSettings"]
-
 
 @dataclass(frozen=True)
 class BuildSettings:

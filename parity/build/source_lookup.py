@@ -13,8 +13,6 @@ from parity.compilers.targets import Target
 from parity.model.code_object import prebuilt
 from parity.porting import ARCH, PORTED_SUFFIXES, Source, chosen_hipifier, closure, find_ported
 
-__all__ = ["find_sources", "missing_source"]
-
 
 def find_sources(
     folder: Path, paths: Mapping[str, Path], targets: Iterable[Target], settings: BuildSettings

@@ -34,8 +34,6 @@ from parity.porting import (
     with_kernels,
 )
 
-__all__ = ["build_source", "chosen_variant", "describe_helpful", "read_code_object"]
-
 _VARIANT = "variant.json"
 """The cache entry that remembers which variant of a source worked."""
 _SHOWN_LINES = 3

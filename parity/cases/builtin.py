@@ -14,8 +14,6 @@ from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
 
-__all__ = ["bench_cases", "covered_divergences", "edge_cases", "has_custom_launch", "named_cases"]
-
 BENCH_BYTES = 2**28
 """Bytes of the largest tensor of the contiguous case to measure: 64 Mi elements of four bytes."""
 

@@ -19,8 +19,6 @@ from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import view_case
 from parity.ops.declaration import Declaration
 
-__all__ = ["Constants", "draw_neighbour"]
-
 LARGEST = 1 << 17
 """Limit for the elements of a tensor, including gaps: more than 65,536, and a fraction of a second on an emulator."""
 

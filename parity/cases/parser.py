@@ -21,8 +21,6 @@ from parity.model.launch import BLOCK
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 
-__all__ = ["MAX_RANK", "check_case", "find_mismatch", "parse_case", "violated_condition"]
-
 MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 

@@ -24,8 +24,6 @@ from parity.ops.declaration import EXACT_STREAM, Declaration
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-__all__ = ["case_strategy"]
-
 WINDOW = 96
 
 

@@ -21,8 +21,6 @@ from parity.cli.shared.parser import WRONG_USAGE, build_parser
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, describe_os_error
 from parity.platform.signals import INTERRUPTED, delay_interrupts
 
-__all__ = ["main"]
-
 EXECUTING = ("run", "record", "mutate", "bench", "coverage")
 """Commands that execute cases in processes of this machine, unless the user names a cluster."""
 

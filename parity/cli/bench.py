@@ -30,8 +30,6 @@ from parity.platform.files import naming_write_errors, require_file
 from parity.platform.signals import INTERRUPTED
 from parity.report.bench import BenchResults, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 
-__all__ = ["main", "options"]
-
 FORMATS = {".json": bench_json, ".md": bench_markdown, ".csv": bench_csv}
 EXAMPLES = 3
 PURPOSE = "parity bench"

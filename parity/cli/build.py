@@ -34,8 +34,6 @@ from parity.report.tables import coloured
 from parity.suite.loading import load_suite
 from parity.suite.settings import Project, find_project
 
-__all__ = ["main", "options"]
-
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 TRANSLATION_FIELDS = [
     *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),

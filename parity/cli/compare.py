@@ -17,8 +17,6 @@ from parity.report.changes import compare_runs
 from parity.report.comparison import as_dict, markdown, terminal
 from parity.report.tables import terminal_width
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", type=Path, metavar="OLD", help="the earlier run")

@@ -40,8 +40,6 @@ from parity.errors import NotAvailable, UsageError, display_path
 from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER, positive
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)

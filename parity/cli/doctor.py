@@ -39,8 +39,6 @@ from parity.runners import device_description, plugin_conflicts, probe_runner, r
 from parity.runners.registry import BUILT_IN
 from parity.suite.loading import find_suite
 
-__all__ = ["Fact", "facts", "main", "options"]
-
 LIBRARIES = (
     *("numpy", "ml_dtypes", "gmpy2", "hypothesis", "packaging", "msgspec", "PyYAML", "platformdirs", "pyelftools"),
     *("rich", "rich-argparse", "tabulate"),

@@ -23,8 +23,6 @@ from parity.hip.faults import PlantedFault
 from parity.hip.library import LIMITATIONS, environment
 from parity.suite.options import names
 
-__all__ = ["main", "options"]
-
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 

@@ -43,8 +43,6 @@ from parity.suite.options import CUDA_SIDE
 from parity.suite.selection import Selection
 from parity.suite.settings import Project, find_project, read_settings
 
-__all__ = ["main", "options"]
-
 TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
 CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}

@@ -17,8 +17,6 @@ from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)

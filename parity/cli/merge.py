@@ -22,8 +22,6 @@ from parity.errors import UsageError, pluralize
 from parity.report.folder import check_folder
 from parity.suite.options import declare
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -44,8 +44,6 @@ from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
 from parity.suite.options import declare, names, positive
 
-__all__ = ["main", "options"]
-
 TARGET = max(DEFAULT_TARGETS, key=lambda name: TARGETS[name].isa)
 """The newest default target: one target is enough to show what the cases catch."""
 KINDS = tuple(sorted({operator.kind for operator in (*SOURCE, *INSTRUCTIONS)}))

@@ -32,8 +32,6 @@ from parity.platform.signals import INTERRUPTED
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)

@@ -28,8 +28,6 @@ from parity.report.html.excerpts import SourceFolders
 from parity.report.html.page import render_badge, render_page
 from parity.suite.loading import find_suite
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

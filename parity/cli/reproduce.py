@@ -25,8 +25,6 @@ from parity.errors import MissingTool, UsageError
 from parity.hip.library import environment
 from parity.suite.options import declare
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_case(parser)

@@ -71,8 +71,6 @@ from parity.suite.options import declare
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)

@@ -15,8 +15,6 @@ from parity.cli.shared.terminal import output
 from parity.model.divergences import divergence
 from parity.suite.options import positive
 
-__all__ = ["main", "options"]
-
 _ID = re.compile(r"D\d+")
 
 

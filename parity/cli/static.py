@@ -15,8 +15,6 @@ from parity.platform.serialization import json_text
 from parity.report.folder import check_folder, write_texts
 from parity.report.footprints import as_csv, as_dict, markdown, remark_lines, terminal
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)

@@ -26,8 +26,6 @@ from parity.report.bisect import as_dict, sentence, terminal
 from parity.report.tables import terminal_width
 from parity.suite.options import declare
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_case(parser)

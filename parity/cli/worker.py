@@ -17,8 +17,6 @@ from parity.cli.shared.options import add_insecure_cluster, add_jobs
 from parity.cli.shared.terminal import output
 from parity.errors import UsageError
 
-__all__ = ["main", "options"]
-
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scheduler", metavar="SCHEDULER", help="address of a scheduler, or a file that names one")

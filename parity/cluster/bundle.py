@@ -24,8 +24,6 @@ from parity.platform.files import find_below
 from parity.platform.serialization import packed, unpacked
 from parity.suite.corpus import SUFFIX
 
-__all__ = ["Manifest", "bundle_digest", "cached_bundle", "load_plan", "pack_plan"]
-
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp")
 SOURCES = (*HEADERS, ".cu", ".cc", ".cpp", ".hip", ".hsaco", ".co", ".ptx", ".csv", ".json", ".toml")
 

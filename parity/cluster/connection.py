@@ -35,11 +35,6 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = [
-    "QUIET", "Cluster", "Site", "WorkerSpec", "configure", "connected", "local_cluster", "parse_site",
-    "require_trusted",
-]  # fmt: skip
-
 T = TypeVar("T")
 
 CONNECT = 30.0

@@ -28,8 +28,6 @@ from parity.runners import Evidence, OpSession, Probe, Session
 from parity.runners.recording_file import launch_digest
 from parity.suite.loading import Suite
 
-__all__ = ["Coordinator"]
-
 T = TypeVar("T")
 
 

@@ -19,11 +19,6 @@ from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome
 from parity.runners import OpSession, Session, SupportsExplanation, SupportsNearest, SupportsShadows
 from parity.runners.recording_file import launch_digest
 
-__all__ = [
-    "NEAREST", "Computed", "capabilities", "compute", "execute", "execute_nearest", "execute_task", "explain",
-    "max_arithmetic", "shadows",
-]  # fmt: skip
-
 NEAREST = "nearest "
 """Prefix of the digest of a launch that was executed with the nearest results of approximate instructions."""
 

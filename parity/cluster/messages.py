@@ -31,11 +31,6 @@ from parity.runners import (
     runners,
 )
 
-__all__ = [
-    "Answer", "Request", "RunnerOffer", "WorkerOffer", "column_resource", "local_offer", "machine_name",
-    "version_differences", "versions",
-]  # fmt: skip
-
 _ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, ResourceExhausted, ParityError)}
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from parity.model.launch import Buffer, Fault, Outcome
 
-__all__ = ["drop_unchanged", "restore_unchanged"]
-
 T = TypeVar("T")
 
 

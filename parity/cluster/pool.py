@@ -30,8 +30,6 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["DaskPool", "needed_resources"]
-
 T = TypeVar("T")
 
 PATIENCE = 30.0

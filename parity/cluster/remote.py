@@ -18,8 +18,6 @@ from parity.platform.serialization import packed, unpacked
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["bundle_key", "collect_offer", "deliver", "handle_request", "publish", "release_run"]
-
 FETCH = 120.0
 """Time limit in seconds for fetching a bundle."""
 

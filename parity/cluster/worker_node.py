@@ -24,8 +24,6 @@ from parity.engine.processes import Processes
 from parity.errors import DeviceLost, NotAvailable, ParityError
 from parity.platform.serialization import packed
 
-__all__ = ["WorkerNode"]
-
 IDLE_RUNS = 1
 """Number of idle runs whose processes are kept."""
 

@@ -13,8 +13,6 @@ from parity.engine.pool import processors
 from parity.errors import NotAvailable
 from parity.runners import SupportsDeviceNumbers, runner
 
-__all__ = ["local_gpus", "local_workers", "run_workers"]
-
 
 def local_workers(jobs: int | None = None, gpus: Sequence[str] = ()) -> Iterator[WorkerSpec]:
     """Yield the workers for this machine: one per GPU, which share the processors, or one without GPUs.

@@ -14,8 +14,6 @@ from parity.model.divergences import sort_ids
 from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected, Limits
 
-__all__ = ["Comparison", "Conclusion", "SideResult", "arbitrate"]
-
 
 class Conclusion(StrEnum):
     """The result of comparing CUDA's and AMD's outputs of one case."""

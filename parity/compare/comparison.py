@@ -16,8 +16,6 @@ from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
 
-__all__ = ["accepted_elements", "accepts_zeros", "check_unmodified", "compare"]
-
 
 @np.errstate(all="ignore")
 def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | None = None) -> Verdict:

@@ -17,9 +17,6 @@ from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import half_ulp_of_max, ulp_safe
 
-__all__ = ["RoundingRuns", "expected_from_cuda", "same_values"]
-
-
 WIDE = 24
 """The significand bits from which the final rounding is not treated separately."""
 

@@ -11,8 +11,6 @@ from parity.compare.ulps import bit_patterns
 from parity.model.dtypes import Array, DType, array_dtype
 from parity.reference.expected import Expected, Vendor
 
-__all__ = ["accepted_interval"]
-
 
 @np.errstate(all="ignore")
 def accepted_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]:

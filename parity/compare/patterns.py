@@ -8,8 +8,6 @@ import numpy as np
 
 from parity.model.dtypes import Array
 
-__all__ = ["describe_pattern", "picture"]
-
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
 """Periods to look for: wavefront sizes first, then sizes of vector loads, tiles and blocks."""
 

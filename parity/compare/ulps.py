@@ -9,9 +9,6 @@ import numpy as np
 
 from parity.model.dtypes import Array, array_dtype
 
-__all__ = ["bit_patterns", "differing_bytes", "format_pair", "format_value", "ulp_distance", "ulp_distances"]
-
-
 SHOWN = 8
 """Values to show for each field of a block."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-__all__ = ["Mismatch", "Status", "Verdict", "general_class"]
-
 
 class Status(StrEnum):
     """The outcome of a case. Only PASS is a success; a pass may name known divergences that it met."""

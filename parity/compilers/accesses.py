@@ -26,8 +26,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["DUMPED", "annotated"]
-
 DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
 """Options of clang that write MIR and its LLVM IR after the last pass that changes instructions."""
 

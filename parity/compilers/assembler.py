@@ -15,8 +15,6 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.code_object import unqualified
 
-__all__ = ["assemble", "assembly_error", "undefined_functions", "wavefront_option"]
-
 _LINKER = r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n>>> referenced by "
 _UNDEFINED = re.compile(_LINKER + r"(?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?")
 _UNDEFINED_IN_VARIABLE = re.compile(_LINKER + r"[^\n]*:\((?P<variable>[^\n]*)\)")

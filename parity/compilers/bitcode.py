@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["undefined_functions"]
-
 _NAMES, _SYMBOLS = 23, 25
 """The identifiers of the blocks with the names and the table."""
 _TABLE = 28

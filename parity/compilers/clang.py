@@ -28,8 +28,6 @@ from parity.compilers.refusals import refused_calls
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 
-__all__ = ["compile_intermediate", "compile_kernels", "compile_listing", "headers_missed"]
-
 _FOREIGN = frozenset((HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS))
 """The folders in line tables that are not the user's."""
 _KERNEL = re.compile(

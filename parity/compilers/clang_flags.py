@@ -15,11 +15,6 @@ from parity.compilers.headers import available_headers
 from parity.compilers.include import COMPAT, FALLBACK, HEADERS, HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS, STUBS
 from parity.compilers.targets import Target
 
-__all__ = [
-    "CODE_OBJECT_FLAGS", "HIP_FLAGS", "INTERMEDIATE_FLAGS", "LIBCPP_SETTINGS", "STUBS_AFTER", "header_options",
-    "host_library", "intermediate_command",
-]  # fmt: skip
-
 STUBS_AFTER = "-idirafter"
 """The option that adds a header folder to the end of the search."""
 

@@ -15,8 +15,6 @@ from parity.compilers.include import HEADERS
 from parity.compilers.targets import Target
 from parity.platform.cache import digest
 
-__all__ = ["described", "fingerprint"]
-
 
 def described() -> str:
     """Return the name of the compiler and the version of its headers."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["CompileOptions", "Sides"]
-
 _FOLDERS = ("-I", "-isystem", "-iquote", "-idirafter", "--include-directory")
 _FORCED = ("-include", "--include")
 

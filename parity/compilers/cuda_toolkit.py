@@ -24,11 +24,6 @@ from parity.compilers.rocm import VARIABLE, WHEELS
 from parity.errors import MissingTool, ParityError
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = [
-    "INSTALL", "described", "headers", "host_compiler_options", "host_version", "located", "nvcc", "nvcc_version",
-    "wheel_versions",
-]  # fmt: skip
-
 INSTALL = "python -m pip install 'parity-harness[nvcc]'"
 """The command that installs nvcc and nvdisasm, without a GPU and without root."""
 

@@ -6,8 +6,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["RULE_TARGET", "listed_files", "missing_headers"]
-
 RULE_TARGET = "scanned"
 """The target of the rules."""
 

@@ -12,8 +12,6 @@ from parity.compilers.errors import CompileError
 from parity.compilers.targets import Target
 from parity.errors import MissingTool
 
-__all__ = ["controls", "device_library", "has_option", "lanes", "library_files", "link_options"]
-
 _FILES = ("ocml.bc", "ockl.bc")
 
 # The constants that a ROCm defines in its oclc_*.bc files. Not every wheel ships all of those files, so parity compiles

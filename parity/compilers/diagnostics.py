@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["ATTRIBUTES", "CRASHED", "NOT_DEFINED", "Diagnostic", "Place", "diagnostics", "warnings"]
-
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
     r"|no function template matches function template specialization"

@@ -22,8 +22,6 @@ from typing import Any
 from parity.compilers.targets import Target, target
 from parity.errors import MissingTool, ParityError, UsageError
 
-__all__ = ["Disassembler", "disassembled_listing", "find_disassembler"]
-
 _BUNDLES = (b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 _AMDGPU = 224  # EM_AMDGPU
 _LINE = re.compile(r"\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)", re.ASCII)

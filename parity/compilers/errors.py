@@ -10,8 +10,6 @@ from parity.compilers.diagnostics import NOT_DEFINED, Diagnostic, diagnostics
 from parity.errors import ParityError
 from parity.model.finding import Finding
 
-__all__ = ["CompileError", "NoSource", "UnusableCodeObject", "undefined_error", "undefined_names"]
-
 
 class CompileError(ParityError):
     """A module does not compile for a target. The message contains the compiler's log.

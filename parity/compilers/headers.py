@@ -25,11 +25,6 @@ from pathlib import Path
 from parity.errors import NotAvailable
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = [
-    "CURAND", "WHEELS", "HipHeaders", "Wheel", "available_headers", "cached_headers", "curand_headers",
-    "hip_headers", "hip_version", "kept_headers", "missing_reason",
-]  # fmt: skip
-
 log = logging.getLogger("parity.headers")
 
 

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = [
-    "COMPAT", "CUDA_ALIAS", "EMPTY_SOURCE", "FALLBACK", "HEADERS", "HEADERS_ALIAS", "HIP_ALIAS", "HIP_RUNTIME",
-    "LIBRARY_ALIAS", "STUBS", "SUPPLEMENT",
-]  # fmt: skip
-
 HEADERS = Path(__file__).parents[1] / "include"
 """The root of parity's headers."""
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["COMMENT_OR_LITERAL", "Lines", "Span", "arguments", "code"]
-
 COMMENT_OR_LITERAL = r"""
       (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )
     | (?P<string> (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)

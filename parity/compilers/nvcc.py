@@ -31,8 +31,6 @@ from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject, source_name, unqualified
 from parity.platform.cache import digest
 
-__all__ = ["FLAGS", "CudaOutputs", "compile_module", "fingerprint", "headers_missed"]
-
 FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "--extended-lambda")
 """The flags of every compilation. Most builds use the last two, which permit what AMD's compiler always permits."""
 

@@ -18,8 +18,6 @@ from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = ["include_options"]
-
 _HEADER, _WORDS = "prelude.pch", "words"
 """The files of a cache entry: the precompiled header, and all words of the headers in it."""
 _MACRO = re.compile(r"-D([A-Za-z_]\w*)")

@@ -12,8 +12,6 @@ from parity.compilers.targets import Target
 from parity.model.code_object import Argument, CodeObject, Kernel
 from parity.platform.cache import digest
 
-__all__ = ["parse_ptx"]
-
 _ENTRY = re.compile(r"\.entry (?P<name>\w+)\((?P<parameters>[^)]*)\)(?P<directives>[^{]*)")
 # .param .u64 [.ptr [.global] [.align 8]] NAME, or .param .align 2 .b8 NAME[2]
 _PARAM = re.compile(

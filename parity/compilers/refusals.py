@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from parity.model.code_object import source_name, unqualified
 
-__all__ = ["refused_calls"]
-
 _ATTRIBUTES = re.compile(r'^attributes #(\d+) = \{.*?"dontcall-error"="([^"]*)"', re.MULTILINE)
 _NAME = r'@("[^"]*"|[\w.$-]+)'
 _DECLARED = re.compile(rf"^declare [^\n]*?{_NAME}\([^\n]*\)[^\n#]*#(\d+)", re.MULTILINE)

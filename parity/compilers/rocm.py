@@ -26,11 +26,6 @@ from parity.compilers.unit import Unit
 from parity.errors import MissingTool, UsageError, nearest
 from parity.platform.cache import digest
 
-__all__ = [
-    "HIP_FLAGS", "TOOLCHAINS", "VARIABLE", "WHEELS", "InstalledRocm", "chosen", "find", "installed",
-    "other_headers", "with_headers",
-]  # fmt: skip
-
 VARIABLE = "PARITY_TOOLCHAIN"
 WHEELS = "wheels"
 TOOLCHAINS = ("auto", WHEELS, "rocm")

@@ -16,8 +16,6 @@ from typing import Literal
 from parity.errors import UsageError, nearest
 from parity.platform.files import read_table
 
-__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Target", "TargetLimits", "read", "target"]
-
 TABLE = Path(__file__).with_suffix(".csv")
 
 

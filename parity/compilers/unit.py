@@ -13,8 +13,6 @@ from parity.compilers.errors import CompileError
 from parity.compilers.lexing import code
 from parity.compilers.targets import Target
 
-__all__ = ["Unit", "with_user_paths"]
-
 _CRASH = re.compile(r"clang frontend command failed (?:with exit code|due to signal) *(\S*)")
 _FIRST_LINE = re.compile(r'#line 1 ("(?:[^"\\]|\\.)*")\n')
 _INCLUDED = "what this file includes"

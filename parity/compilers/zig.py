@@ -12,8 +12,6 @@ from pathlib import Path
 from parity.errors import MissingTool, ResourceExhausted
 from parity.platform import subprocesses
 
-__all__ = ["completed", "run", "version", "zig"]
-
 _KILLING_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _EXHAUSTED = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
 """Messages of a compiler that lacks memory or disk space."""

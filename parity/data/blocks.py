@@ -13,9 +13,6 @@ import numpy as np
 from parity.data.values import field, mix, special_values
 from parity.model.dtypes import Array, DType, array_dtype
 
-__all__ = ["BLOCK_STREAMS", "scale_fields"]
-
-
 LOWEST = {"s": -2}
 """Binary exponents of the smallest scales in ``normal``: ``s`` of q8_1 is the sum of a block's values."""
 LOWEST_STEP, BINADES = -9, 6

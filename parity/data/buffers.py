@@ -13,9 +13,6 @@ from parity.model.case import Tensor
 from parity.model.dtypes import DType
 from parity.model.launch import Buffer, Tiled, poisoned
 
-__all__ = ["Memory", "blank", "filled"]
-
-
 TILE, TILE_OF_IDS = 2**18, 2**20
 """Number of values (and of ids) to generate for a timed launch. They repeat up to the size of the tensor."""
 

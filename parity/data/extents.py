@@ -11,8 +11,6 @@ from parity.dsl.expression import Scope, Value, expression
 from parity.dsl.shapes import Shapes
 from parity.errors import UsageError
 
-__all__ = ["Choices", "alternatives", "draw_values"]
-
 Choices = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 """Values to draw for names: numbers, expressions of other names, and tuples of both for a starred name.
 

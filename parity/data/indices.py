@@ -13,9 +13,6 @@ import numpy as np
 from parity.data.values import field, mix
 from parity.model.dtypes import Array, DType
 
-__all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
-
-
 DISTINCT = 3
 """Number of different ids in ``repeat``."""
 

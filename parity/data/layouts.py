@@ -14,8 +14,6 @@ from parity.model.layout import Layout, contiguous
 if TYPE_CHECKING:  # importing Hypothesis takes 0.1 s, and cached cases do not need it
     from hypothesis import strategies as st
 
-__all__ = ["LAUNCHES", "LINES", "STRIDES", "Draw", "Strides", "in_rows", "layout", "pick", "shape"]
-
 T = TypeVar("T")
 Draw = Callable[["st.SearchStrategy[Any]"], Any]
 

@@ -9,8 +9,6 @@ from parity.data.streams import elements
 from parity.data.values import special_values
 from parity.model.dtypes import DType
 
-__all__ = ["parameter"]
-
 USUAL = (1.0, 0.0, -1.0, 0.5, 2.0, -0.0, 3.0)
 
 EXACT = (1.0, 2.0, -1.0, 4.0, 0.5)

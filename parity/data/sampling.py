@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from hypothesis import Phase
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["find_minimal", "hermetic", "sample"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from parity.data.values import field, mix, special_values, stored
 from parity.errors import UsageError, nearest
 from parity.model.dtypes import Array, DType
 
-__all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_of", "unknown_stream"]
-
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 RUN = 64

@@ -8,8 +8,6 @@ import numpy as np
 
 from parity.model.dtypes import Array, DType
 
-__all__ = ["field", "mix", "special_values", "stored"]
-
 
 def mix(x: Array) -> Array:
     """Steele, Lea and Flood's SplitMix64 (OOPSLA 2014): a bijection of 64 bits with full avalanche."""

@@ -11,8 +11,6 @@ from parity.errors import UsageError, parse_natural
 from parity.model.dtypes import DType, dtype
 from parity.model.launch import Scalar
 
-__all__ = ["ArgumentSpec", "in_range", "parse_argument"]
-
 DEFAULT_KIND = "u64"
 """The type of a value without a stated type."""
 

@@ -18,8 +18,6 @@ from typing import Any, NoReturn
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["ATTRIBUTES", "FUNCTIONS", "Expression", "Scope", "Value", "expression", "whole"]
-
 Value = Any
 """A whole number, a Fraction, a float, a bool, or a tuple of such values."""
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from parity.dsl.expression import Expression, Scope, Value, expression, whole
 from parity.errors import UsageError
 
-__all__ = ["Dim", "ShapeMismatch", "Shapes", "parse_shapes", "words"]
-
 Shape = tuple[int, ...]
 _Extent = tuple[str, int, Expression, int]
 """A dim: its tensor, axis, declared extent, and extent in the case."""

@@ -12,8 +12,6 @@ from enum import IntEnum
 
 from parity.emulator.runtime_headers import constants, structure
 
-__all__ = ["ApproximateResults", "Drawing", "error_table"]
-
 _APPROXIMATE = constants("approximate.h")
 _FUNCTIONS = ("rcp", "rsq", "sqrt", "exp", "log")
 _TYPES = ("f16", "f32", "f64")

@@ -33,8 +33,6 @@ from parity.model.coverage import Point, Reached
 from parity.model.launch import BLOCK
 from parity.platform.cache import Cache, default_root
 
-__all__ = ["Device", "wavefront_target"]
-
 _PACKET_AT, _KERNARG_AT = 256, 1024
 """The places of a launch's dispatch packet and arguments in the first bytes of device memory."""
 _LDS = 1 << 18

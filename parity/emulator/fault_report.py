@@ -20,8 +20,6 @@ from parity.emulator.runtime_headers import constants
 from parity.emulator.variables import VariableMemory
 from parity.model.code_object import CodeObject
 
-__all__ = ["ASSERTION", "FaultSite", "fault_error"]
-
 _FAULTS = constants("faults.h")
 _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 """Requests to the host that the emulator does not handle (ROCm device libraries, ockl: services.cl)."""

@@ -8,14 +8,6 @@ from parity.emulator.instruction import Instruction
 from parity.errors import ParityError
 from parity.model.code_object import spelled
 
-__all__ = [
-    "SCRATCH", "BadCall", "BoundsExceeded", "DataRace", "DivergentBarrier", "FailedAssertion",
-    "InstructionBudgetExceeded", "KernelFault", "LdsExceeded", "MemoryFault", "MisalignedAccess", "NoProgress",
-    "Thread", "Trapped", "UnknownInstruction", "UnsupportedFeature", "WarpMask", "WarpRace", "quoted",
-    "source_location",
-]  # fmt: skip
-
-
 SCRATCH = "scratch of "
 """The prefix of the name of scratch memory."""
 

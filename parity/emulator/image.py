@@ -6,8 +6,6 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Image", "Relocation"]
-
 
 @dataclass(frozen=True)
 class Relocation:

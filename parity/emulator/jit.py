@@ -22,8 +22,6 @@ from parity.compilers import zig
 from parity.errors import NotAvailable, ParityError, ResourceExhausted
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = ["COUNTERS", "SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
-
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
 COUNTERS = "_counters"

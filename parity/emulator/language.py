@@ -14,8 +14,6 @@ from parity.emulator.memory import Allocation
 from parity.emulator.threaded_code import ThreadedCode
 from parity.model.code_object import CodeObject, Kernel
 
-__all__ = ["Dim3", "Language", "LaunchShape", "Traits"]
-
 Dim3 = tuple[int, int, int]
 
 

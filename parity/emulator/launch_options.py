@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from parity.emulator.approximate import ApproximateResults
 
-__all__ = ["REGISTER_FILL", "LaunchOptions"]
-
 REGISTER_FILL = 0xBAADF00D
 """The 32 bits of every register before the first write to it."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from parity.emulator.runtime_headers import constants
 from parity.errors import UsageError
 
-__all__ = ["BASE", "Allocation", "Bytes", "DeviceMemory", "zeroed_pages"]
-
 BASE = 0x7F40_0000_0000
 """Device address of the first byte: fixed, so that reports are reproducible; far from 0 and from all 32-bit values."""
 

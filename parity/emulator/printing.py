@@ -16,8 +16,6 @@ import numpy as np
 
 from parity.emulator.runtime_headers import constants
 
-__all__ = ["RECORD", "Message", "formatted", "messages"]
-
 RECORD: int = constants("requests.h")["RECORD"]
 """Words of a record in the log: the block, the thread, and the payload of one lane."""
 

@@ -29,8 +29,6 @@ from parity.model.coverage import Point, Reached
 from parity.platform.cache import Cache, digest
 from parity.platform.serialization import json_text, read_json
 
-__all__ = ["Executable", "Kind", "Programs"]
-
 Kind = Literal["threaded", "compiled", "counted", "shadow"]
 """The ways to execute kernels: as threaded code, which is quick to compile; compiled, which is slow to compile and fast
 to execute; compiled and counting instructions; or as the threaded code of shadow runs, which rounds up and down."""

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["constants", "structure"]
-
 _RUNTIME = Path(__file__).with_name("runtime")
 _TYPES: dict[str, Any] = {
     "u16": ctypes.c_uint16,

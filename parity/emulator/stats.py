@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
 
-__all__ = ["LaunchStats", "merge_stats"]
-
 
 @dataclass(frozen=True)
 class LaunchStats:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from parity.emulator.runtime_headers import constants
 from parity.model.coverage import Point
 
-__all__ = ["CONSTANT", "REACHED", "VECTOR", "ThreadedCode", "sorted_points"]
-
 _THREADED = constants("threaded.h")
 VECTOR: int = _THREADED["VECTOR"]
 """Marks, in the number of a register, a vector register."""

@@ -9,8 +9,6 @@ import numpy as np
 from parity.emulator.memory import zeroed_pages
 from parity.emulator.runtime_headers import constants, structure
 
-__all__ = ["TRACED_BYTES", "Trace"]
-
 TRACED_BYTES = 1 << 24
 """Device memory that is traced: its first 16 MiB."""
 

@@ -10,8 +10,6 @@ from parity.emulator.memory import Allocation, DeviceMemory
 from parity.errors import UsageError, nearest
 from parity.model.code_object import CodeObject, spelled
 
-__all__ = ["VARIABLES_BYTES", "VariableMemory"]
-
 VARIABLES_BYTES = 1 << 20
 """Memory for variables in front of LDS. Variables of further code objects are elsewhere, and not traced."""
 _BETWEEN = 256

@@ -37,8 +37,6 @@ from parity.runners import Session, SupportsCounting, SupportsTiming
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite.loading import Suite
 
-__all__ = ["Ceilings", "Measurement", "Timer", "bench", "ceiling_code"]
-
 COPY_BYTES = 2**30
 COPY_BLOCK = 4 * 256 * 16
 """Bytes that one block of 256 threads copies (``copy`` in ceilings.cu)."""

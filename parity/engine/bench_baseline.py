@@ -14,11 +14,6 @@ from parity.errors import UsageError
 from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
-__all__ = [
-    "FORMAT", "VERSION", "BenchBaseline", "BenchChange", "BenchVerdict", "compare_counts", "compare_shares",
-    "parse_baseline", "read_baseline",
-]  # fmt: skip
-
 FORMAT, VERSION = "parity bench", 1
 
 ADVICE = "write a baseline with parity bench --save FILE.json"

@@ -15,8 +15,6 @@ from typing import Any, Protocol, TypeVar
 from parity.engine.case_records import Column
 from parity.model.launch import Fault
 
-__all__ = ["CallTimeout", "NoWorker", "Pool", "Progress", "WorkerCrashed", "call_fault", "describe_exit", "quiet"]
-
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]

@@ -14,10 +14,6 @@ from parity.op import Entry
 from parity.runners import Evidence, Vendor
 from parity.suite.selection import EntryName
 
-__all__ = [
-    "COMPILE_ERROR", "NOT_RECORDED", "CaseRecord", "Column", "CrossVendorComparison", "Provenance", "Task", "add_cases",
-]  # fmt: skip
-
 COMPILE_ERROR = "compile error"
 """The failure class of a kernel that does not compile."""
 

@@ -23,8 +23,6 @@ from parity.op import Entry
 from parity.runners import Session, SupportsCoverage
 from parity.suite.loading import Suite
 
-__all__ = ["FoundCase", "search_coverage"]
-
 RECENT = 12
 """Number of cases to mutate: the most recent ones that reached something new."""
 

@@ -11,8 +11,6 @@ from parity.compare.verdict import Status
 from parity.engine.case_records import Column, CrossVendorComparison
 from parity.reference.expected import Expected
 
-__all__ = ["compare_vendors"]
-
 
 def compare_vendors(
     results: Mapping[Column, SideResult], expected: Callable[[], Expected] | None = None

@@ -19,9 +19,6 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, SupportsShadows, shadow_session
 
-__all__ = ["CudaOracle", "ExecutableCode", "kernel_ptx"]
-
-
 UNKNOWN = "the op has no reference, CUDA's values differ, and the effect of roundings is unknown: {}"
 
 

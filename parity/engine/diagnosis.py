@@ -15,9 +15,6 @@ from parity.model.code_object import CodeObject
 from parity.op import Op
 from parity.runners import OpSession, Session, SupportsExplanation
 
-__all__ = ["diagnose", "passing_wavefront_widths"]
-
-
 _ASSEMBLY = "#ASMSTART"
 """Precedes inline assembly in a listing."""
 

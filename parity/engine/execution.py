@@ -18,8 +18,6 @@ from parity.engine.plan import Plan
 from parity.engine.pool import PoolFactory, completed, worker_pool
 from parity.suite.loading import Suite
 
-__all__ = ["collect_records", "execute_plan", "prepare", "schedule_task", "task_limit"]
-
 CASES_PER_LIMIT = 10
 """Time limit for a task on one column, as a multiple of the limit for one case."""
 BATCH = 8

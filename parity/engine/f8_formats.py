@@ -18,8 +18,6 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Vendor
 
-__all__ = ["fnuz_mixups"]
-
 Array = np.ndarray[Any, Any]
 
 F8 = DTYPES["f8_e4m3"]

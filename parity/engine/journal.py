@@ -20,8 +20,6 @@ from parity.platform.files import naming_write_errors
 from parity.platform.serialization import json_text, plain, read_json
 from parity.platform.signals import delay_interrupts
 
-__all__ = ["Journal", "describe_differences"]
-
 T = TypeVar("T")
 
 DIFFERENCES = 3

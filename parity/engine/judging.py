@@ -24,11 +24,6 @@ from parity.op import Call, Op
 from parity.reference.expected import Expected
 from parity.runners import OpSession, Session, SupportsNearest, Vendor
 
-__all__ = [
-    "NO_REFERENCE", "CheckedCase", "Implementation", "fault_verdict", "judge", "not_judged_verdict", "run_and_judge",
-    "verdict_on_output",
-]  # fmt: skip
-
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """A function from the outputs to the expectation of each output."""
 

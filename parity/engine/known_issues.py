@@ -47,8 +47,6 @@ from parity.suite.loading import Suite
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["Issue", "KnownIssues", "ReviewedIssue", "load_known_issues"]
-
 SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
 """The key that a signature must have in addition to a class that alone would hide different failures."""
 _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")

@@ -25,8 +25,6 @@ from parity.runners import SupportsNearest
 from parity.runners.recording_file import RecordedCase, launch_digest
 from parity.suite.loading import Suite
 
-__all__ = ["FinishedTask", "outcome_journal", "record_outcomes", "record_task"]
-
 
 @dataclass(frozen=True)
 class FinishedTask:

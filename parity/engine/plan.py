@@ -18,8 +18,6 @@ from parity.suite.options import EXAMPLES
 from parity.suite.sample_cache import drawn_cases
 from parity.suite.selection import Selection
 
-__all__ = ["Plan", "make_tasks", "runnable_tasks", "runner_columns"]
-
 SECONDS = 60.0
 """Time limit for one case in seconds."""
 

@@ -19,8 +19,6 @@ from parity.engine.processes import Processes
 from parity.runners import OpRunner, Runner, SupportsWorkerLimit, runner
 from parity.suite.loading import Suite
 
-__all__ = ["PoolFactory", "RemoteWorkers", "completed", "default_jobs", "processors", "worker_pool"]
-
 PoolFactory = Callable[[Plan, int | None], AbstractContextManager[Pool]]
 """A function that creates the pool for a plan, with at most the given number of processes (None: its own default)."""
 

@@ -37,8 +37,6 @@ from parity.platform.signals import INTERRUPTS, delay_interrupts
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import receive_in_thread
 
-__all__ = ["CallTimeout", "Processes", "WorkerCrashed"]
-
 ATTEMPTS = 3
 """Maximum number of processes in a row that die before one is ready. The pool gives up after that."""
 

@@ -25,11 +25,6 @@ from parity.runners import device_description, runner
 from parity.runners.recording_file import Environment
 from parity.suite.corpus import SUFFIX
 
-__all__ = [
-    "Record", "RecordWriter", "as_line", "environment", "from_line", "package_versions", "parse_record", "read_record",
-    "records_without_code",
-]  # fmt: skip
-
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from parity.errors import UsageError, parse_natural
 from parity.runners.recording_file import Part
 
-__all__ = ["Shard", "Share", "cut"]
-
 
 @dataclass(frozen=True)
 class Shard:

@@ -14,8 +14,6 @@ from parity.model.case import Case, Tensor
 from parity.model.layout import contiguous
 from parity.op import Op
 
-__all__ = ["ShrinkSettings", "minimize"]
-
 
 @dataclass(frozen=True)
 class ShrinkSettings:

@@ -26,10 +26,6 @@ from parity.reference.expected import Expected
 from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
 from parity.suite.loading import Suite
 
-__all__ = [
-    "SKIPPED", "Worker", "current", "hangs_repeatedly", "perform", "perform_or_lose_device", "prepare_kernels", "start",
-]  # fmt: skip
-
 FAILURES_TO_SHRINK = 2
 """Number of kinds of failures to shrink per kernel and column."""
 

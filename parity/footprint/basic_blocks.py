@@ -14,8 +14,6 @@ from parity.emulator.ptx.basic_blocks import control_flow
 from parity.emulator.ptx.pipeline import optimized_functions
 from parity.model.code_object import CodeObject
 
-__all__ = ["BasicBlock", "basic_blocks", "point_places"]
-
 _ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
 _EXEC = {"exec", "exec_lo", "exec_hi"}
 

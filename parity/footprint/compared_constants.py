@@ -11,8 +11,6 @@ from parity.emulator.instruction import Instruction
 from parity.footprint.basic_blocks import basic_blocks
 from parity.model.code_object import CodeObject
 
-__all__ = ["kernel_constants"]
-
 _COMPARE = re.compile(r"(?:[sv]_cmpx?k?_\w*?_|setp?\.[\w.]*\.)(?P<kind>[fius])(?P<bits>16|32|64)")
 _OTHER = re.compile(r"[sv]_(?:mov|movk|sub|add|cmov|min|max|lshr\w*)_|(?:mov|sub|add|selp|min|max|shr)\.")
 _SHIFT = ("s_lshr", "v_lshr", "shr.")

@@ -15,8 +15,6 @@ from parity.footprint.occupancy import occupancy
 from parity.footprint.sass import instruction_mixes
 from parity.model.code_object import CodeObject, Kernel
 
-__all__ = ["Footprint", "footprints"]
-
 _INSTRUCTION = re.compile(r"^\t(?P<mnemonic>[a-z]\w*)", re.MULTILINE)
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from parity.compilers.targets import Target, TargetLimits
 
-__all__ = ["occupancy", "resident_waves"]
-
 
 def resident_waves(limits: TargetLimits, vgprs: int, sgprs: int | None = None) -> int:
     """Return how many wavefronts with these numbers of registers fit on one SIMD."""

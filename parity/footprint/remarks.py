@@ -8,8 +8,6 @@ from functools import partial
 
 from parity.footprint.measure import Footprint
 
-__all__ = ["APART", "MANY", "Remark", "remarks"]
-
 APART = 2
 """Minimum ratio of two occupancies or register counts that is worth a remark."""
 

@@ -15,8 +15,6 @@ from parity.compilers.cuda_toolkit import INSTALL, nvcc
 from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
 
-__all__ = ["instruction_mixes", "nvdisasm", "opcode_class", "section_opcodes"]
-
 # The prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's.
 # The uniform datapath counts as "salu", loads of constants as "smem", and shared memory as "lds". A shuffle counts as
 # "lds", like its counterpart ds_bpermute.

@@ -15,8 +15,6 @@ from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
 from parity.platform.files import read_text
 
-__all__ = ["LARGE", "Gap", "GapKind", "find_gaps", "gap_reason", "source_line", "unreached_lines"]
-
 LARGE = 1 << 31
 """Extents from here on belong to tensors that are too large for the emulator."""
 

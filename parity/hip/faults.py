@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from parity.errors import UsageError, nearest
 from parity.hip.library import hip_errors
 
-__all__ = ["STICKY", "HipError", "PlantedFault"]
-
 _NUMBERS = {name: value for value, name, _ in hip_errors()}
 
 # Sticky errors: every later call returns them until the process ends.

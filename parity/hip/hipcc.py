@@ -22,8 +22,6 @@ from parity.errors import NotAvailable, ParityError
 from parity.hip.library import library
 from parity.platform.cache import Cache, default_root, digest
 
-__all__ = ["FLAGS", "OWN", "main"]
-
 OWN = "parity-headers"
 """The folder of a reproducer with parity's headers."""
 

@@ -10,8 +10,6 @@ from parity.errors import MissingTool, UsageError
 from parity.model.code_object import CodeObject, parse
 from parity.platform.cache import default_root
 
-__all__ = ["code_object_from_image"]
-
 
 def code_object_from_image(image: bytes) -> CodeObject:
     """Find the code object with these bytes among parity's builds, or disassemble it.

@@ -13,8 +13,6 @@ from parity.errors import ParityError
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.files import read_table
 
-__all__ = ["DEVICE_NAME", "LIMITATIONS", "environment", "hip_errors", "library"]
-
 DEVICE_NAME = "parity's emulator"
 """The prefix of the names of emulated GPUs."""
 

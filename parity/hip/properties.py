@@ -9,8 +9,6 @@ from typing import Any
 from parity.compilers.targets import Target
 from parity.hip.library import DEVICE_NAME
 
-__all__ = ["ATTRIBUTES", "as_struct", "properties"]
-
 CLOCK_KHZ = 1_000_000
 
 # The fields of hipDeviceProp_t that are set: offset in HIP 6 and 7 (hipDeviceProp_tR0600), offset in older versions,

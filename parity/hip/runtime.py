@@ -37,8 +37,6 @@ from parity.hip.properties import ATTRIBUTES, as_struct, properties
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
 
-__all__ = ["Runtime"]
-
 CAPACITY = 8 << 30
 """Address space for device memory in bytes. It exceeds the memory because freed addresses are not always reused."""
 

@@ -13,8 +13,6 @@ from parity.errors import ParityError
 from parity.hip.faults import PlantedFault
 from parity.hip.runtime import Runtime
 
-__all__ = ["main"]
-
 MEMORY = 4 << 30
 """Default size of device memory in bytes."""
 

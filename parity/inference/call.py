@@ -15,8 +15,6 @@ from parity.inference.signature import Parameter, Signature
 from parity.inference.spec import GRID_EXTENTS, InferredSpec
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["DeclaredCall", "guessed_call", "inferred_call", "is_idle", "safe_name"]
-
 _COUNT_NAME = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
 _ROWS_NAME = re.compile(rf"{_COUNT_NAME.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
 _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")

@@ -12,8 +12,6 @@ import jinja2
 from parity.inference.keywords import Keyword, Literal
 from parity.inference.skeleton import Skeleton
 
-__all__ = ["case_file", "literal"]
-
 _WIDTH = 120
 _LONG_TEXT, _TEXT_WIDTH, _MAPPING_WIDTH = 80, 100, 110
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."

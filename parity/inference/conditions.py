@@ -11,8 +11,6 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, STRIDE, Numbers, Triple
 
-__all__ = ["MAX_THREADS", "Condition", "likely_blocks", "numbers_for"]
-
 MAX_THREADS = 1024
 """Threads of a block at most."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)

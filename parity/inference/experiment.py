@@ -21,8 +21,6 @@ from parity.inference.spec import (
 )
 from parity.inference.strides import StrideRule, dense_strides
 
-__all__ = ["GRID_DEFAULTS", "Experiment", "ProbeLog"]
-
 GRID_DEFAULTS: Numbers = dict.fromkeys(GRID_EXTENTS.values(), 3)
 """Values for extents that only the grid determines."""
 _REAL_DATA = (1, 0, -3)

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from parity.inference.spec import AXES, Numbers, Triple, evaluate
 
-__all__ = ["counted_grids", "extent_grids"]
-
 
 def counted_grids(
     axis: str, names: Sequence[str], choices: Sequence[Numbers], block: Triple, counts: Sequence[int | None]

@@ -14,8 +14,6 @@ from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
 from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate
 
-__all__ = ["candidate_specs", "hinted_spec"]
-
 _FEW_BLOCKS, _EXPENSIVE = 16, 300_000
 """Blocks along an axis, and instructions of a launch, from which on no more blocks are tried."""
 _MOST_BLOCKS = 512

@@ -13,8 +13,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["OPERATORS", "Formulas", "HostValues", "free_names", "with_formulas"]
-
 _CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
     r"|(?:static_cast|reinterpret_cast)\s*<[^<>]*>|\bstd\s*::"

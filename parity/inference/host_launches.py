@@ -20,8 +20,6 @@ from parity.inference.host_formulas import OPERATORS, Formulas, HostValues
 from parity.platform.files import find_below, read_text
 from parity.porting import included, parse
 
-__all__ = ["HostLaunch", "HostTexts", "host_launches"]
-
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
 _VARIABLE = re.compile(r"(\w+)\s*(?:=\s*([^={}]+)|\{([^{}]+)\})", re.DOTALL)

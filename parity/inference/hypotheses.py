@@ -13,8 +13,6 @@ from parity.inference.index_roles import find_roles
 from parity.inference.spec import IndexRole, Numbers, Triple
 from parity.inference.strides import find_strides
 
-__all__ = ["candidate_conditions", "is_plausible", "with_roles", "with_strides"]
-
 _ENOUGH_SHARED = 32 << 10
 """Bytes of dynamic shared memory that are enough for a block of usual size."""
 

@@ -13,8 +13,6 @@ from parity.inference.probe_launches import InputFill, Observation
 from parity.inference.shape_formulas import fit_dims, fit_positions
 from parity.inference.spec import InferredSpec, Numbers, Triple, evaluate, grid_for, triple
 
-__all__ = ["with_indices", "with_positive_numbers"]
-
 
 @dataclass(frozen=True)
 class _Runs:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 
 from parity.inference.spec import IndexRole
 
-__all__ = ["find_roles"]
-
 _MOST_ROLES = 4
 """Such tensors of a kernel at most."""
 _ENTRY_COUNT = re.compile(

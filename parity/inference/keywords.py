@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Keyword", "Literal"]
-
 Literal: TypeAlias = str | int | bool | tuple["Literal", ...] | Mapping[str, "Literal"]
 """A value that has a literal in Python."""
 

@@ -15,8 +15,6 @@ from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
 
-__all__ = ["LaunchHint", "launch_hints", "substituted"]
-
 
 @dataclass(frozen=True)
 class LaunchHint:

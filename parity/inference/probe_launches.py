@@ -14,8 +14,6 @@ from parity.errors import ParityError
 from parity.inference.spec import IndexRole, KernelArgument, Numbers, Triple
 from parity.model.code_object import CodeObject
 
-__all__ = ["BUDGET", "Accessed", "InputFill", "LaunchConfig", "Observation", "ProbeLaunches", "ProbeLimit", "combined"]
-
 _GAPS = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}
 """Sizes of allocations to try, in bytes, and the gap to the next allocation."""
 _MOST_TRACED = 15 << 20

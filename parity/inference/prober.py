@@ -33,8 +33,6 @@ from parity.inference.spec import InferredSpec, KernelArgument, Triple
 from parity.model.code_object import CodeObject, source_name
 from parity.platform.cache import Cache, default_root
 
-__all__ = ["ProbedKernel", "Prober"]
-
 _SHARE, _FAILURES = 4, 2
 """Divisor of the usual limits for each hint, and for a kernel after this number of similar kernels failed."""
 

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-__all__ = ["Bound", "Flow", "Table", "Use", "flows"]
-
 _Access = Literal["ld", "st", "atom"]
 
 Key = tuple[int, int]

@@ -11,8 +11,6 @@ from functools import cached_property
 
 from parity.inference.spec import STRIDE, Numbers, Triple, evaluate
 
-__all__ = ["Fit", "fit_dims", "fit_positions"]
-
 _FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
 _MOST_ADDED = 64
 """The largest constant that is added to a number."""

@@ -11,8 +11,6 @@ from parity.inference.probe_launches import Observation
 from parity.inference.shape_formulas import Fit, fit_dims
 from parity.inference.spec import AXES, InferredSpec, KernelArgument, Numbers, Triple, evaluate, grid_for
 
-__all__ = ["Geometry", "infer_shapes"]
-
 
 @dataclass(frozen=True)
 class Geometry:

@@ -14,8 +14,6 @@ from parity.inference.structures import Field, Structures
 from parity.model.code_object import Argument, Kernel, spelled
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["ELEMENTS", "SUFFIXES", "Parameter", "Probe", "Signature", "read_signature", "type_variables"]
-
 Probe = Callable[[Sequence[KernelArgument], Flow | None], InferredSpec | str]
 """Launches a kernel and returns what that shows of its arguments, or why it shows nothing."""
 

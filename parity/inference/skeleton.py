@@ -23,8 +23,6 @@ from parity.inference.structures import Structures
 from parity.model.code_object import Kernel, source_name, spelled, unqualified
 from parity.model.dtypes import NUMBERS
 
-__all__ = ["Skeleton", "skeletons"]
-
 _OUTPUT_NAME = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 _REAL_NAME = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _UNEXPLAINED = 3

@@ -14,11 +14,6 @@ import numpy as np
 from parity.dsl.expression import Scope, expression
 from parity.model.dtypes import DType
 
-__all__ = [
-    "AXES", "GRID_EXTENTS", "STRIDE", "IndexRole", "InferredSpec", "KernelArgument", "Numbers", "Triple", "evaluate",
-    "grid_for", "triple",
-]  # fmt: skip
-
 Triple = tuple[int, int, int]
 """Threads of a block or blocks of a grid, along x, y and z."""
 Numbers = Mapping[str, int]

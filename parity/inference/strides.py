@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from parity.inference.probe_launches import Observation
 from parity.inference.spec import AXES, GRID_EXTENTS, Numbers, Triple
 
-__all__ = ["StrideRule", "dense_strides", "find_strides"]
-
 _NAME = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
 """Matches the name of a stride. The group is what precedes it, often the tensor's name."""
 _RADIX = 12

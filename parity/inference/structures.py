@@ -14,8 +14,6 @@ import tree_sitter
 
 from parity.porting import parse
 
-__all__ = ["Field", "Structures"]
-
 _SCALARS: Mapping[str, tuple[str, int]] = {
     "float": ("float", 4), "double": ("double", 8), "half": ("__half", 2), "__half": ("__half", 2),
     "bool": ("bool", 1), "char": ("signed char", 1), "signed char": ("signed char", 1),

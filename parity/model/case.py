@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from parity.errors import UsageError, parse_natural
 from parity.model.layout import Layout
 
-__all__ = ["Case", "Tensor", "split"]
-
 _CASE = re.compile(r"(?P<op>[\w.]+)\[(?P<dtypes>[\w,]*)\]\((?P<items>.*)\)", re.DOTALL)
 _TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>[0-9]+))?")
 

@@ -15,22 +15,6 @@ from parity.errors import UsageError
 from parity.platform.cache import digest
 from parity.platform.serialization import checked
 
-__all__ = [
-    "Argument",
-    "CodeObject",
-    "Kernel",
-    "first_difference",
-    "idle",
-    "mangled",
-    "parse",
-    "plain",
-    "prebuilt",
-    "replaced_source",
-    "source_name",
-    "spelled",
-    "unqualified",
-]
-
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 # Demanglers write functions, booleans and integers as template arguments differently from sources.
 _FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["COUNTS", "Point", "Reached", "concatenate_coverage"]
-
 COUNTS = ("blocks", "blocks_reached", "directions", "directions_reached")
 """The counts in ``Reached``: basic blocks and branch directions, in total and reached."""
 

@@ -15,8 +15,6 @@ from types import MappingProxyType
 from parity.errors import UsageError
 from parity.platform.files import read_table
 
-__all__ = ["Divergence", "divergence", "divergences", "met_by", "sort_ids"]
-
 
 @dataclass(frozen=True)
 class Divergence:

@@ -11,8 +11,6 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "array_dtype", "dtype"]
-
 Array = np.ndarray[Any, Any]
 
 

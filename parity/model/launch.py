@@ -15,11 +15,6 @@ from parity.errors import UsageError
 from parity.model.coverage import Reached
 from parity.model.dtypes import DType
 
-__all__ = [
-    "BLOCK", "BLOCKS", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
-    "Scalar", "Shadows", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
-]  # fmt: skip
-
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the limit for any block on AMD and NVIDIA GPUs."""
 

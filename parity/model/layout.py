@@ -12,8 +12,6 @@ import numpy as np
 
 from parity.errors import UsageError, parse_natural
 
-__all__ = ["Layout", "contiguous"]
-
 LARGEST = 2**48
 """More elements than any device memory holds, with addresses of 48 bits."""
 

@@ -18,8 +18,6 @@ from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, U
 from parity.mutation.trial import MutatedKernel, choose_faults, run_unmutated, try_mutant
 from parity.suite.loading import Suite
 
-__all__ = ["COUNT", "LEVELS", "SEARCH", "CampaignEvents", "CampaignSettings", "distribute_faults", "mutate"]
-
 COUNT = 100
 """Default number of faults."""
 

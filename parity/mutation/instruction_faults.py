@@ -20,11 +20,6 @@ from parity.mutation.mutant import Mutant
 from parity.mutation.operators import INSTRUCTIONS, Operator, fill_replacement
 from parity.platform.cache import digest
 
-__all__ = [
-    "IsolatedCode", "instruction_edits", "instruction_mutants", "isolate_kernels", "program", "source_lines",
-    "with_instruction",
-]  # fmt: skip
-
 _PATTERNS = tuple((operator, re.compile(operator.pattern)) for operator in INSTRUCTIONS)
 _PLACE = re.compile(r"(?:; |@\[ )([^\s;:]+):(\d+):\d+")
 _HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")

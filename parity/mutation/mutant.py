@@ -8,8 +8,6 @@ from typing import Literal
 
 from parity.platform.cache import digest
 
-__all__ = ["Level", "Mutant", "MutantOutcome", "MutantResult", "Reason", "UnmutatedResult"]
-
 Level = Literal["source", "instruction"]
 
 

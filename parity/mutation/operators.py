@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["INSTRUCTIONS", "SOURCE", "CapturedText", "Operator", "fill_replacement"]
-
 
 @dataclass(frozen=True)
 class Operator:

@@ -12,11 +12,6 @@ from parity.mutation.mutant import Level, Mutant, MutantOutcome, MutantResult, R
 from parity.platform.files import read_content
 from parity.platform.serialization import read_json
 
-__all__ = [
-    "FILE", "FORMAT", "ClassRecall", "KernelRecall", "Recall", "Survivor", "compute_recall", "find_recall_file",
-    "read_recall",
-]  # fmt: skip
-
 FORMAT = "parity recall, version 1"
 FILE = "recall.json"
 

@@ -16,8 +16,6 @@ import tree_sitter_cuda
 from parity.mutation.operators import SOURCE, Operator, fill_replacement
 from parity.porting import parse
 
-__all__ = ["Edit", "apply_edit", "source_edits"]
-
 _CODING = ("utf-8", "surrogateescape")
 
 _ENDS = frozenset(("expression_statement", "declaration", "return_statement"))

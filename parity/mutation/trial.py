@@ -35,8 +35,6 @@ from parity.mutation.source_faults import apply_edit, source_edits
 from parity.op import Call, Entry
 from parity.platform.cache import Cache, digest
 
-__all__ = ["NOT_SHOWN", "MutatedKernel", "choose_faults", "run_unmutated", "try_mutant"]
-
 NOT_SHOWN = "wait"
 """The class of faults that the emulator cannot show. Planted only on request."""
 

@@ -18,8 +18,6 @@ from parity.dsl.shapes import ShapeMismatch
 from parity.errors import ParityError, UsageError
 from parity.platform.version import PACKAGE
 
-__all__ = ["CallbackError", "OpOrigin", "accepted"]
-
 
 class CallbackError(UsageError):
     """A function of a declaration raised an exception."""

@@ -19,8 +19,6 @@ from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import OpOrigin
 from parity.ops.launch_rules import Number, Step
 
-__all__ = ["CaseView", "DeclaredOp", "Params", "Shape", "view_case"]
-
 Params = Mapping[str, float | int]
 Shape = tuple[int, ...]
 

@@ -23,8 +23,6 @@ from parity.ops.case_view import CaseView, Shape
 from parity.ops.launch_rules import Number, Step
 from parity.reference.expected import Expected
 
-__all__ = ["DATA", "EXACT_STREAM", "Declaration", "NamedCase"]
-
 DATA = ("mixed", "normal", "special", "near", "bits")
 """Streams from which inputs are drawn by default."""
 

@@ -14,8 +14,6 @@ from parity.dsl.shapes import ShapeMismatch, words
 from parity.errors import UsageError
 from parity.model.launch import BLOCK, BLOCKS, Grid
 
-__all__ = ["LaunchRule", "Number", "Step"]
-
 V = TypeVar("V")
 
 Number = str | int | Callable[[V], int]

@@ -26,8 +26,6 @@ from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 from parity.reference.expected import Bounds, Expected, Limits
 
-__all__ = ["Call", "Work", "count_work", "lower", "lower_for_timing", "with_symbols"]
-
 
 @dataclass(frozen=True)
 class Call:

@@ -25,8 +25,6 @@ from parity.model.launch import BLOCK
 from parity.ops import declaration
 from parity.ops.declaration import Declaration
 
-__all__ = ["check_declaration"]
-
 COUNTS = ("numel", "num_dims")
 LAUNCH_COUNTS = ("threads", "blocks")
 RESERVED = (*COUNTS, *LAUNCH_COUNTS, "info", "launch")

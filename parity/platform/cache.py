@@ -20,8 +20,6 @@ from parity.errors import ResourceExhausted
 from parity.platform import subprocesses
 from parity.platform.cache_eviction import SCRATCH, SEAL, mark_used, record_growth, register_process, try_lock
 
-__all__ = ["Cache", "default_root", "digest"]
-
 log = logging.getLogger("parity.platform.cache")
 
 BUILD_WAIT = 300.0

@@ -22,18 +22,6 @@ from typing import IO
 
 from parity.errors import UsageError
 
-__all__ = [
-    "LIMIT",
-    "SCRATCH",
-    "SEAL",
-    "folder_size",
-    "limit",
-    "mark_used",
-    "record_growth",
-    "register_process",
-    "try_lock",
-]
-
 LIMIT = "PARITY_CACHE_LIMIT"
 """The environment variable with the limit."""
 

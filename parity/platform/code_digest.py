@@ -30,8 +30,6 @@ from typing import Any
 
 from parity.platform.cache import digest
 
-__all__ = ["RELEASED", "Fingerprint", "NotHashable"]
-
 RELEASED = ("_pytest", "gmpy2", "hypothesis", "ml_dtypes", "msgspec", "numpy")
 """Packages whose version identifies their code.
 

@@ -14,18 +14,6 @@ from pathlib import Path
 
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
-__all__ = [
-    "CUDA_SUFFIXES",
-    "find_below",
-    "is_file",
-    "is_folder",
-    "naming_write_errors",
-    "read_content",
-    "read_table",
-    "read_text",
-    "require_file",
-]
-
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """Suffixes of CUDA sources. The builds of TensorFlow and JAX use ``.cu.cc``."""
 

@@ -30,8 +30,6 @@ from typing import NoReturn
 
 from parity.platform.signals import INTERRUPTS
 
-__all__ = ["ForkedProcess", "fork_process", "start_server"]
-
 # Preloaded once; forked processes inherit it: parity.engine, Hypothesis, common runners, and the digest of the code
 # that draws cases.
 _PROGRAM = (

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["lazy_getattr"]
-
 
 def lazy_getattr(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package.

@@ -21,19 +21,6 @@ import msgspec
 
 from parity.errors import UsageError
 
-__all__ = [
-    "NULL_RULE",
-    "Malformed",
-    "SchemaError",
-    "checked",
-    "json_schema",
-    "json_text",
-    "packed",
-    "plain",
-    "read_json",
-    "unpacked",
-]
-
 NULL_RULE = "JSON has neither infinity nor NaN: null stands for a number that is one of them, and is read as infinity."
 
 T = TypeVar("T")

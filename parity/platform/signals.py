@@ -7,8 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["INTERRUPTED", "INTERRUPTS", "delay_interrupts"]
-
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended: 128 plus the number of the signal, as shells define it."""

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["interrupted", "killed", "run"]
-
 _running: set[subprocess.Popen[str]] = set()
 _interrupted = threading.Event()
 

@@ -12,8 +12,6 @@ from msgspec import inspect
 
 from parity.errors import nearest
 
-__all__ = ["Keys", "Problem", "find_problem"]
-
 Keys = tuple[str | int, ...]
 
 _OBJECTS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["PACKAGE", "__version__"]
-
 __version__ = "0.1.0"
 
 PACKAGE = Path(__file__).parents[1]

@@ -11,8 +11,6 @@ from parity.compilers.include import STUBS
 from parity.porting.cuda_names import header_rules, name_rules
 from parity.porting.stubs import library_of, needed_for
 
-__all__ = ["general_advice"]
-
 _MISSING_NAME = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )

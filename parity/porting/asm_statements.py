@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from parity.compilers.lexing import COMMENT_OR_LITERAL
 from parity.porting.ptx_rules import TYPES
 
-__all__ = ["ASM", "AsmOperand", "AsmStatement", "known_macros", "macros_of_statements", "parse"]
-
 _CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}
 """The register type of an operand by the letter of its constraint."""
 

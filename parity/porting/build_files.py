@@ -17,11 +17,6 @@ from pathlib import Path
 from parity.compilers.lexing import code
 from parity.platform.files import is_folder
 
-__all__ = [
-    "Switch", "build_files", "folders_of", "is_against_cuda", "is_for_cuda", "named_folder", "same_statement",
-    "standard_of", "standard_used", "switches_of",
-]  # fmt: skip
-
 _MAKEFILES = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
     *("setup.py", "CMakeLists.txt", "*.cmake", *_MAKEFILES),

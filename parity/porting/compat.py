@@ -20,8 +20,6 @@ from parity.platform.files import read_table
 from parity.porting.cuda_names import defined_macros
 from parity.porting.includes import INCLUDE
 
-__all__ = ["Compat", "CompatRule", "confirmed", "identifiers", "parse_version", "rules", "supplied"]
-
 TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
 """Headers below this folder are included first; the source includes the others itself."""

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines
 from parity.porting.preprocessor import ConditionValue, evaluate
 
-__all__ = ["Branch", "Conditionals", "Region", "macros_of"]
-
 HIP = {"__HIPCC__": "1", "__HIP__": "1", "__HIP_PLATFORM_AMD__": "1"}
 """Macros that distinguish HIP from CUDA; no program changes them."""
 

@@ -11,20 +11,6 @@ from pathlib import Path
 from parity.compilers.lexing import code
 from parity.platform.files import read_table
 
-__all__ = [
-    "DIRECTIVE",
-    "NO_TYPE",
-    "Rule",
-    "counterpart",
-    "declared_names",
-    "defined_macros",
-    "header_rule",
-    "header_rules",
-    "looks_like_cuda",
-    "looks_like_cuda_header",
-    "name_rules",
-]
-
 TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 
 # Names in CUDA's own style: cuda or cu and a capital, the libraries, and the upper-case prefixes. Ordinary words of a

@@ -41,8 +41,6 @@ from parity.porting.staged_files import (
 from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
 from parity.porting.translation import Translation
 
-__all__ = ["HIP_ON_CUDA", "StagedCuda", "compile_as_cuda"]
-
 HIP_ON_CUDA = HEADERS / "cuda"
 """Headers with HIP's names for CUDA's compiler, which stubs include."""
 

@@ -12,8 +12,6 @@ from parity.compilers.unit import Unit
 from parity.model.code_object import CodeObject
 from parity.porting.kernel_templates import INSTANTIATIONS, Instantiation, instantiations
 
-__all__ = ["compile_with_templates"]
-
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = [
-    "DEVICE_ONLY", "DEVICE_WORD", "HOST_WORD", "KERNEL_WORD", "SIDE_WORD", "device_macros", "ends_in_device_words",
-    "is_device",
-]  # fmt: skip
-
 SIDE_WORD = re.compile(r"\b__(?:host|device|global)__\b")
 KERNEL_WORD = re.compile(r"\b__global__\b")
 HOST_WORD, DEVICE_WORD = re.compile(r"\b__host__\b"), re.compile(r"\b__device__\b")

@@ -10,8 +10,6 @@ from parity.compilers.errors import CompileError
 from parity.porting.advice import general_advice
 from parity.porting.translation import Translation
 
-__all__ = ["PortError", "Remedies"]
-
 
 @dataclass(frozen=True)
 class Remedies:

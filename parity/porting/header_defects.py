@@ -20,8 +20,6 @@ from parity.model.finding import Finding
 from parity.platform.files import read_table
 from parity.porting.compat import identifiers, parse_version
 
-__all__ = ["Defect", "defects", "known_defects"]
-
 TABLE = Path(__file__).with_name("header_defects.csv")
 OPERATOR = "operator"
 _UNNAMED, _HALVES = "unnamed-namespace", "hip/hip_fp16.h"

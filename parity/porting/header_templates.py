@@ -11,8 +11,6 @@ from pathlib import Path
 from parity.platform.files import is_file
 from parity.porting.build_files import build_files, is_for_cuda
 
-__all__ = ["Made", "made_header"]
-
 _CONFIGURED = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)
 _SUFFIXES = (".in", ".cmake")
 """Suffixes of templates such as ``name.h.in``."""

@@ -18,8 +18,6 @@ from parity.porting.includes import INCLUDE, found_in, searched
 from parity.porting.project import project_of
 from parity.porting.sources import Source
 
-__all__ = ["is_beyond_switches", "remedies", "setting_for", "switches_of_kernels", "switches_tested"]
-
 _LACKING = re.compile(
     r"undeclared|unknown type name|no template named|undefined template|file not found"
     r"|\bis (?:undefined|not a template)"

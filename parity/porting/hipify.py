@@ -40,8 +40,6 @@ from parity.porting.nvcc_syntax import replacements
 from parity.porting.vector_types import short_of_components
 from parity.porting.warp_calls import SHUFFLES, WARP_FUNCTIONS, for_32_lanes
 
-__all__ = ["HELPFUL", "LITERAL", "STYLES", "Hipified", "hipify"]
-
 LITERAL, HELPFUL = STYLES = ("literal", "helpful")
 
 

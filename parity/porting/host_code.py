@@ -12,8 +12,6 @@ from parity.model.finding import Finding
 from parity.porting.kernel_templates import Instantiation
 from parity.porting.source_tree import SourceEdit
 
-__all__ = ["HostCode", "LeftOut", "RepairState"]
-
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")

@@ -26,8 +26,6 @@ from parity.porting.source_tree import (
     source_of,
 )
 
-__all__ = ["ANYTHING", "CONDITIONAL", "TypeName", "definition_edits", "host_edits", "type_in_host_head"]
-
 ANYTHING = "::parity_stub::anything()"
 """Stands for a value that does not compile, see ``include/stubs/parity/anything.h``."""
 

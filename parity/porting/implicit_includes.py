@@ -24,8 +24,6 @@ from parity.porting.cuda_names import counterpart, defined_macros
 from parity.porting.device_words import device_macros
 from parity.porting.host_pieces import TypeName, type_in_host_head
 
-__all__ = ["implied_lines", "pasted_names"]
-
 TABLE = Path(__file__).with_name("implicit_includes.csv")
 
 _LACKING = re.compile(

@@ -19,8 +19,6 @@ from parity.porting.includes import found_in, included, read_source, searched
 from parity.porting.project import header_folders, header_folders_anywhere, project_of
 from parity.porting.stubs import stub_for
 
-__all__ = ["Closure", "closure"]
-
 _C_NAMES = """
 assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool
 stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from parity.platform.files import is_file
 
-__all__ = ["INCLUDE", "found_in", "included", "read_source", "searched"]
-
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """Matches an ``#include`` line; the groups are the bracket and the header."""
 

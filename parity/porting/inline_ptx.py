@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from parity.porting.asm_statements import ASM, AsmOperand, AsmStatement, known_macros, parse
 from parity.porting.ptx_rules import OPCODES, TYPES, InstructionRule, rules_for
 
-__all__ = ["Untranslated", "translate"]
-
 _REGISTERS = {**TYPES, "f16": "unsigned short", "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned"}
 """The C++ type of a register by its declared type."""
 

@@ -10,11 +10,6 @@ import tree_sitter
 
 from parity.porting.source_tree import CLASSES, descendants, head_of, parse, source_of
 
-__all__ = [
-    "INSTANTIATIONS", "PLAIN_TYPE", "Instantiation", "guess_instantiations", "instantiations", "kernels_of",
-    "launched", "launches", "parameters", "passed_templates",
-]  # fmt: skip
-
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """The file name that errors report for the lines of ``instantiations``."""
 

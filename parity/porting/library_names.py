@@ -9,8 +9,6 @@ from pathlib import Path
 
 from parity.compilers.include import STUBS
 
-__all__ = ["LIBRARY_NAMES", "library_names"]
-
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` generates."""
 

@@ -18,8 +18,6 @@ from parity.porting.includes import found_in, included, read_source, searched
 from parity.porting.project import project_of
 from parity.porting.sources import Source
 
-__all__ = ["includers", "linked", "others_define"]
-
 _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
 """Suffixes of files that are not CUDA sources, but may include one."""
 _NEAR = ("*", "*/*", "*/*/*")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from parity.compilers.lexing import Span, code
 from parity.porting.vector_types import short_of_components
 
-__all__ = ["Replacement", "replacements"]
-
 
 @dataclass(frozen=True)
 class _Pattern:

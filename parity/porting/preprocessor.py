@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ConditionValue", "evaluate"]
-
 _TOKEN = re.compile(
     r"""(?P<number>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*(?![\w.]) | (?P<name>[A-Za-z_$][\w$]*)
       | (?P<operator>\|\||&&|<<|>>|[<>=!]=|[-+*/%&|^~!<>?:()]) | (?P<other>\S)""",

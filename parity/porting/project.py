@@ -12,8 +12,6 @@ from pathlib import Path
 from parity.platform.files import is_file
 from parity.porting.build_files import folders_of
 
-__all__ = ["forget_folders", "header_folders", "header_folders_anywhere", "project_of"]
-
 _MARKERS = (
     "CMakeLists.txt",
     "Cargo.toml",

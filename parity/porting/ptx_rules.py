@@ -15,8 +15,6 @@ from pathlib import Path
 
 from parity.platform.files import read_table
 
-__all__ = ["OPCODES", "TYPES", "InstructionRule", "rules", "rules_for"]
-
 TABLE = Path(__file__).with_name("ptx_to_cpp.csv")
 
 TYPES = {

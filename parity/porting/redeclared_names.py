@@ -12,8 +12,6 @@ from collections.abc import Iterator
 
 from parity.porting.cuda_names import name_rules
 
-__all__ = ["redeclarations"]
-
 _CONSTANT = re.compile(
     r"^[ \t]*(?:(?:static|inline|constexpr|const)\s+)+[\w:]+\s*&?\s+&?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P=name)\s*;",
     re.MULTILINE,

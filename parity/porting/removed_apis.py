@@ -15,8 +15,6 @@ from parity.compilers.diagnostics import Diagnostic
 from parity.model.finding import Finding
 from parity.platform.files import read_table
 
-__all__ = ["headers_for"]
-
 TABLE = Path(__file__).with_name("removed_apis.csv")
 
 _MISSING = re.compile(

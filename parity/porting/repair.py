@@ -28,8 +28,6 @@ from parity.porting.repair_rules import find_repair
 from parity.porting.repair_sites import ErrorSite, Module
 from parity.porting.source_tree import SourceEdit, parse
 
-__all__ = ["repair"]
-
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FAILED_ASSERTION = re.compile(r"^static assertion failed")

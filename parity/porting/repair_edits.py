@@ -27,12 +27,6 @@ from parity.porting.source_tree import (
     source_of,
 )
 
-__all__ = [
-    "constexpr", "constructor_arguments", "dim3_components", "error_directive", "friend_qualifier", "function_of_hip",
-    "host_code", "host_name_of_hip", "host_words", "linkage", "member_of_this", "own_atomic", "shared_constructor",
-    "shared_length", "side_words", "template_keyword", "typed_braces", "typedef_of_hip", "word", "zeros",
-]  # fmt: skip
-
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")

@@ -10,8 +10,6 @@ from parity.compilers.diagnostics import ATTRIBUTES, NOT_DEFINED
 from parity.porting import repair_edits as edits
 from parity.porting.repair_sites import ErrorSite, Located
 
-__all__ = ["REPAIRS", "Repair", "find_repair"]
-
 Locate = Callable[[ErrorSite, re.Match[str]], Sequence[Located] | None]
 
 

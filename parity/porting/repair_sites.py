@@ -21,8 +21,6 @@ from parity.porting.device_words import (
 from parity.porting.host_code import HostCode
 from parity.porting.source_tree import SourceEdit, SourceTree, parse
 
-__all__ = ["ErrorSite", "Located", "Module"]
-
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 Located = tuple[str, SourceEdit]

@@ -12,11 +12,6 @@ import tree_sitter_cuda
 
 from parity.compilers.lexing import code
 
-__all__ = [
-    "BLOCKS", "CLASSES", "SourceEdit", "SourceTree", "container", "decode", "definition", "descendants", "encode",
-    "head_of", "is_in_function", "parse", "source_of",
-]  # fmt: skip
-
 CLASSES = frozenset(("class_specifier", "struct_specifier"))
 BLOCKS = frozenset(("compound_statement", "case_statement", "labeled_statement"))
 """Nodes that hold the statements of a function."""

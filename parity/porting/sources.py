@@ -19,8 +19,6 @@ from parity.porting.hipify import LITERAL
 from parity.porting.host_code import RepairState
 from parity.porting.includes import included, searched
 
-__all__ = ["PORTED_SUFFIXES", "Source", "find_modules", "find_ported"]
-
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """Suffixes of the source of a port, the most likely first."""
 

@@ -14,8 +14,6 @@ from parity.porting.includes import INCLUDE
 from parity.porting.kernel_templates import instantiations
 from parity.porting.sources import Source
 
-__all__ = ["EMPTY", "FINE_ROUNDS", "ROUNDS", "appended_code", "missing_headers", "repair_headers", "write"]
-
 EMPTY = "empty"
 """The folder with empty files for absent headers."""
 FINE_ROUNDS, ROUNDS = 8, 16

@@ -53,8 +53,6 @@ from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
-__all__ = ["Staged", "compile_as_hip"]
-
 _BROUGHT = "brought.h"
 """The header with declarations that absent headers would have provided."""
 _STUBS, _LIBRARIES = "stubs", "libraries"

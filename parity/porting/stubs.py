@@ -24,23 +24,6 @@ from pathlib import Path
 from parity.platform.files import read_table
 from parity.porting.cuda_names import header_rules
 
-__all__ = [
-    "POLICY",
-    "Choice",
-    "Library",
-    "Stub",
-    "choose",
-    "cuda_library",
-    "cuda_stub",
-    "forwarding_header",
-    "libraries",
-    "library_of",
-    "needed_for",
-    "real_libraries",
-    "stub_for",
-    "stubbed_libraries",
-]
-
 TABLE = Path(__file__).with_name("stubs.csv")
 LIBRARIES = Path(__file__).with_name("libraries.csv")
 NEEDS = Path(__file__).with_name("needs.csv")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from parity.compilers.lexing import code
 
-__all__ = ["with_plain_coordinates"]
-
 _NAMES = "threadIdx|blockIdx|blockDim|gridDim"
 # Not a member of another object, and not assigned.
 _COORDINATE = re.compile(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from parity.model.finding import Finding
 from parity.porting.host_code import LeftOut
 
-__all__ = ["Translation"]
-
 
 @dataclass(frozen=True)
 class Translation:

@@ -28,8 +28,6 @@ from parity.porting.cuda_names import declared_names, defined_macros
 from parity.porting.hipify import LITERAL, STYLES, Hipified, hipify
 from parity.porting.includes import included, searched
 
-__all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "hipified", "hipifier_fingerprint"]
-
 HIPIFY = "PARITY_HIPIFY"
 HIPIFIERS = (*STYLES, *rocm.HIPIFIERS)
 

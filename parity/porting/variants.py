@@ -41,8 +41,6 @@ from parity.porting.sources import Source
 from parity.porting.stubs import stub_for
 from parity.porting.vector_types import DERIVED, PLAIN
 
-__all__ = ["ARCH", "COMBINABLE", "Variant", "after_errors", "with_cuda_version", "with_kernels"]
-
 ARCH = "__CUDA_ARCH__"
 _MIN_ARCH, _MAX_ARCH = 700, 900
 """``__CUDA_ARCH__`` for a source that needs one: the first with ``*_sync`` shuffles, and the upper limit."""

@@ -15,10 +15,6 @@ from dataclasses import dataclass
 
 from parity.compilers.lexing import Span, code
 
-__all__ = [
-    "DERIVED", "PLAIN", "Short", "names_of_vectors", "operators_of_hip", "short_of_components", "with_plain_bases",
-]  # fmt: skip
-
 PLAIN = "parity/compat/plain_vectors.h"
 """The header with vector types that have no operators."""
 

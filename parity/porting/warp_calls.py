@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from parity.compilers.lexing import Span
 
-__all__ = ["SHUFFLES", "WARP_FUNCTIONS", "SpelledOut", "for_32_lanes"]
-
 SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
 
 _HALF = ">> (__lane_id() & 32)"

@@ -19,8 +19,6 @@ from parity.errors import UsageError
 from parity.platform.files import read_table
 from parity.reference.expected import Limits
 
-__all__ = ["Accuracy", "accuracy", "furthest"]
-
 
 @dataclass(frozen=True)
 class Accuracy:

@@ -17,8 +17,6 @@ from parity.reference.halves import hull_bounds
 from parity.reference.matmul import of_subnormals
 from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roundoff, wide
 
-__all__ = ["attention"]
-
 _F32 = DTYPES["f32"]
 
 

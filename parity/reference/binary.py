@@ -16,10 +16,6 @@ from parity.reference.expected import Expected
 from parity.reference.rounding import fma, store, wide
 from parity.reference.unary import operator, quotient
 
-__all__ = [
-    "add", "affine", "div", "eq", "fill", "ge", "gt", "le", "lt", "maximum", "minimum", "mul", "ne", "sub", "where",
-]  # fmt: skip
-
 
 def _is_float(x: Array) -> bool:
     return array_dtype(x).is_float

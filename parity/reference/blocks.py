@@ -13,8 +13,6 @@ import numpy as np
 from parity.model.dtypes import Array, array_dtype
 from parity.reference.rounding import wide
 
-__all__ = ["Weights", "decode"]
-
 
 @dataclass(frozen=True, eq=False)
 class Weights:

@@ -18,8 +18,6 @@ from parity.model.dtypes import DTYPES, Array, DType, array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import store, wide
 
-__all__ = ["cast"]
-
 
 @np.errstate(all="ignore")
 def cast(x: Array, to: DType) -> Expected:

@@ -17,11 +17,6 @@ from parity.reference.expected import Expected
 from parity.reference.products import mean, sum_of_products
 from parity.reference.rounding import store, wide
 
-__all__ = [
-    "avg_pool2d", "col2im1d", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "im2col", "im2col1d",
-    "max_pool2d",
-]  # fmt: skip
-
 Shape = tuple[int, ...]
 
 

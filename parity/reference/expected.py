@@ -11,8 +11,6 @@ import numpy as np
 from parity.model.divergences import divergence
 from parity.model.dtypes import Array
 
-__all__ = ["Bounds", "Expected", "Limits", "Vendor"]
-
 Vendor = Literal["amd", "cuda", "host"]
 """The vendor whose accuracy limits apply; "host" is a library on a CPU, with the larger limit of both vendors."""
 

@@ -21,8 +21,6 @@ from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
 from parity.reference.rounding import below_f32_normals, fma, store, to_grid, ulp, wide
 
-__all__ = ["HalfArithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "nominal", "recipe_bounds", "widened"]
-
 _F32 = DTYPES["f32"]
 
 

@@ -14,8 +14,6 @@ from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import to_grid, wide
 
-__all__ = ["gather", "index_add", "index_select", "scatter", "scatter_add"]
-
 
 def index_select(ids: Array, inp: Array, dim: Any) -> Expected:
     """Rows ``ids``, of shape (n,), of ``inp`` along ``dim``; zeros for "none"."""

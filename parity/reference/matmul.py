@@ -19,8 +19,6 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, smallest, store, unit_roundoff, wide
 
-__all__ = ["of_subnormals", "scaled_matmul"]
-
 _EXACT = gmpy2.context(precision=256)
 
 

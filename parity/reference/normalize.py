@@ -23,8 +23,6 @@ from parity.reference.real import doubles
 from parity.reference.reduce import tree_depth
 from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
 
-__all__ = ["layer_norm", "rms_norm", "softmax"]
-
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
 

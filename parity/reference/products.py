@@ -24,8 +24,6 @@ from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, smallest, store, to_grid, ulp, unit_roundoff, wide
 
-__all__ = ["matmul", "mean", "sum_of_products"]
-
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
 

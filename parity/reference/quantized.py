@@ -26,8 +26,6 @@ from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roundoff, wide
 
-__all__ = ["dequantize", "get_rows", "matmul_q8_1", "matvec", "matvec_q8_1", "moe_q8_1", "quantize_q8_1"]
-
 _F16, _F32 = DTYPES["f16"], DTYPES["f32"]
 _U = unit_roundoff(_F32)
 

@@ -18,8 +18,6 @@ import numpy as np
 from parity.model.dtypes import Array, DType
 from parity.reference.rounding import smallest, ulp_safe, unit_roundoff
 
-__all__ = ["FUNCTIONS", "MathFunction", "doubles", "multiprecision"]
-
 _MP = gmpy2.context(precision=128)
 _ROOT_HALF = math.sqrt(0.5)
 _GELU_SCALE = math.sqrt(2 / math.pi)

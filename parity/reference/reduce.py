@@ -19,8 +19,6 @@ from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, store, unit_roundoff, wide
 
-__all__ = ["argmax", "argmin", "reduce_max", "reduce_min", "reduce_sum", "sum_onto", "tree_depth"]
-
 _F64 = DTYPES["f64"]
 _HALVES = ("f16", "bf16")
 _EXACT = gmpy2.context(precision=128)

@@ -16,8 +16,6 @@ from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
 from parity.reference.rounding import fma, smallest, store, to_grid, unit_roundoff, wide
 
-__all__ = ["upsample_bilinear2d", "upsample_nearest2d"]
-
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=256)
 

@@ -15,8 +15,6 @@ from parity.reference.binary import add, mul
 from parity.reference.expected import Expected
 from parity.reference.rounding import fma
 
-__all__ = ["rope", "rope_interleaved", "rope_thd"]
-
 
 def rope(x: Array, cos: Array, sin: Array) -> Expected:
     """``x`` (batch, head, time, d), pairs (j, j + d / 2)."""

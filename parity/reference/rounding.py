@@ -12,22 +12,6 @@ import numpy as np
 
 from parity.model.dtypes import DTYPES, Array, DType
 
-__all__ = [
-    "SLACK",
-    "Array",
-    "below_f32_normals",
-    "fma",
-    "half_ulp_of_max",
-    "smallest",
-    "store",
-    "to_grid",
-    "ulp",
-    "ulp_safe",
-    "unit_roundoff",
-    "wide",
-]
-
-
 SLACK = 1 + 2.0**-20
 """Factor on first-order bounds that covers terms of second order in u (docs/tolerance-model.md, section 2)."""
 

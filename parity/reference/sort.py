@@ -11,8 +11,6 @@ from parity.model.dtypes import Array, array_dtype
 from parity.reference.expected import Expected
 from parity.reference.rounding import wide
 
-__all__ = ["InOrder", "argsort_ascending", "argsort_descending"]
-
 
 def argsort_ascending(x: Array) -> Expected:
     """For each row of x (rows, columns), a permutation of the column numbers (u32) that sorts the row.

@@ -9,8 +9,6 @@ from parity.model.dtypes import Array, DType
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import store, ulp_safe
 
-__all__ = ["within"]
-
 
 @np.errstate(all="ignore")
 def within(ulps: float, exact: Array, to: DType) -> Expected:

@@ -11,16 +11,6 @@ from parity.engine.case_records import Column
 from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
-__all__ = [
-    "AGREEMENT",
-    "AGREEMENT_LEGEND",
-    "agreement_legend",
-    "agreement_summary",
-    "agreement_text",
-    "describe_agreement",
-    "is_compared",
-]
-
 AGREEMENT = "CUDA/AMD"
 FAR = 10_000
 """ULPs above this number are not meaningful: such results are near 0, where larger numbers cancel."""

@@ -19,19 +19,6 @@ from parity.report.tables import coloured, comma_separated, markdown
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "BenchResults",
-    "bench_csv",
-    "bench_dict",
-    "bench_json",
-    "bench_markdown",
-    "bench_terminal",
-    "si",
-    "slowest",
-    "speed_legend",
-    "speed_text",
-]
-
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
 GOOD, FAIR = 0.8, 0.5
 STYLES = {

@@ -18,8 +18,6 @@ from parity.engine.case_records import CaseRecord
 from parity.footprint.unreached_code import source_line
 from parity.report import tables
 
-__all__ = ["as_dict", "sentence", "terminal"]
-
 FORMAT = "parity why, version 1"
 AS_BUILT = "as built"
 

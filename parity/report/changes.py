@@ -12,8 +12,6 @@ from parity.engine.case_records import CaseRecord
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
 from parity.report.model import FAILED_KEYS
 
-__all__ = ["KINDS", "Difference", "KernelChange", "RunComparison", "compare_runs", "differences"]
-
 KINDS = ("broken", "changed", "mended", "removed", "added", "unchanged")
 """The kinds of changes, most important first. They are values of ``parity compare --json``."""
 

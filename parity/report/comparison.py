@@ -12,8 +12,6 @@ from parity.report import tables
 from parity.report.changes import KINDS, Difference, KernelChange, RunComparison
 from parity.report.document import CellEntry
 
-__all__ = ["as_dict", "markdown", "summary", "terminal"]
-
 MOST = 20
 """Rows of a table without ``full``."""
 

@@ -16,8 +16,6 @@ from parity.report.coverage_totals import ColumnCoverage, coverage_by_column
 from parity.report.model import Matrix
 from parity.suite.loading import Suite
 
-__all__ = ["UnreachedLines", "as_dict", "coverage_lines", "find_unreached_lines"]
-
 
 @dataclass(frozen=True)
 class UnreachedLines:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from parity.model.coverage import COUNTS
 from parity.report.model import Matrix
 
-__all__ = ["ColumnCoverage", "coverage_by_column"]
-
 
 @dataclass(frozen=True)
 class ColumnCoverage:

@@ -18,8 +18,6 @@ from parity.platform.version import __version__
 from parity.report.matrix import EXCLUDED
 from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix, combine_agreements
 
-__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "document", "empty_cell", "read_matrix", "with_totals"]
-
 WITHOUT_CASES = (CellState.NOT_IN_RUN.key, CellState.COULD_NOT_RUN.key)
 """The states of a kernel without records."""
 

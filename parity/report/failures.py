@@ -21,17 +21,6 @@ from parity.report.matrix import failure_class
 from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments
 
-__all__ = [
-    "Failure",
-    "Reproduction",
-    "failure_lines",
-    "failure_text",
-    "failures_file",
-    "kernel_file",
-    "not_judged",
-    "shown_failures",
-]
-
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
 """Kernels that did not compile to list by name."""

@@ -19,8 +19,6 @@ from parity.report.junit import junit
 from parity.report.model import Matrix
 from parity.report.render import as_csv, markdown, plain, summary
 
-__all__ = ["BADGE", "PAGE", "check_folder", "write_reports", "write_texts"]
-
 PAGE, BADGE = "report.html", "badge.svg"
 """The report for browsers, and a badge with the result."""
 

@@ -15,8 +15,6 @@ from parity.footprint.measure import Footprint
 from parity.footprint.remarks import Remark
 from parity.report import tables
 
-__all__ = ["as_csv", "as_dict", "markdown", "terminal"]
-
 LEGEND = (
     "regs: vector registers of a lane (CUDA: registers of a thread); occ: share of the possible resident wavefronts or "
     "warps\nthat workgroups of the largest size reach; bytes: size of the code, including called functions"

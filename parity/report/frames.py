@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from parity.footprint.measure import Footprint
     from parity.runners.timing import Timing
 
-__all__ = [
-    "BENCH_TYPES",
-    "CASE_TYPES",
-    "CATEGORIES",
-    "MATRIX_TYPES",
-    "STATIC_TYPES",
-    "bench_frame",
-    "case_frame",
-    "matrix_frame",
-    "static_frame",
-]
-
 CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
 """Columns with few different values."""
 

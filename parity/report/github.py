@@ -9,8 +9,6 @@ from parity.engine.case_records import CaseRecord
 from parity.report.failures import Failure, Reproduction, failure_lines, failure_text, shown_failures
 from parity.report.html.excerpts import SourceFolders
 
-__all__ = ["github_annotations"]
-
 FileOf = Callable[[CaseRecord], Path | None]
 
 MOST = 10

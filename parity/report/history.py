@@ -21,16 +21,6 @@ from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.model import FAILED_KEYS, CellState
 from parity.runners.recording_file import Environment
 
-__all__ = [
-    "FlakyKernel",
-    "RunSummary",
-    "add_summary",
-    "flaky_kernels",
-    "history_content",
-    "read_history",
-    "summarize_run",
-]
-
 FORMAT, VERSION = "parity history", 1
 
 SOON = datetime.timedelta(days=30)

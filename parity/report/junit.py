@@ -18,8 +18,6 @@ from parity.report.failures import Reproduction, failure_text, not_judged, shown
 from parity.report.matrix import by_cell, class_counts
 from parity.report.model import Cell, CellState, KernelRow, Matrix
 
-__all__ = ["junit"]
-
 _COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _RESULT = {
     CellState.PASS: "",

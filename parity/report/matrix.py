@@ -25,8 +25,6 @@ from parity.model.divergences import sort_ids
 from parity.op import Entry
 from parity.report.model import Agreement, Cell, CellState, KernelRow, Matrix
 
-__all__ = ["by_cell", "class_counts", "failure_class", "make_matrix", "matrix_from_records"]
-
 NO_KERNEL = "an op without a kernel, which libraries compute (for example: parity run gemm --runner hipblas)"
 EXCLUDED = "not part of the run"
 ENDED = "the run was ended before it"

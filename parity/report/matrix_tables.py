@@ -36,8 +36,6 @@ from parity.report.bench import slowest, speed_text
 from parity.report.matrix import class_counts
 from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
 
-__all__ = ["MatrixLine", "ModuleTable", "cell_words", "coverage_share", "matrix_lines", "module_tables"]
-
 STYLES = {
     CellState.PASS: "green",
     CellState.KNOWN: "magenta",

@@ -19,8 +19,6 @@ from parity.model.coverage import Reached
 from parity.model.divergences import sort_ids
 from parity.mutation.recall import Recall
 
-__all__ = ["FAILED_KEYS", "Agreement", "Cell", "CellState", "KernelRow", "Matrix", "combine_agreements"]
-
 
 class CellState(StrEnum):
     """The state of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.

@@ -12,8 +12,6 @@ from parity.report.render import plain, summary
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PrintableMatrix"]
-
 
 @dataclass(frozen=True)
 class PrintableMatrix(Matrix):

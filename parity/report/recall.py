@@ -11,8 +11,6 @@ from parity.mutation.mutant import MutantOutcome, MutantResult, Reason
 from parity.mutation.recall import ClassRecall, KernelRecall, Recall, Survivor
 from parity.report import tables
 
-__all__ = ["markdown", "recall_line", "recall_summary", "survivor_text", "terminal"]
-
 LEGEND = (
     "recall: caught faults, divided by all faults except for these: beyond: only tensors of 2^31 elements or a trap "
     "reach the code; equivalent: executed, and all results are the same bits, even in a longer search, so no effect is "

@@ -28,8 +28,6 @@ from parity.report.matrix_tables import (
 from parity.report.model import Agreement, Cell, CellState, Matrix
 from parity.report.recall import recall_line
 
-__all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
-
 PROSE = 160
 """The largest width of the legend, in characters."""
 

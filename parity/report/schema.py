@@ -11,8 +11,6 @@ from parity.platform.serialization import json_schema, json_text
 from parity.report.document import MatrixFile
 from parity.report.folder import check_folder, write_texts
 
-__all__ = ["schemas"]
-
 
 def schemas() -> dict[str, str]:
     """Return the text of each schema by file name, generated from the types that parity reads and writes."""

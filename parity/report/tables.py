@@ -14,8 +14,6 @@ from io import StringIO
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Cell", "coloured", "comma_separated", "folded", "markdown", "plain", "terminal_width"]
-
 Cell = str | Text
 
 GAP = 2

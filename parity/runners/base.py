@@ -19,11 +19,6 @@ from parity.model.code_object import CodeObject, Kernel, first_difference
 from parity.model.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
 from parity.reference.expected import Vendor
 
-__all__ = [
-    "Evidence", "Executor", "OpRunner", "OpSession", "Probe", "Runner", "Session", "Vendor",
-    "argument_mismatch", "missing_tool_probe",
-]  # fmt: skip
-
 
 class Evidence(StrEnum):
     """How a result is known. Reports never show an emulated pass as a hardware pass."""

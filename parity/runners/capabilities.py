@@ -16,13 +16,6 @@ from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording_file import Recording
 from parity.runners.timing import Timings
 
-__all__ = [
-    "SupportsCounting", "SupportsCoverage", "SupportsDefaultTargets", "SupportsDescription", "SupportsDeviceNumbers",
-    "SupportsExplanation", "SupportsNearest", "SupportsReplay", "SupportsShadows", "SupportsTiming",
-    "SupportsWorkerLimit",
-    "default_targets", "device_description", "replayed_recording",
-]  # fmt: skip
-
 
 @runtime_checkable
 class SupportsTiming(Protocol):

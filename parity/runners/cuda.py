@@ -21,8 +21,6 @@ from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
-__all__ = ["CudaDevice", "CudaDriver", "CudaRunner", "capabilities", "throttling"]
-
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
 DRIVER = Path("/sys/module/nvidia/version")

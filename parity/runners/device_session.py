@@ -21,8 +21,6 @@ from parity.model.coverage import Point
 from parity.model.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.emulated_launch import EmulatedLaunch, LaunchExecutor
 
-__all__ = ["DeviceSession", "chosen_results"]
-
 ORDERS = 4
 """Number of wavefront orders that are tried for a failing launch."""
 

@@ -25,8 +25,6 @@ from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
 from parity.runners.emulated_launch import EmulatedLaunch, launch_seed
 
-__all__ = ["INSTRUCTIONS", "EmulatedRunner", "EmulatedSession"]
-
 INSTRUCTIONS = 50_000_000
 """Instruction budget of one launch, to stop endless loops: some hundred times what the largest case needs."""
 

@@ -23,8 +23,6 @@ from parity.model.coverage import Reached, concatenate_coverage
 from parity.model.launch import Buffer, Launch, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import argument_mismatch
 
-__all__ = ["EmulatedLaunch", "LaunchExecutor", "launch_seed"]
-
 
 def launch_seed(launch: Launch) -> int:
     """The seed of a launch, which depends on the launch alone: never 0, which would be the natural order."""

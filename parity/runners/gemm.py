@@ -17,8 +17,6 @@ from parity.errors import Unsupported
 from parity.model.launch import Computation
 from parity.runners.redzone import Bytes
 
-__all__ = ["OP", "GemmOperand", "GemmProduct", "gemm_product"]
-
 OP = "gemm.matmul"
 
 

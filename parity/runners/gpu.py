@@ -20,8 +20,6 @@ from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.stopwatch import Stopwatch, TimedStream
 from parity.runners.timing import Timings
 
-__all__ = ["WORKER_NUMBER", "GpuDevice", "GpuDriver", "PlacedLaunch", "max_workers", "worker_number"]
-
 WORKERS_PER_GPU = 16
 """Maximum number of processes on one GPU, which time-slices their contexts (NVIDIA, Multi-Process Service). A case
 takes milliseconds on the CPU and microseconds on the GPU, so this many processes rarely wait for each other."""

@@ -23,8 +23,6 @@ from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 from parity.runners.rocm import INSTALL, HipCallError, HipDriver, HipMemory, gpu_problem, gpus, software
 
-__all__ = ["HipBlasDevice", "HipBlasLtDevice", "HipBlasLtRunner", "HipBlasRunner", "LibraryError"]
-
 WORKSPACE_BYTES = 32 << 20
 """Maximum size in bytes of the workspace that hipBLASLt may request."""
 

@@ -27,8 +27,6 @@ from parity.model.code_object import CodeObject
 from parity.model.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
-__all__ = ["IsolatedSession", "receive_in_thread"]
-
 T = TypeVar("T")
 
 START_SECONDS = 120.0

@@ -12,8 +12,6 @@ from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.device_session import DeviceSession
 from parity.runners.emulated import INSTRUCTIONS
 
-__all__ = ["PtxRunner"]
-
 
 class PtxRunner:
     """Executes PTX on the CPU with the checks of the runner ``emulated``.

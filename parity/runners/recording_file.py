@@ -36,11 +36,6 @@ from parity.platform.cache import digest
 from parity.platform.files import naming_write_errors, require_file
 from parity.platform.serialization import json_text, read_json
 
-__all__ = [
-    "MEASUREMENTS", "VERSION", "Environment", "Head", "Origin", "Part", "RecordedCase", "Recording", "launch_digest",
-    "read_recording", "write_recording",
-]  # fmt: skip
-
 FORMAT = "parity recording"
 VERSION = 1
 HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"

@@ -14,8 +14,6 @@ import numpy as np
 
 from parity.model.launch import Buffer
 
-__all__ = ["ALIGNMENT", "RED_BYTES", "Arena", "Bytes"]
-
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 ALIGNMENT = 256

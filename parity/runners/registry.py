@@ -15,8 +15,6 @@ from parity.errors import NotAvailable, ParityError, UsageError, nearest
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, OpRunner, Probe, Runner
 
-__all__ = ["available", "kernel_runner", "plugin_conflicts", "probe_runner", "runner", "runners"]
-
 GROUP = "parity.runners"
 BUILT_IN = {
     "emulated": "parity.runners.emulated:EmulatedRunner",

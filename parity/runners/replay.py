@@ -12,8 +12,6 @@ from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session
 from parity.runners.recording_file import RecordedCase, Recording, launch_digest, read_recording
 
-__all__ = ["ReplayRunner"]
-
 
 class ReplayRunner:
     """Replays a recording file. A launch gets its recorded outcome if kernel, arguments and inputs are identical.

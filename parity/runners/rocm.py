@@ -27,8 +27,6 @@ from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
 
-__all__ = ["INSTALL", "Gpu", "HipCallError", "HipDriver", "RocmDevice", "RocmRunner", "gpu_problem", "gpus", "software"]
-
 INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
 NON_BLOCKING = 1

@@ -9,8 +9,6 @@ from parity.runners.base import Evidence, Runner
 from parity.runners.capabilities import SupportsShadows
 from parity.runners.registry import probe_runner, runner, runners
 
-__all__ = ["shadow_session"]
-
 
 @functools.cache
 def shadow_session(target: str) -> SupportsShadows | None:

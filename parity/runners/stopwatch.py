@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from parity.runners.timing import Timing, Timings, measure
 
-__all__ = ["Stopwatch", "TimedStream"]
-
 FLUSH_BYTES = 256 * 2**20
 """Minimum number of bytes written to flush the L2 cache. The GPU takes longer for them than the host for a launch."""
 

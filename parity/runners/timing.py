@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Sampler", "Timing", "Timings", "measure", "summarize"]
-
 Sampler = Callable[[int], Sequence[float]]
 """Runs the given number of repetitions and returns the seconds of each."""
 

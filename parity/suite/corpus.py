@@ -15,8 +15,6 @@ from parity.model.case import split
 from parity.op import Op
 from parity.platform.files import naming_write_errors, read_text
 
-__all__ = ["SUFFIX", "add_to_corpus", "read_corpus"]
-
 SUFFIX = ".found"
 
 _HEAD = """\

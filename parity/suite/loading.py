@@ -25,8 +25,6 @@ from parity.suite.corpus import read_corpus
 from parity.suite.selection import EntryName, Selection, select
 from parity.suite.settings import find_project
 
-__all__ = ["Suite", "find_suite", "load_suite"]
-
 
 @dataclass(frozen=True)
 class Suite:

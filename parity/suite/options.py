@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["CUDA_SIDE", "DEFAULT_RUNNER", "EXAMPLES", "Option", "as_arguments", "declare", "names", "positive"]
-
 DEFAULT_RUNNER = "emulated"
 """The default runner."""
 

@@ -14,8 +14,6 @@ from parity.op import Op
 from parity.platform.cache import Cache, default_root, digest
 from parity.platform.code_digest import Fingerprint, NotHashable
 
-__all__ = ["drawing_code", "drawn_cases"]
-
 _FILE = "cases.txt"
 
 

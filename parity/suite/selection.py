@@ -11,8 +11,6 @@ from parity.errors import UsageError, nearest
 from parity.model.case import Case
 from parity.op import Entry
 
-__all__ = ["EntryName", "Selection", "select"]
-
 
 class EntryName(Protocol):
     """An object that names a kernel entry: a case, a task, a row of the matrix."""

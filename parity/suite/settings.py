@@ -15,8 +15,6 @@ from parity.errors import UsageError
 from parity.platform.files import read_text
 from parity.platform.serialization import checked
 
-__all__ = ["LAUNCHES", "SHIPPED", "Project", "ProjectSettings", "find_project", "read_settings"]
-
 Launches = Literal["any", "host"]
 LAUNCHES = get_args(Launches)
 """Which launches drawn cases have: any, or only launches by the rule of the op, as the host makes them."""

@@ -25,8 +25,6 @@ from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES
 from parity.testing.failure import ParityFailure, failure_from_records
 
-__all__ = ["ParityCheck"]
-
 HERE = "python"
 """The target name of Python functions."""
 

@@ -17,8 +17,6 @@ from parity.engine.execution import collect_records, prepare, schedule_task
 from parity.engine.pool import completed, processors, worker_pool
 from parity.op import Entry
 
-__all__ = ["Execution"]
-
 AHEAD = 2
 """Kernels to schedule in advance, per worker process."""
 

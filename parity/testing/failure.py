@@ -9,8 +9,6 @@ from parity.errors import display_path
 from parity.report.failures import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite.loading import Suite
 
-__all__ = ["ParityFailure", "failure_from_records"]
-
 
 class ParityFailure(AssertionError):
     """Raised if a case failed. The message is the text of the command line."""

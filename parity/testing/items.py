@@ -18,8 +18,6 @@ from parity.report.failures import Reproduction, not_judged
 from parity.testing.execution import Execution
 from parity.testing.failure import ParityFailure, failure_from_records
 
-__all__ = ["CaseFile", "KernelItem", "SuiteRun"]
-
 
 class SuiteRun(Protocol):
     """The part of the plugin that items use. The execution starts before the first item runs."""

@@ -39,8 +39,6 @@ from parity.suite.settings import LAUNCHES
 from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
 
-__all__ = ["SuitePlugin"]
-
 LOCK = "parity_lock"
 TERMINATED = 143
 FOLDERS = {"kernels": "kernels", "hip": "hip", "cases": "cases", "known": "known_issues"}

@@ -12,8 +12,6 @@ from parity.compilers.targets import TARGETS
 from parity.model.dtypes import DTYPES
 from parity.runners import runners
 
-__all__ = ["completion_script"]
-
 SELECTORS = shtab.cmd("parity list 2>/dev/null | grep -oE '^[^ ]+[.][^ ]+'")
 
 

@@ -24,8 +24,6 @@ from parity.suite.settings import SHIPPED
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
 
-__all__ = ["apply_shard", "connect_cluster", "load_suite", "select", "select_failed"]
-
 
 def load_suite(arguments: argparse.Namespace) -> Suite:
     """Load the suite that the options name.

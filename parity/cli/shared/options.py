@@ -13,29 +13,8 @@ from pathlib import Path
 
 from parity.compilers.rocm import TOOLCHAINS
 from parity.porting import HIPIFIERS
-from parity.suite.options import EXAMPLES, declare, names, positive
+from parity.suite.options import EXAMPLES, declare, positive
 from parity.suite.settings import LAUNCHES
-
-__all__ = [
-    "add_case",
-    "add_cluster",
-    "add_drawing",
-    "add_failed",
-    "add_folders",
-    "add_full",
-    "add_github",
-    "add_history",
-    "add_insecure_cluster",
-    "add_jobs",
-    "add_json",
-    "add_output",
-    "add_selection",
-    "add_shard",
-    "add_target",
-    "add_watch",
-    "names",
-    "positive",
-]
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:

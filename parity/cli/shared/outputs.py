@@ -30,15 +30,6 @@ from parity.report.tables import terminal_width
 from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite
 
-__all__ = [
-    "annotate_github",
-    "exit_code",
-    "print_results",
-    "reproduction_command",
-    "try_write_reports",
-    "update_history",
-]
-
 _GUESS = re.compile(r"\s*(\w+=).*# a guess")
 _NAMED = 12
 """Missing kernels to list by name."""

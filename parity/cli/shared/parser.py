@@ -15,8 +15,6 @@ from typing import Any, NoReturn
 from parity.errors import nearest
 from parity.platform.version import __version__
 
-__all__ = ["COMMANDS", "WRONG_USAGE", "build_parser"]
-
 COMMANDS = (
     *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "reproduce", "why"),
     *("build", "static", "coverage", "doctor", "worker", "hip-emulator"),

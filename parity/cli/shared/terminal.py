@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from parity.build.result import Built
     from parity.engine.calls import Progress as Report
 
-__all__ = [
-    *("build_progress", "build_run", "errors", "measure_run", "messages", "output", "print_json", "progress"),
-    *("run_progress", "warn"),
-]
-
 
 class _Console(Console):
     """Does not wrap lines, and raises ``BrokenPipeError``."""

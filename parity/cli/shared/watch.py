@@ -24,8 +24,6 @@ from parity.suite.settings import Project, find_project
 if TYPE_CHECKING:
     from watchfiles import Change
 
-__all__ = ["KeptRecords", "watch"]
-
 KeptRecords = Callable[[Prepared], tuple[CaseRecord, ...]]
 """Returns the records of kernels that a run does not need to execute again."""
 

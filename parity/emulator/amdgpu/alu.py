@@ -26,8 +26,6 @@ from parity.emulator.amdgpu.sdwa import sdwa_selection
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["emit_dual", "emit_scalar", "emit_uniform", "emit_vector"]
-
 _NAMES = "abc"
 _LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
 _EXEC = {32: "exec_lo", 64: "exec"}

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from parity.emulator.amdgpu.isa import IGNORED
 
-__all__ = ["CLASSES", "WAIT", "class_totals", "classifier", "instruction_class"]
-
 WAIT = "wait"
 """The class of waits, hints and cache control, which do not count as executed."""
 

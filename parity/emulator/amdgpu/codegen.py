@@ -20,11 +20,6 @@ from parity.emulator.faults import UnknownInstruction, UnsupportedFeature
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.jit import COUNTERS
 
-__all__ = [
-    "counted_blocks", "coverage_blocks", "entry_code", "executed_items", "located_errors", "new_writer",
-    "register_uses", "translate",
-]  # fmt: skip
-
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
 

@@ -9,8 +9,6 @@ from parity.emulator.amdgpu.operands import read_scalar, write_scalar
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["CONTROL_FLOW", "END", "emit_branch"]
-
 END = "c->budget = left; return 0;"
 """C++ that ends a wavefront."""
 

@@ -21,8 +21,6 @@ from parity.emulator.amdgpu.operands import (
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["CROSS_LANE"]
-
 
 def _readlane(w: Writer, item: Instruction) -> None:
     reject_modifiers(item)

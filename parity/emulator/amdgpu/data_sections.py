@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from parity.emulator.image import Image, Relocation
 from parity.errors import UsageError
 
-__all__ = ["CODE", "data_image"]
-
 _SECTION = re.compile(r"\n\t\.(section|text|data|bss)\b[ \t]*([\w.]*).*")
 _LABEL = re.compile(r"([\w.$]+):")
 _SIZES = {".byte": 1, ".short": 2, ".long": 4, ".quad": 8}

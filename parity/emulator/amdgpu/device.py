@@ -16,8 +16,6 @@ from parity.emulator.language import Language
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic
 
-__all__ = ["AmdgpuDevice"]
-
 
 class AmdgpuDevice(Device):
     """An emulated AMD GPU with its own memory. See ``Device`` for the arguments."""

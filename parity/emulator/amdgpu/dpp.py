@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["MODIFIERS", "DppRouting", "dpp_routing"]
-
 ROW, BANK = 16, 4
 _CONTROLS = (
     "quad_perm", "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_mirror",

@@ -21,8 +21,6 @@ from parity.emulator.amdgpu.operands import (
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["INDEXED", "emit_in_index_mode"]
-
 _SOURCE, _TARGET = "SRC0", "DST"
 _MODES = {f"gpr_idx({mode})": mode for mode in (_SOURCE, _TARGET)}
 

@@ -13,8 +13,6 @@ from parity.emulator.amdgpu.memory_instructions import emit_memory_instruction
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
-__all__ = ["emit_instruction"]
-
 #: Features that parity does not emulate, by the prefix of the instructions that only they need.
 _UNSUPPORTED = {
     "image_": "textures or surfaces",

@@ -10,8 +10,6 @@ from parity.emulator.amdgpu.isa_names import canonical
 from parity.emulator.amdgpu.isa_scalar import SCALAR, SCALAR_COMPARES, UNIFORM
 from parity.emulator.amdgpu.isa_vector import COMPARES, PACKED, VECTOR
 
-__all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics", "table_entries"]
-
 
 @dataclass(frozen=True, slots=True)
 class Semantics:

@@ -5,8 +5,6 @@ Semantics: RDNA3 Instruction Set Architecture, chapters 10 to 12.
 
 from __future__ import annotations
 
-__all__ = ["ATOMICS", "CACHE_POLICY", "LOADS", "STORES"]
-
 #: Loads by the part after ``_load_``: the element in memory, and the registers it fills (``lo``, ``hi``: a half).
 LOADS = {
     "u8": ("u8", "u32"), "i8": ("i8", "i32"), "u16": ("u16", "u32"), "i16": ("i16", "i32"), "b32": ("u32", "u32"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["canonical"]
-
 #: Pairs of an other name and the canonical name, without encoding suffixes.
 _ALIASES = """
 v_add_u32 v_add_nc_u32              v_sub_u32 v_sub_nc_u32              v_subrev_u32 v_subrev_nc_u32

@@ -9,8 +9,6 @@ Set Architecture, chapter 16.
 
 from __future__ import annotations
 
-__all__ = ["SCALAR", "SCALAR_COMPARES", "UNIFORM"]
-
 SCALAR = """
 s_mov_bN 32 64         : uN = uN       : a                        : -
 s_movk_i32             : u32 = k16     : a                        : -

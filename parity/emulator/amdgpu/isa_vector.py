@@ -9,8 +9,6 @@ Set Architecture, chapter 16.
 
 from __future__ import annotations
 
-__all__ = ["COMPARES", "PACKED", "VECTOR"]
-
 VECTOR = """
 v_mov_bN 32 16 64              : uN = uN                 : a
 v_accvgpr_read_b32             : u32 = u32               : a

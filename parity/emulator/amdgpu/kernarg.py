@@ -12,8 +12,6 @@ from parity.emulator.memory import Allocation
 from parity.errors import UsageError
 from parity.model.code_object import Kernel, first_difference
 
-__all__ = ["argument_segment", "dispatch_packet", "pack", "unsupported_feature"]
-
 # Hidden arguments for features that the emulator lacks. They point to addresses without memory, so the first use is a
 # fault. A kernel that calls through pointers has all of them, whether it uses them or not.
 _UNSUPPORTED = {

@@ -26,8 +26,6 @@ from parity.emulator.runtime_headers import constants
 from parity.emulator.threaded_code import ThreadedCode
 from parity.platform.cache import digest
 
-__all__ = ["Amdgpu"]
-
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Text that may differ between listings of the same kernel: the line table and its files, comments (except alignments
 # and memory of the compiler), and numbers that count over the whole file.

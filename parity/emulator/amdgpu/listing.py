@@ -11,8 +11,6 @@ from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
-__all__ = ["FunctionBody", "KernelCode", "function_bodies", "kernel_code", "parse_instruction"]
-
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")
 _ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)

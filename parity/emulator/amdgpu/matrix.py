@@ -22,11 +22,6 @@ from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 from parity.platform.files import read_table
 
-__all__ = [
-    "SUMS", "TYPE_BITS", "MatrixInstruction", "emit_matrix", "flushes_subnormals", "matrix_instructions",
-    "matrix_mnemonics",
-]  # fmt: skip
-
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
     "chain": "a fused multiply-add for each k, in order",

@@ -9,8 +9,6 @@ from parity.emulator.amdgpu.operands import read_scalar, read_vector, registers,
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = ["emit_memory_instruction"]
-
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")

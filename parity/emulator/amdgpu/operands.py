@@ -11,12 +11,6 @@ from parity.emulator.amdgpu.isa import Semantics
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, Unknown
 
-__all__ = [
-    "LABEL_ADDRESS", "SPECIAL", "check_operand_count", "is_vector", "list_element", "parse_modifiers",
-    "read_scalar", "read_vector", "register_names", "registers", "reject_modifiers", "scalar_type",
-    "with_output_modifiers", "write_scalar", "write_vector",
-]  # fmt: skip
-
 SPECIAL = (
     "m0", "vcc_hi", "exec_hi", "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo", "xnack_mask_hi",
 )  # fmt: skip

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
 
-__all__ = ["MODIFIERS", "SdwaSelection", "sdwa_selection"]
-
 MODIFIERS = frozenset(("src0_sel", "src1_sel", "dst_sel", "dst_unused", "byte_sel"))
 _PART = re.compile(r"(BYTE|WORD)_(\d)")
 

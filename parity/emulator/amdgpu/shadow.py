@@ -21,11 +21,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.runtime_headers import constants
 from parity.model.launch import Arithmetic
 
-__all__ = [
-    "BF16_SHADOW_RUNS", "EACH_LANE", "EXTRA_SHADOW_RUNS", "NEAREST", "ROUND_DOWN", "SHADOW_RUNS",
-    "UNFLUSHED_SHADOW_RUNS", "classify_arithmetic", "integer_divisions", "shadow_seed", "shadow_step",
-]  # fmt: skip
-
 _SHADOW = constants("shadow.h")
 EACH_LANE: int = _SHADOW["EACH_LANE"]
 ROUND_DOWN: int = _SHADOW["ROUND_DOWN"]

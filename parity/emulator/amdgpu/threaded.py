@@ -23,8 +23,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.threaded_code import VECTOR, ThreadedCode, sorted_points
 from parity.model.coverage import Point
 
-__all__ = ["thread"]
-
 # SGPRs, followed by trap temporaries and special registers; VGPRs, followed by accumulators.
 _FILES = {"s": 0, "ttmp": 128, "v": VECTOR, "a": VECTOR + 256}
 _NUMBERED = {name: 160 + i for i, name in enumerate(SPECIAL)}

@@ -15,8 +15,6 @@ from parity.emulator.instruction import Instruction, Unknown
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
-__all__ = ["CoverageFlag", "Immediate", "Jump", "Operand", "Register", "Writer"]
-
 _MARK = "\0"
 
 

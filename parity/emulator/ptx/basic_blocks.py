@@ -9,8 +9,6 @@ from itertools import accumulate
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
-__all__ = ["BlockRange", "block_ends", "branch_targets", "control_flow"]
-
 
 @dataclass(frozen=True)
 class BlockRange:

@@ -18,8 +18,6 @@ from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
-__all__ = ["PURE", "UniformRegister", "are_uniform", "block_uniform_registers"]
-
 _WORD = re.compile(r"[%$\w.]+")
 _OF_LAUNCH = re.compile(r"%n(?:tid|ctaid)\.[xyz]$|%(?:dynamic|total)_smem_size$|WARP_SZ$")
 _OF_BLOCK = re.compile(r"%ctaid\.[xyz]$")

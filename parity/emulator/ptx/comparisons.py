@@ -10,8 +10,6 @@ from parity.emulator.ptx.instruction_table import COMPARES, UNORDERED
 from parity.emulator.ptx.operands import cpp_type, split_results, split_types
 from parity.emulator.ptx.operation import Operation
 
-__all__ = ["COMPARISONS", "combine_masks", "comparison"]
-
 _OF_WARP = re.compile(r"K\(\w+, \d+\)")
 """A warp-uniform value."""
 

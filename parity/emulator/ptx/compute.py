@@ -13,8 +13,6 @@ from parity.emulator.ptx.operands import ROUNDINGS, SPACES, cpp_type, integer_li
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
 
-__all__ = ["COMPUTE", "compute", "value_of"]
-
 _GENERIC = (*ROUNDINGS, "ftz", "sat", "relu")
 
 

@@ -19,8 +19,6 @@ from dataclasses import replace
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, names_in
 
-__all__ = ["fuse_products", "order_operands"]
-
 _PARTS = re.compile(
     r"(?:div|rcp|sqrt)\.r[nzmp]\.|rsqrt\.approx\.(?:ftz\.)?f64|(?:div|rem)\.(?:s32|[su]64)|membar\.|fence\."
 )

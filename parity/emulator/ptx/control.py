@@ -10,8 +10,6 @@ from parity.emulator.ptx.operands import integer_literal, split_results
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.translation import END, call_slots, label_name
 
-__all__ = ["CONTROL", "synchronized_step"]
-
 _EXTERN = {
     "malloc": "memory that is allocated on the device (malloc, new)",
     "free": "memory that is allocated on the device (malloc, new)",

@@ -8,8 +8,6 @@ from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.operands import ROUNDINGS, cpp_type, split_types
 from parity.emulator.ptx.operation import Operation
 
-__all__ = ["convert"]
-
 
 def convert(o: Operation, words: list[str]) -> None:
     if words[:2] == ["pack", "sat"]:

@@ -6,8 +6,6 @@ from parity.emulator.device import Device
 from parity.emulator.language import Language
 from parity.emulator.ptx.language import Ptx
 
-__all__ = ["PtxDevice"]
-
 
 class PtxDevice(Device):
     """An emulated NVIDIA GPU with its own memory. See ``Device`` for the arguments.

@@ -18,8 +18,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 from parity.emulator.ptx.register_slots import register_accesses
 
-__all__ = ["fold_instructions"]
-
 _NUMBERS = re.compile(
     r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
 )

@@ -19,8 +19,6 @@ from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.peephole import is_branch
 from parity.emulator.ptx.register_slots import register_accesses
 
-__all__ = ["add_guards"]
-
 _MOST = 4
 """Maximum number of instructions in one way."""
 _COMPUTES = re.compile(

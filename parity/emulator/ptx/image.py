@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from parity.emulator.image import Image, Relocation
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
-__all__ = ["ptx_image"]
-
 _GENERIC = re.compile(r"generic\((.*)\)$")
 _SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
 

@@ -19,8 +19,6 @@ from pathlib import Path
 
 from parity.platform.files import read_table
 
-__all__ = ["COMPARES", "PtxInstructionRow", "instruction_row", "table_entries"]
-
 _SETS = {
     "i16": "u16 s16",
     "i32": "u32 s32",

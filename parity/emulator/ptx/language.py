@@ -26,8 +26,6 @@ from parity.errors import ParityError
 from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import digest
 
-__all__ = ["Ptx"]
-
 _HERE = Path(__file__).parent
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")

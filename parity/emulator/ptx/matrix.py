@@ -17,8 +17,6 @@ from parity.emulator.ptx.operands import SPACES
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
 
-__all__ = ["MATRIX"]
-
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _TYPES = {
     "f16": "F16", "bf16": "BF16", "tf32": "XF32", "f64": "F64", "s8": "IU8", "u8": "IU8", "e4m3": "FP8", "e5m2": "BF8",

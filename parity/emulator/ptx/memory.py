@@ -9,8 +9,6 @@ from parity.emulator.ptx.operands import SPACES, cpp_type, integer_literal, spli
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
 
-__all__ = ["MEMORY", "address_statement", "copy_async"]
-
 
 def address_statement(o: Operation, operand: str, space: str) -> str:
     """Return a C++ statement that defines ``at`` as the address of each thread."""

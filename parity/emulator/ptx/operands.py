@@ -8,11 +8,6 @@ from collections.abc import Sequence
 
 from parity.emulator.instruction import Unknown
 
-__all__ = [
-    "ROUNDINGS", "SPACES", "SPECIAL", "SPECIAL_U64",
-    "cpp_type", "integer_literal", "literal_bits", "split_address", "split_results", "split_types",
-]  # fmt: skip
-
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
 _ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")

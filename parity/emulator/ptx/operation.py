@@ -13,8 +13,6 @@ from parity.emulator.ptx.translation import KernelTranslation, ThreadedStep
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
-__all__ = ["Operation"]
-
 _BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f32": 4, "u64": 8, "i64": 8, "f64": 8}
 _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 

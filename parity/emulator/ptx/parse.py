@@ -15,11 +15,6 @@ from parity.compilers.include import CUDA_ALIAS
 from parity.emulator.instruction import Instruction
 from parity.errors import UsageError
 
-__all__ = [
-    "BRANCHES", "FunctionText", "PtxFunction", "PtxVariable", "called_names", "file_names", "function_names",
-    "function_texts", "kernel_functions", "module_variables", "parse_function", "size_of", "split_operands",
-]  # fmt: skip
-
 _NAME = r"[A-Za-z_$%][\w$]*"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]", re.DOTALL)

@@ -13,8 +13,6 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction, size_of
 from parity.emulator.ptx.register_slots import maybe_unwritten, register_accesses
 
-__all__ = ["invert_branches", "is_branch", "join_accesses", "remove_copies"]
-
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
 _LOADS = re.compile(r"ld\.(?:global(?:\.nc)?|shared)(?:\.L\w+::\w+)*\.[busf](8|16|32|64)$")

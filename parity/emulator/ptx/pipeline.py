@@ -23,8 +23,6 @@ from parity.emulator.ptx.parse import (
 from parity.emulator.ptx.peephole import invert_branches, join_accesses, remove_copies
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
-__all__ = ["executed_functions", "memory_layout", "optimized_functions"]
-
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*")
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
 
-__all__ = ["RegisterSlots", "allocate_slots", "control_flow_graph", "maybe_unwritten", "register_accesses"]
-
 _WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is not a result.
 _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")

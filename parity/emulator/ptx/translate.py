@@ -34,8 +34,6 @@ from parity.emulator.ptx.video import VIDEO
 from parity.emulator.ptx.warp_uniform import warp_uniform_registers
 from parity.emulator.threaded_code import CONSTANT, VECTOR, ThreadedCode, sorted_points
 
-__all__ = ["translate"]
-
 _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"

@@ -14,8 +14,6 @@ from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, ma
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
-__all__ = ["END", "KernelTranslation", "PtxMemoryLayout", "ThreadedStep", "call_slots", "label_name"]
-
 END = "c->budget = left; return 0;"
 
 

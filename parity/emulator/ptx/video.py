@@ -14,8 +14,6 @@ from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
 
-__all__ = ["VIDEO"]
-
 _RESULTS = {
     "vadd": "a + b",
     "vsub": "a - b",

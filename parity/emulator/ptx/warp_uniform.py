@@ -19,8 +19,6 @@ from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.register_slots import control_flow_graph, register_accesses
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
-__all__ = ["warp_uniform_registers"]
-
 _LOAD = re.compile(r"ldu?\.(?:global\.|shared\.|const\.)?(?:nc\.)?[busf]\d+$")
 _LOGIC = frozenset(("setp", "ways", "selp"))
 _INSIDE = re.compile(r"\([a-z][\w.]*")  # the mnemonic of a folded instruction

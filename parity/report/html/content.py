@@ -31,8 +31,6 @@ from parity.report.model import CellState
 if TYPE_CHECKING:  # with the emulator
     from parity.footprint.measure import Footprint
 
-__all__ = ["PageInput", "comparison_content", "packed", "page_content", "recall_content"]
-
 LONGEST = 20_000
 """Characters to show of a value of a failure; compiler messages can be longer."""
 

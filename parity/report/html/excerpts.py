@@ -12,8 +12,6 @@ from pathlib import Path
 from parity.platform.files import find_below
 from parity.suite.loading import Suite
 
-__all__ = ["Excerpt", "SourceFolders"]
-
 NEIGHBOURS = 4
 """Lines to show before and after the named line."""
 MOST = 3

@@ -21,8 +21,6 @@ from parity.platform.serialization import json_text
 from parity.report.document import MatrixFile
 from parity.report.model import FAILED_KEYS
 
-__all__ = ["LIBRARIES", "render_badge", "render_page"]
-
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
 """Compressed third-party libraries. ``vendor.csv`` lists them, and ``nox -s vendor`` downloads them."""
