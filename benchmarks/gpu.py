@@ -10,6 +10,7 @@ from parity.build.modules import build
 from parity.engine.bench import Timer
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
+from parity.model.dtypes import resolve_dtype
 from parity.op import Op
 from parity.runners import available
 from parity.runners.cuda import CudaDevice, CudaDriver
@@ -74,7 +75,7 @@ class Gpu:
     def array(self, text: str, placed: PlacedLaunch, name: str) -> Any:
         """A tensor of a case as an array of CuPy, in the memory where it was placed; only types that NumPy has."""
         op, case = self.op(text)
-        dtype = op.resolve_dtype(op.kinds[name], op.bind(case.dtypes)).numpy
+        dtype = resolve_dtype(op.kinds[name], op.bind(case.dtypes)).numpy
         shape = op.view(case).shape
         strides = None
         if name in case.layouts:

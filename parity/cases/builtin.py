@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from parity.cases.parser import find_mismatch, parse_case
 from parity.data.layouts import in_rows
 from parity.model.case import Case
-from parity.model.dtypes import DType
+from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration, NamedCase
@@ -150,7 +150,7 @@ def _with_data(op: Declaration, case: Case, edge: EdgeTemplate) -> Case:
     """Return the case with the edge's data in every input that accepts them."""
     types, tensors = op.bind(case.dtypes), dict(case.tensors)
     for number, name in enumerate(name for name in op.filled if name in tensors and name not in op.indices):
-        if edge.accepts(op.resolve_dtype(op.tensors[name], types), op.available_streams(name, types)):
+        if edge.accepts(resolve_dtype(op.tensors[name], types), op.available_streams(name, types)):
             tensors[name] = replace(tensors[name], data=edge.stream, start=SHIFT * number)
     if op.aliased and "aliased" in case.flags:
         tensors[op.aliased[1]] = tensors[op.aliased[0]]
@@ -198,7 +198,7 @@ def _text(op: Declaration, dtypes: Sequence[str], items: str) -> str:
 
 def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[NamedCase]:
     types = op.bind(dtypes)
-    count = BENCH_BYTES // max(op.resolve_dtype(kind, types).itemsize for kind in op.kinds.values())
+    count = BENCH_BYTES // max(resolve_dtype(kind, types).itemsize for kind in op.kinds.values())
     if not _accepts_everywhere(op, contiguous((count,)), dtypes):
         return ()
     flags = " null-info" * ("null-info" in op.flags)
@@ -210,7 +210,7 @@ def _accepts_everywhere(op: Declaration, layout: Layout, dtypes: Sequence[str]) 
     if op.mismatch or op.shape:
         return False
     types = op.bind(dtypes)
-    params = {name: _usual(op.resolve_dtype(kind, types)) for name, kind in op.params.items()}
+    params = {name: _usual(resolve_dtype(kind, types)) for name, kind in op.params.items()}
     view = CaseView(op, dict.fromkeys(op.tensors, layout), params, types)
     if find_mismatch(op, view) or any(each != layout.shape for each in view.shapes.values()):
         return False
@@ -250,19 +250,19 @@ def _items(op: Declaration, layout: str, types: Mapping[str, DType], data: str =
         usual = "normal" if "normal" in streams else streams[0]
         found[name] = f"~{data}@{SHIFT * number}" if data and _accepts(op, name, types, data) else f"~{usual}@0"
     items = [f"{name}={layout}{found.get(name, '')}" for name in op.tensors]
-    items += [f"{n}={_usual(op.resolve_dtype(kind, types))}" for n, kind in op.params.items()]
+    items += [f"{n}={_usual(resolve_dtype(kind, types))}" for n, kind in op.params.items()]
     return " ".join(items)
 
 
 def _narrows(op: Declaration, types: Mapping[str, DType]) -> bool:
-    results = [op.resolve_dtype(op.kinds[name], types) for name in op.compared]
-    largest = max((op.resolve_dtype(op.kinds[name], types).itemsize for name in op.filled), default=0)
+    results = [resolve_dtype(op.kinds[name], types) for name in op.compared]
+    largest = max((resolve_dtype(op.kinds[name], types).itemsize for name in op.filled), default=0)
     return any(each.is_float and each.itemsize < largest for each in results)
 
 
 def _accepts(op: Declaration, name: str, types: Mapping[str, DType], data: str) -> bool:
     """Whether an input accepts a stream: the op declares the stream, or an edge template with it accepts the input."""
-    kind, streams = op.resolve_dtype(op.tensors[name], types), op.available_streams(name, types)
+    kind, streams = resolve_dtype(op.tensors[name], types), op.available_streams(name, types)
     return data in streams or any(edge.stream == data and edge.accepts(kind, streams) for edge in EDGE_TEMPLATES)
 
 

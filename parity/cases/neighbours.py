@@ -15,6 +15,7 @@ from parity.data.layouts import LAUNCHES, LINES
 from parity.dsl.expression import Scope
 from parity.errors import UsageError
 from parity.model.case import Case, Tensor
+from parity.model.dtypes import resolve_dtype
 from parity.model.layout import Layout, contiguous
 from parity.ops.case_view import view_case
 from parity.ops.declaration import Declaration
@@ -158,7 +159,7 @@ def _data(op: Declaration, case: Case, constants: Constants, random: Random) -> 
     if not filled:
         return None
     name = random.choice(filled)
-    tensor, kind = case.tensor(name), op.resolve_dtype(op.kinds[name], types)
+    tensor, kind = case.tensor(name), resolve_dtype(op.kinds[name], types)
     streams = list(op.available_streams(name, types))
     if name not in op.indices and not kind.is_block:
         numbers = constants.real if kind.is_float else constants.whole
@@ -183,7 +184,7 @@ def _param(op: Declaration, case: Case, constants: Constants, random: Random) ->
     types = op.bind(case.dtypes)
     at = random.randrange(len(case.params))
     name, _ = case.params[at]
-    kind = op.resolve_dtype(op.params[name], types)
+    kind = resolve_dtype(op.params[name], types)
     value: float | int
     if kind.is_float:
         value = float(random.choice((*constants.real, *constants.real, 0.0, 1.0, -1.0, 0.5)))

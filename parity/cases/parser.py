@@ -16,7 +16,7 @@ from parity.dsl.expression import Scope
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import UsageError, nearest, parse_natural
 from parity.model.case import Case, Tensor, split
-from parity.model.dtypes import DType
+from parity.model.dtypes import DType, resolve_dtype
 from parity.model.launch import BLOCK
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
@@ -51,7 +51,7 @@ def parse_case(op: Declaration, text: str) -> Case:
     if "launch" in values and "threads" in values:
         raise UsageError(f"{text!r} has launch and threads; launch={values['launch']} gives both")
     tensors = {name: Tensor.parse(values[name]) for name in op.tensors if name not in left_out}
-    params = {name: _parameter(values[name], op.resolve_dtype(kind, types), name) for name, kind in op.params.items()}
+    params = {name: _parameter(values[name], resolve_dtype(kind, types), name) for name, kind in op.params.items()}
     case = Case(
         op.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags),
         _launch(values["launch"]) if "launch" in values else None,
@@ -115,7 +115,7 @@ def _check_tensor(op: Declaration, case: Case, view: CaseView, name: str) -> Non
     tensor = case.tensor(name)
     if complaint := op.accepted_strides(name).complaint(tensor.layout):
         raise ShapeMismatch(f"{name}={tensor}: {complaint}")
-    kind = op.resolve_dtype(op.tensors[name], view.types)
+    kind = resolve_dtype(op.tensors[name], view.types)
     streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))
     if name in op.filled and not tensor.data:
         example = "index" if name in op.indices else "mixed"
@@ -135,7 +135,7 @@ def _check_indices(op: Declaration, case: Case, view: CaseView, name: str) -> No
     tensor, bound, streams = case.tensor(name), view.number(op.indices[name], "indices"), op.declared_streams(name)
     if bound and tensor.data in streams:  # valid by construction, and possibly too long to check
         return
-    kind = op.resolve_dtype(op.inputs[name], view.types)
+    kind = resolve_dtype(op.inputs[name], view.types)
     ids = tensor.layout.view(filled(name, kind, tensor, op.points, bound).data)
     wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
     if "sentinel" in streams:

@@ -16,7 +16,7 @@ from parity.data.parameters import parameter
 from parity.dsl.expression import Expression, Scope, Value
 from parity.dsl.shapes import ShapeMismatch
 from parity.model.case import Case, Tensor
-from parity.model.dtypes import DType
+from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout
 from parity.ops.case_view import view_case
 from parity.ops.declaration import EXACT_STREAM, Declaration
@@ -48,9 +48,9 @@ def case_strategy(op: Declaration, dtypes: Sequence[str], launches: str) -> st.S
         if "aliased" in flags and op.aliased:
             tensors[op.aliased[1]] = tensors[op.aliased[0]]
         params = {
-            name: _as_number(drawn[name], op.resolve_dtype(kind, types))
+            name: _as_number(drawn[name], resolve_dtype(kind, types))
             if name in drawn
-            else parameter(draw, op.resolve_dtype(kind, types), op.values, exact=exact)
+            else parameter(draw, resolve_dtype(kind, types), op.values, exact=exact)
             for name, kind in op.params.items()
         }
         case = Case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -167,6 +168,15 @@ def dtype(name: str) -> DType:
         return DTYPES[name]
     except KeyError:
         raise UsageError(f"unknown dtype {name!r}; known: {' '.join(DTYPES)}{nearest(name, DTYPES)}") from None
+
+
+def resolve_dtype(kind: str, types: Mapping[str, DType]) -> DType:
+    """Return the type that a type variable is bound to, or the type with that name.
+
+    Raises:
+        UsageError: ``kind`` is neither a variable in ``types`` nor the name of a type.
+    """
+    return types.get(kind) or dtype(kind)
 
 
 def array_dtype(array: np.ndarray[Any, Any] | np.generic) -> DType:

@@ -13,7 +13,7 @@ import numpy as np
 from parity.dsl.expression import Scope, Value, expression, whole
 from parity.dsl.shapes import Shapes
 from parity.model.case import Case
-from parity.model.dtypes import DType
+from parity.model.dtypes import DType, resolve_dtype
 from parity.model.launch import Grid
 from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import OpOrigin
@@ -38,8 +38,6 @@ class DeclaredOp(Protocol):
     def steps(self) -> tuple[Step, ...]: ...
     @property
     def shape(self) -> Callable[[CaseView], Shape] | None: ...
-    @staticmethod
-    def resolve_dtype(kind: str, types: Mapping[str, DType]) -> DType: ...
     def bind(self, dtypes: Sequence[str]) -> dict[str, DType]: ...
 
 
@@ -160,7 +158,7 @@ class CaseView:
         return Scope({**counts, **scope.names}, scope.tensors, scope.failed)
 
     def _tensor(self, name: str, layout: Layout) -> TensorView:
-        kind = self.op.resolve_dtype(self.op.kinds[name], self.types)
+        kind = resolve_dtype(self.op.kinds[name], self.types)
         return TensorView(layout.shape, layout.strides, layout.offset, layout.numel, kind.itemsize)
 
     def _shape(self, name: str) -> Shape:

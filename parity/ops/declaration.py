@@ -16,7 +16,7 @@ from parity.dsl.expression import Expression, expression
 from parity.dsl.shapes import Shapes, parse_shapes, words
 from parity.errors import UsageError, nearest
 from parity.model.divergences import divergence
-from parity.model.dtypes import DType, dtype
+from parity.model.dtypes import DType, dtype, resolve_dtype
 from parity.model.launch import BLOCK, Grid
 from parity.ops.callbacks import OpOrigin
 from parity.ops.case_view import CaseView, Shape
@@ -356,11 +356,6 @@ class Declaration:
         """Tensors whose strides the default ``info`` holds."""
         return tuple(self.inputs) or (self.result,)
 
-    @staticmethod
-    def resolve_dtype(kind: str, types: Mapping[str, DType]) -> DType:
-        """Return the dtype of a type variable, or the dtype with that name."""
-        return types.get(kind) or dtype(kind)
-
     def declared_streams(self, name: str) -> tuple[str, ...]:
         """Return the streams declared for a tensor, including streams that its type does not have."""
         usual = INDEX_DATA if name in self.indices else DATA if self.reference else (*DATA, EXACT_STREAM)
@@ -376,7 +371,7 @@ class Declaration:
         """
         if name in self.indices:
             return self.declared_streams(name)
-        kind = self.resolve_dtype(self.tensors[name], types)
+        kind = resolve_dtype(self.tensors[name], types)
         known, wanted = streams_of(kind), self.declared_streams(name)
         found = tuple(stream for stream in wanted if has_stream(kind, stream))
         if not found:

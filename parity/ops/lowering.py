@@ -18,7 +18,7 @@ from parity.dsl.shapes import words
 from parity.errors import Unreferenced, UsageError
 from parity.model.case import Case, Tensor
 from parity.model.code_object import CodeObject
-from parity.model.dtypes import Array, dtype
+from parity.model.dtypes import Array, dtype, resolve_dtype
 from parity.model.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.model.layout import Layout, contiguous
 from parity.ops.callbacks import CallbackError, accepted
@@ -104,9 +104,7 @@ def lower(op: Declaration, case: Case) -> Call:
         buffers = {name: replace(each, data=quiet(each.data, each.dtype)) for name, each in buffers.items()}
     buffers |= _info(op, view) | _workspace(op, view)
     inputs = _logical_inputs(op, case, memory, buffers)
-    scalars = {
-        name: op.resolve_dtype(kind, view.types).convert(view.params[name])[()] for name, kind in op.params.items()
-    }
+    scalars = {name: resolve_dtype(kind, view.types).convert(view.params[name])[()] for name, kind in op.params.items()}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, view.shape)
     outputs = {name: memory[name].tensor.layout for name in op.compared}
     if op.reference is None:
@@ -222,7 +220,7 @@ def count_work(op: Declaration, case: Case) -> Work:
     for name, shape in view.shapes.items():
         elements[name] = math.prod(shape) * (2 if name in op.updates else 1)
     elements.update({name: view.number(rule, "elements") for name, rule in op.elements.items()})
-    total = sum(count * op.resolve_dtype(op.kinds[name], view.types).itemsize for name, count in elements.items())
+    total = sum(count * resolve_dtype(op.kinds[name], view.types).itemsize for name, count in elements.items())
     return Work(total, view.number(op.operations, "operations"))
 
 
@@ -242,13 +240,13 @@ def _memory(op: Declaration, case: Case, view: CaseView) -> dict[str, Memory]:
     for name, kind in op.inputs.items():
         if name in tensors and _buffer_name(op, name, case.flags) == name:
             bound = view.number(op.indices[name], "indices") if name in op.indices else None
-            memory[name] = Memory(name, op.resolve_dtype(kind, types), tensors[name], bound)
+            memory[name] = Memory(name, resolve_dtype(kind, types), tensors[name], bound)
     for name, kind in op.compared.items():
         source, tensor = name, tensors.get(name) or Tensor(contiguous(view.shapes[name]))
         if "in-place" in case.flags and op.in_place and name == op.result:
             source = op.in_place
             tensor = replace(tensors[source], layout=tensor.layout)
-        memory[name] = Memory(source, op.resolve_dtype(kind, types), tensor, writable=True)
+        memory[name] = Memory(source, resolve_dtype(kind, types), tensor, writable=True)
     return memory
 
 
@@ -279,7 +277,7 @@ def _workspace(op: Declaration, view: CaseView) -> dict[str, Buffer]:
                 shapes = op.parsed_shapes
                 shape = shapes.shape(name, view.scope) if name in shapes.tensors else view.shape
             kind, count = of, contiguous(shape).numel
-        each = op.resolve_dtype(kind, view.types)
+        each = resolve_dtype(kind, view.types)
         undefined: Array = np.zeros(count, np.bool_)
         found[name] = Buffer(each, poisoned(each, count), undefined, writable=True)
     return found
@@ -346,7 +344,7 @@ def _field(
     if spec.name == "info":
         return Pointer(None if "null-info" in case.flags else "info")
     if spec.name in op.params and not spec.value:
-        return Scalar(op.resolve_dtype(op.params[spec.name], view.types), view.params[spec.name])
+        return Scalar(resolve_dtype(op.params[spec.name], view.types), view.params[spec.name])
     if spec.name in op.scalars:
         kind, value = op.origin.call(f"scalars: {spec.name}", _returning_pair(op.scalars[spec.name]), view)
         return Scalar(dtype(kind), in_range(value, dtype(kind), spec.name))
