@@ -80,7 +80,7 @@ _LINE_END = re.compile(r"\\?\r?\n")
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
 _IN_PARENTHESES = "HIP's is a macro, and a comma between template arguments would end its argument; put in parentheses"
-_AS_UINT3 = "HIP's has a type of its own that does not convert to uint3; written out"
+_AS_UINT3 = "HIP's has a separate type that does not convert to uint3; written out"
 
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 """Namespaces are short words that a program may use for something else."""
@@ -264,7 +264,7 @@ class _FileTranslation:
             self._apply(rule, name.text, name.start, name.region)
 
     def _is_namespace(self, name: _Name) -> bool:
-        """Return whether the name of a namespace of CUDA's stands for one; ``nvcuda::wmma`` becomes one name."""
+        """Return whether a name is the name of a CUDA namespace; ``nvcuda::wmma`` becomes one name."""
         opened = _NAMESPACE_BEFORE.search(self.text[max(0, name.start - 40) : name.start])
         # A program that is ported already may have "namespace cub = hipcub;".
         if (opened and _ALIAS.match(self.text, name.end)) or not (
