@@ -1,4 +1,4 @@
-"""Compatibility functions of half, bfloat16, float and 8-bit floats: results equal those of exact models bit by bit."""
+"""Compatibility functions of half, bfloat16, float and 8-bit floats: results have the same bits as exact models."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def arguments(name: str) -> str:
 @pytest.mark.parametrize("which", FORMATS)
 def test_arithmetic_16_bit_matches_model(target, cache, tmp_path, which):
     spelled, kind = FORMATS[which]
-    # AMD's saturating functions of half propagate NaN, so only those of bfloat16 are compared.
+    # AMD's saturating functions of half propagate NaN, so the test skips them.
     names = [name for name in models(kind) if which == "bfloat16" or name not in SATURATING]
     one = calls("one", f"{spelled}, {spelled}, {spelled}", spelled, [f"{name}({arguments(name)})" for name in names])
     pair = spelled + "2"

@@ -1,4 +1,4 @@
-"""Translation of inline PTX: results equal those of the PTX instructions, and unsupported ones are reported."""
+"""Translation of inline PTX: translated code computes the PTX results, and unsupported instructions are reported."""
 
 import csv
 import itertools

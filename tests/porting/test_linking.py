@@ -12,7 +12,7 @@ def test_undefined_function_is_reported_before_code_generation(built, monkeypatc
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
     (finding,) = one.error.findings
-    assert not one.translation.left_out  # a variable of the same name is not a declaration
+    assert not one.translation.left_out  # the initialization of y is not mistaken for a declaration
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that defines it" in finding.advice
 

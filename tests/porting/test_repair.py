@@ -74,7 +74,7 @@ def test_repair_empty_constructor_of_shared_variable_is_for_both_sides(built):
     one = built(text + kernel)
     assert has(one, "k") and {piece.instead for piece in one.translation.left_out} == {"__host__ __device__ "}
     assert "no matching constructor" in str(built(text.replace("Item() {}", "Item() { x = 1; }") + kernel).error)
-    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # nvcc rejects this as well
+    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # as in nvcc
 
 
 def test_repair_failed_static_assertion_keeps_error(built):
