@@ -92,7 +92,7 @@ def test_f16_division_through_f32_passes(name):
 
 
 def test_f16_recip_with_expected_value_uses_no_budget():
-    """This includes results near overflow, where the hull extends from the largest value to infinity."""
+    """Include results near overflow, where the hull extends from the largest value to infinity."""
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     expected = reference.recip(x)
     got = expected.value.copy()
