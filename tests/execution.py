@@ -1,4 +1,4 @@
-"""Device functions by themselves: a source compiled for a target, its kernels executed on arrays."""
+"""Compiles a source for a target and executes its kernels on arrays, to test single device functions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ THREADS = 128
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled source, and a device to execute its kernels."""
+    """A compiled source whose kernels can be executed."""
 
     built: Built
     cache: Cache
 
     def run(self, kernel: str, out: np.ndarray, *inputs: np.ndarray, block: int = THREADS) -> np.ndarray:
-        """The content of ``out`` when a kernel of (pointers to ``inputs``, pointer to ``out``) is executed.
+        """Execute a kernel with pointers to ``inputs`` and ``out`` as arguments, and return the content of ``out``.
 
-        There is a thread for each element of the first input.
+        The launch has one thread per element of the first input.
         """
         device, code = emulator.AmdgpuDevice(cache=self.cache), self.built.code_object
         arrays = [*inputs, out]
@@ -38,7 +38,7 @@ class Program:
 
 
 def program(folder: Path, text: str, target: str, cache: Cache) -> Program:
-    """A source compiled for a target; fails the test if it does not compile."""
+    """Compile a source for a target; fail the test if it does not compile."""
     (folder / "program.cu").write_text(text)
     (built,) = build(folder, ["program"], [target], cache=cache)
     assert built.error is None, built.error
@@ -46,9 +46,9 @@ def program(folder: Path, text: str, target: str, cache: Cache) -> Program:
 
 
 def calls(name: str, parameters: str, result: str, expressions: list[str]) -> str:
-    """A kernel that writes the value of each expression in ``a``, ``b`` and ``c``, all for one thread after another.
+    """Return the source of a kernel that writes the values of expressions in ``a``, ``b`` and ``c``.
 
-    ``parameters`` are the types of ``a``, ``b`` and ``c``, between commas; value k of thread t goes to
+    ``parameters`` are the types of ``a``, ``b`` and ``c``, separated by commas. Value k of thread t is written to
     ``out[k * threads + t]``.
     """
     types = parameters.split(", ")

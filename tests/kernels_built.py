@@ -1,4 +1,4 @@
-"""The kernels of a built module by name."""
+"""Looks up the kernels of a built module by name."""
 
 
 def names(one):

@@ -1,4 +1,4 @@
-"""Runners that negate, for ``installed``, and plans with cases for them."""
+"""Source of fake runners that negate, for the fixture ``installed``, and plans with cases for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parity.model.code_object import CodeObject, Kernel
 from parity.runners import Evidence
 from parity.suite.loading import Suite
 
-#: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
+#: A runner returns wrong results for the element counts in ``wrong``; ``meet`` can do something else for a count.
 NEGATING = """
 import errno, os, signal, time
 from parity.errors import ResourceExhausted
@@ -41,10 +41,10 @@ FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
 """A column whose runner the test defines."""
 
 STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
-"""A column of the other vendor that always negates."""
+"""A column of the other vendor whose results are correct."""
 
 IDLE = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
-"""A column that never negates."""
+"""A column whose results are always wrong."""
 
 
 def plan_for(

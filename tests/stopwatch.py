@@ -8,14 +8,14 @@ from parity.runners.emulated import EmulatedRunner
 from parity.runners.timing import Timing, Timings
 
 made: Stopwatch
-"""The one that the runner ``stopwatch`` is."""
+"""The instance that the runner ``stopwatch`` uses."""
 
 TIMES = {"nothing": 2e-6, "copy": 5e-4, "fma_f32": 6e-4, "fma_f64": 1.2e-3}
-"""4.29 TB/s, 57 TFLOPS of f32 and 29 of f64, give or take."""
+"""About 4.29 TB/s, 57 TFLOPS in f32 and 29 TFLOPS in f64."""
 
 
 class Stopwatch:
-    """Maps kernels to lists of times in ``scripts``, in seconds. The last time of a list repeats."""
+    """A runner with times in seconds per kernel, in ``scripts``. The last time of a list repeats."""
 
     name, evidence, vendor = "stopwatch", Evidence.HARDWARE, "amd"
 
@@ -37,7 +37,7 @@ class Stopwatch:
 
 
 def use(gpu="an invented GPU", **scripts):
-    """Make the runner ``stopwatch`` one with these times, and return it."""
+    """Set the times of the runner ``stopwatch``, and return it."""
     global made
     made = Stopwatch(gpu, **scripts)
     return made

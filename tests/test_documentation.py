@@ -1,4 +1,4 @@
-"""README and docs/: what they link to exists, what they run can be run, and their figures are the program's."""
+"""README and docs/: links, commands, declarations and figures match the repository and the program."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def blocks(page, language):
 
 
 def headings(page):
-    """The headings of a page, as GitHub makes anchors of them."""
+    """Return the anchors that GitHub generates for the headings of a page."""
     found = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-def test_the_readme_is_short_and_begins_with_what_a_reader_needs():
+def test_readme_is_short_and_starts_with_summary_and_usage():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 200
     title, what, *sections = re.findall(r"^(?:#.+|(?<=\n\n)\w.+(?:\n\w.+){2}$)", FENCED.sub("", text), re.MULTILINE)
@@ -51,12 +51,12 @@ def test_the_readme_is_short_and_begins_with_what_a_reader_needs():
 
 
 @PAGE
-def test_a_page_has_no_marks_of_a_merge(page):
+def test_page_has_no_conflict_markers(page):
     assert not re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", page.read_text(), re.MULTILINE)
 
 
 @PAGE
-def test_what_a_page_links_to_exists(page):
+def test_page_links_exist(page):
     prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)
     for target in re.findall(r"\]\(([^)]+)\)", prose):
         if "://" not in target:
@@ -66,42 +66,42 @@ def test_what_a_page_links_to_exists(page):
             assert not anchor or anchor in headings(there), target
 
 
-def test_every_page_is_linked_from_the_readme():
+def test_readme_links_every_page():
     linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
     assert linked == {page.relative_to(ROOT).as_posix() for page in DOCS}
 
 
-def test_every_page_has_its_place_in_the_navigation_of_the_site():
+def test_site_navigation_lists_every_page_once():
     placed = re.findall(r"^ +- .*: ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert {page.name for page in DOCS} <= set(placed) and len(placed) == len(set(placed))
 
 
-def test_every_class_of_failures_is_explained():
+def test_failures_page_explains_every_class():
     rows = re.findall(r"^\| ([\w -]+) \| (\w[^|`]+\.) \|$", (ROOT / "docs" / "failures.md").read_text(), re.MULTILINE)
     assert dict(rows) == CLASSES, "\n".join(f"| {name} | {meaning} |" for name, meaning in CLASSES.items())
 
 
-def test_every_setting_is_explained():
+def test_formats_page_lists_every_setting():
     settings = (ROOT / "docs" / "formats.md").read_text().partition("\n## Settings\n")[2].partition("\n## ")[0]
     named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.+?) \|", settings, re.MULTILINE)))
     assert set(named) == {field.encode_name for field in msgspec.structs.fields(ProjectSettings)}
 
 
-def test_every_file_of_a_run_is_explained(tmp_path):
+def test_formats_page_names_every_file_of_a_run(tmp_path):
     page = (ROOT / "docs" / "formats.md").read_text().partition("\n## What belongs")[0]
     write_reports(tmp_path, make_matrix([], [], []), [], Reproduction())
     assert [path.name for path in tmp_path.iterdir() if f"`{path.name}`" not in page] == []
 
 
 @PAGE
-def test_files_that_a_page_names_exist(page):
+def test_files_named_on_page_exist(page):
     text = page.read_text()
-    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # the reader writes this file
+    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # files that the reader creates
     assert [name for name in OURS.findall(text) if not (ROOT / name).exists() and name not in written] == []
 
 
 def commands(page):
-    """The commands of a page: of indented lines, and of code within a line."""
+    """Yield the commands on a page, from indented lines and inline code."""
     text = FENCED.sub("", page.read_text())
     lines = [line.strip() for line in text.splitlines() if line.startswith("    ")]
     lines += [code.replace("\n", " ") for code in re.findall(r"`([^`]+)`", text)]
@@ -112,7 +112,7 @@ def commands(page):
 
 
 @PAGE
-def test_commands_of_parity_are_understood(page):
+def test_parity_commands_on_page_parse(page):
     for name, *arguments in filter(None, commands(page)):
         if name == "parity" and "--help" not in arguments and not any("[" in a and "(" not in a for a in arguments):
             try:
@@ -122,7 +122,7 @@ def test_commands_of_parity_are_understood(page):
                     pytest.fail(f"parity {shlex.join(arguments)}: exit code {error.code}")
 
 
-def test_sessions_of_nox_exist():
+def test_nox_sessions_on_pages_exist():
     body = ast.parse((ROOT / "noxfile.py").read_text()).body
     functions = [each for each in body if isinstance(each, ast.FunctionDef) and each.decorator_list]
     named = {"second-opinion"} | {each.name for each in functions}
@@ -131,14 +131,14 @@ def test_sessions_of_nox_exist():
     assert len(sessions) > 10 and {name.partition("(")[0] for name in sessions} <= named
 
 
-def test_options_of_pytest_exist():
+def test_pytest_options_on_pages_exist():
     plugin = (ROOT / "parity" / "pytest_plugin.py").read_text()
     asked = set(re.findall(r"`(--parity-[\w-]+)`", "\n".join(page.read_text() for page in PAGES)))
     assert len(asked) == 10 and {name for name in asked if name.removeprefix("--parity-") not in plugin} == set()
 
 
 @PAGE
-def test_programs_and_settings_can_be_read(page):
+def test_code_blocks_on_page_parse(page):
     for text in blocks(page, "python"):
         ast.parse(text)
     for text in blocks(page, "toml"):
@@ -148,7 +148,7 @@ def test_programs_and_settings_can_be_read(page):
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "kernels.md"], ids=lambda page: page.name)
-def test_declarations_are_accepted(page):
+def test_declarations_on_page_define_ops_with_cases(page):
     texts = [text for text in blocks(page, "python") if "Op(" in text]
     assert texts
     for text in texts:
@@ -158,7 +158,7 @@ def test_declarations_are_accepted(page):
         assert entries and all(sample(entry.op.cases(entry.dtypes), 0, 2) for entry in entries)
 
 
-def test_sections_of_the_tolerance_model_that_are_cited_exist():
+def test_cited_sections_of_tolerance_model_exist():
     model = (ROOT / "docs" / "tolerance-model.md").read_text()
     sections = set(re.findall(r"^#+ ([\d.]+\d|\d)\.? ", model, re.MULTILINE))
     texts = [path.read_text() for folder in ("parity", "cases", "docs") for path in (ROOT / folder).rglob("*.[pm][yd]")]
@@ -166,7 +166,7 @@ def test_sections_of_the_tolerance_model_that_are_cited_exist():
     assert len(cited) >= 2 and {name for each in cited for name in re.findall(r"[\d.]*\d", each)} <= sections
 
 
-def test_the_tolerance_model_has_the_figures_of_the_table():
+def test_tolerance_model_figures_match_accuracy_table():
     model = (ROOT / "docs" / "tolerance-model.md").read_text()
     rows = re.findall(r"^\| ([a-z, ]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", model, re.MULTILINE)
     limits = (Limits("cuda"), Limits("amd"), Limits("amd", "observed"))
@@ -177,11 +177,11 @@ def test_the_tolerance_model_has_the_figures_of_the_table():
     assert {shown[name] for name in ("add", "divide", "square root")} == {(0.5, 0.5, 0.5)}
 
 
-def test_the_glossary_has_every_kind_of_evidence():
+def test_glossary_lists_every_kind_of_evidence():
     text = (ROOT / "docs" / "glossary.md").read_text()
     assert [each for each in Evidence if f"`{each}`" not in text] == []
 
 
-def test_the_documentation_is_part_of_the_source_distribution():
+def test_source_distribution_includes_docs():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "/docs" in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]

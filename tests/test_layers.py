@@ -20,7 +20,7 @@ LOOSE = {"__init__", "__main__", "errors", "op", "pytest_plugin"}
 
 
 def modules() -> dict[str, Path]:
-    """Every module of parity by its dotted name."""
+    """Map the dotted name of every module of parity to its file."""
     found = {}
     for path in PARITY.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -33,7 +33,7 @@ MODULES = modules()
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules of parity that a module imports: anywhere in it, in functions and for type checkers alike."""
+    """Return the modules of parity that a module imports, including imports in functions and for type checkers."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "parity":
             for alias in node.names:
@@ -47,19 +47,19 @@ GRAPH = {name: {other for other in imports(path) if other != name} for name, pat
 
 
 def package(module: str) -> str:
-    """The row of the table that a module belongs to."""
+    """Return the row of the layout table that a module belongs to."""
     return module.split(".")[1] if "." in module else "__init__"
 
 
 def upward(graph: Mapping[str, set[str]], layout: list[str]) -> list[str]:
-    """The imports that point up the table."""
+    """Return the imports that point up the layout table."""
     depth = {name: number for number, name in enumerate(layout)}
     edges = ((module, other) for module, others in graph.items() for other in others)
     return sorted(f"{one} imports {two}" for one, two in edges if depth[package(two)] > depth[package(one)])
 
 
 def cycle(graph: Mapping[str, set[str]]) -> list[str]:
-    """The modules of one import cycle, or an empty list."""
+    """Return the modules of one import cycle, or an empty list."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -99,7 +99,7 @@ def test_imports_in_functions_and_for_type_checkers_count(tmp_path):
     assert set(imports(source)) == {"parity.op", "parity.engine.plan", "parity.model.case"}
 
 
-def test_porting_knows_nothing_of_ops_and_runs():
+def test_porting_does_not_import_ops_or_runs():
     allowed = {"errors", "platform", "model", "compilers", "porting"}
     others = {other for module, others in GRAPH.items() if package(module) == "porting" for other in others}
     assert {package(other) for other in others} <= allowed
@@ -110,18 +110,18 @@ def test_porting_is_imported_through_its_entry_point():
     assert not {module for module, others in outside.items() if any(o.startswith("parity.porting.") for o in others)}
 
 
-def test_few_modules_are_outside_of_packages():
+def test_few_modules_are_outside_packages():
     assert {path.stem for path in PARITY.glob("*.py")} <= LOOSE
 
 
 def strings(path: Path) -> Iterator[ast.Constant]:
-    """The string literals of a module that are not docstrings."""
+    """Yield the string literals of a module that are not docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts)
 
 
-def test_targets_are_named_only_in_their_table():
+def test_target_names_appear_only_in_target_table():
     name = re.compile(r"gfx[0-9a-f]{3,}|sm_[0-9]+[a-z]?")
     found = {(path.name, each.value) for path in PARITY.rglob("*.py") for each in strings(path)}
     assert not [(file, value) for file, value in found if isinstance(value, str) and name.fullmatch(value)]
@@ -139,7 +139,7 @@ def test_only_columns_compare_kinds_of_evidence():
     assert not asked
 
 
-def test_importing_the_engine_imports_nothing_that_draws_or_prints():
+def test_engine_import_does_not_import_hypothesis_or_rendering():
     heavy = "{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'}"
     program = f"import sys, parity.engine.execution, parity.engine.plan; print(*{heavy} & sys.modules.keys())"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -30,9 +30,9 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Fault:
-    """Replaces ``old`` by ``new`` in one file; the kernel must then fail in one of these ways, with a small case.
+    """Replaces ``old`` with ``new`` in one file; the kernel must then fail in one of ``kinds``, with a small case.
 
-    ``emulated_only`` is the reason why a GPU does not show the fault. ``says`` is a text that the failure must contain.
+    ``emulated_only`` is the reason why a GPU does not reveal the fault. ``says`` is text that the failure must contain.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Fault:
 
     @property
     def kinds_on_gpu(self) -> tuple[str, ...]:
-        """How it fails where reads are not checked: by what happens to lie there, or by an illegal address."""
+        """Return the kinds of failure on a GPU, which does not check reads: arbitrary values, or an illegal address."""
         seen_as = ("value", "nan", "infinity", "cudaErrorIllegalAddress")
         return (*self.kinds, *(seen_as if EMULATED_KINDS & set(self.kinds) else ()))
 
@@ -62,7 +62,7 @@ EMULATED_KINDS = {"out-of-bounds read", "never-written read"}
 
 
 def faults_of(path: Path) -> list[Fault]:
-    """Return the rows of a file. Keys before the first row apply to all rows."""
+    """Return the rows of a TOML file. Keys before the first row apply to all rows."""
     of_all = tomllib.loads(path.read_text())
     rows = of_all.pop("fault")
     return [Fault(**{**of_all, **row}) for row in rows]
@@ -75,7 +75,7 @@ FIRST = list({fault.file: fault for fault in reversed(FAULTS)}.values())[::2]
 
 
 def thorough_unless(first: bool, *values: object) -> object:
-    """The values of a parametrised test."""
+    """Return test parameters, with the mark ``thorough`` unless the condition holds."""
     return pytest.param(*values, marks=() if first else pytest.mark.thorough)
 
 
@@ -220,7 +220,7 @@ def gpu(request, suite, tmp_path_factory):
         built_for(folder / str(number), module, kernel, edits, column.target)
         shutil.rmtree(folder / str(number))
 
-    if not hasattr(request.config, "workerinput"):  # else this is one of many processes of pytest-xdist
+    if not hasattr(request.config, "workerinput"):  # True unless this process is one of several of pytest-xdist
         with ThreadPoolExecutor(processors()) as pool:
             list(pool.map(build_ahead, range(len(wanted))))
     return column, cuda.open(column.target)
@@ -231,7 +231,7 @@ def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, gpu=gpu)
     (task,) = worker.plan.tasks
     seen = set()
-    # Case by case: each further launch that ends the device's process would cost seconds.
+    # One case at a time: every launch that kills the device's process costs seconds.
     for case in worker.plan.draw(worker.suite, task):
         alone = replace(task, cases=(case,))
         (record,) = worker.perform(replace(alone, shrink=False))
@@ -242,7 +242,7 @@ def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
             break
     else:
         pytest.fail(f"failed as {seen}" if seen else "the fault was not caught")
-    if record.verdict.status is Status.FAIL:  # the device is still there
+    if record.verdict.status is Status.FAIL:  # the device still works
         (record,) = worker.perform(alone)
     if record.minimal and len(fault.kinds_on_gpu) == 1:
         assert size_of(worker, record.minimal.case) <= fault.elements, record.minimal.case
@@ -255,12 +255,12 @@ def test_unmodified_kernels_pass_same_cases_on_gpu(suite, kernel, gpu, tmp_path)
     assert [r.case for r in worker.perform(task) if not r.verdict.passed] == []
 
 
-# A port that left C's casts as they were does what AMD's rules allow and CUDA's do not.
+# A port that keeps C's casts follows AMD's rules, which differ from CUDA's.
 PLAIN_CASTS = (
     ("cast_f64_u32", "return x != x ? 0x80000000u : saturated_u32(x);", "return u32(x);", "D2"),
     ("cast_f32_i64", "i64 to_i64(f32 x) { return saturated_i64(x); }", "i64 to_i64(f32 x) { return i64(x); }", "D3"),
     ("cast_f64_i64", "i64 to_i64(f64 x) { return saturated_i64(x); }", "i64 to_i64(f64 x) { return i64(x); }", "D4"),
-    # u8(x) alone is compiled to either rule, even within one kernel: by i32 one by one, by u32 in vectors.
+    # The compiler uses either rule for u8(x), even in one kernel: through i32 in scalar code, through u32 in vectors.
     ("cast_f32_u8", "return u8(to_u32(x));", "return u8(i32(x));", "D5"),
 )
 
@@ -278,7 +278,7 @@ def test_plain_cast_meets_known_divergence(suite, kernel, old, new, divergence, 
     assert divergences(worker_for(suite, tmp_path, kernel, ("convert.cuh", old, new))) == {divergence}
 
 
-# The format of gfx94x: bias 8, one NaN in the place of -0, and in the places of the others the largest values, 240.
+# The FNUZ format of gfx94x: bias 8, a single NaN encoded as -0, and a largest value of 240.
 FNUZ = (
     ("120u << 23", "119u << 23"),
     ("0x1p-9f", "0x1p-10f"),

@@ -1,4 +1,4 @@
-"""Pages that are walked through: their files are written, edited and run as they say, and print what they show."""
+"""Executes the walkthrough pages: writes and edits their files, runs their commands and compares the output."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 @pytest.fixture
 def walk(tmp_path, monkeypatch, capfd):
-    """Does what a page says, in an empty folder, which is the working folder from then on.
+    """Return a function that follows a page in an empty folder, which becomes the working directory.
 
-    A block with a title is (a further part of) the file of that name, a diff an edit of it. In a block ``console``, a
-    line that begins with ``$`` is a command, and what follows is printed by it; ``...`` is any text.
+    A block with a title is appended to the file of that name; a diff edits the file. In a ``console`` block, a line
+    that begins with ``$`` is a command, followed by its expected output, in which ``...`` matches any text.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -61,7 +61,7 @@ def walk(tmp_path, monkeypatch, capfd):
     return follow
 
 
-def test_the_tutorial_comes_to_the_verdicts_that_it_shows(walk):
+def test_tutorial_commands_print_shown_output(walk):
     try:
         nvcc()
     except MissingTool as error:
@@ -69,7 +69,7 @@ def test_the_tutorial_comes_to_the_verdicts_that_it_shows(walk):
     walk("tutorial.md")
 
 
-def test_every_kind_of_kernel_is_declared_as_shown(walk):
+def test_declarations_page_commands_print_shown_output(walk):
     walk("declarations.md")
 
 
@@ -90,7 +90,7 @@ FAULTS = {
 
 
 @pytest.mark.thorough
-def test_a_fault_in_any_kind_of_kernel_is_seen(walk, tmp_path, capfd):
+def test_declarations_page_kernels_with_faults_fail(walk, tmp_path, capfd):
     walk("declarations.md")
     path = tmp_path / "kernels" / "kinds.cu"
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""The bytes and operations of a case, and the cases to measure."""
+"""The bytes and operations of a case, bench cases, and the launches that ``bench`` times."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def work(suite, text):
          Work(12 + 12 + 12, 2 * 7)),
     ],
 )  # fmt: skip
-def test_bytes_and_operations(suite, text, expected):
+def test_work_counts_bytes_and_operations(suite, text, expected):
     assert work(suite, text) == expected
 
 
@@ -60,7 +60,7 @@ def test_bytes_and_operations(suite, text, expected):
         "dilation=2)",
     ],
 )
-def test_the_operations_of_a_convolution_are_its_multiply_adds(suite, text):
+def test_work_of_convolution_counts_multiply_adds(suite, text):
     case = suite.parse(text)
     op, layouts, p = suite.op(case.op), case.layouts, dict(case.params)
     (batch, _, *size), (first, second, *taps) = layouts["src"].shape, layouts["weight"].shape
@@ -77,7 +77,7 @@ def test_the_operations_of_a_convolution_are_its_multiply_adds(suite, text):
     assert op.work(case).operations == 2 * batch * first * second * meetings
 
 
-def test_every_kernel_has_something_to_measure_in_two_sizes(suite):
+def test_bench_cases_exist_in_two_sizes_for_every_kernel(suite):
     for entry in suite.kernel_entries:
         large, small = (entry.op.bench_cases(entry.dtypes, small=each) for each in (False, True))
         assert [title for title, _ in large] == [title for title, _ in small]
@@ -90,7 +90,7 @@ def test_every_kernel_has_something_to_measure_in_two_sizes(suite):
             assert kinds[0] == kinds[1], big
 
 
-def test_contiguous_cases_are_as_large_for_every_type(suite):
+def test_bench_cases_of_contiguous_tensors_have_equal_bytes_for_every_dtype(suite):
     for kernel, count in (("uneg_f16", 2**27), ("uneg_f32", 2**26), ("cast_u8_f64", 2**25), ("ucopy_u8", 2**28)):
         (entry,) = suite.select([kernel]).entries
         (_, case), *_ = entry.op.bench_cases(entry.dtypes)
@@ -108,7 +108,7 @@ def test_contiguous_cases_are_as_large_for_every_type(suite):
         "reduce.rmsnorm[f32](x=2x8~normal@0 no-alpha eps=1e-05)",
     ],
 )
-def test_what_is_timed_is_what_is_compared(suite, text):
+def test_timed_launch_equals_compared_launch(suite, text):
     case = suite.parse(text)
     op = suite.op(case.op)
     call, (launch, memory) = op.call(case), op.timed(case)
@@ -124,7 +124,7 @@ def test_what_is_timed_is_what_is_compared(suite, text):
     assert {arg.buffer for arg in launch.args if isinstance(arg, Pointer)} - {None} <= set(memory)
 
 
-def test_large_tensors_are_tiles_and_their_ids_are_legal(suite):
+def test_timed_large_tensors_are_tiled_and_ids_are_in_range(suite):
     (entry,) = suite.select(["gather_u8_f32"]).entries
     ((_, case),) = entry.op.bench_cases(entry.dtypes)
     _, memory = entry.op.timed(case)
@@ -134,7 +134,7 @@ def test_large_tensors_are_tiles_and_their_ids_are_legal(suite):
     assert len(np.unique(memory["ids"].data)) == 255
 
 
-def test_an_id_that_is_out_of_range_is_still_refused(suite):
+def test_parse_case_with_id_out_of_range_raises(suite):
     from parity.errors import UsageError
 
     with pytest.raises(UsageError, match="does not index one of 3 places"):

@@ -1,4 +1,4 @@
-"""The workflow of GitHub Actions runs sessions that exist and reads reports that they write."""
+"""The GitHub Actions workflow and action: sessions, targets, inputs, outputs and protection of own machines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commands(jobs):
     return "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
 
 
-def test_every_session_that_is_run_exists(jobs):
+def test_workflow_runs_existing_nox_sessions(jobs):
     functions = [f for f in ast.parse((ROOT / "noxfile.py").read_text()).body if isinstance(f, ast.FunctionDef)]
     sessions = {f.name for f in functions if any(ast.unparse(d).startswith("nox.session") for d in f.decorator_list)}
     run = re.findall(r'nox"? -s "?([a-z ]+)', commands(jobs))
@@ -38,7 +38,7 @@ def test_every_session_that_is_run_exists(jobs):
     assert named <= sessions
 
 
-def test_every_target_has_its_job(jobs, tmp_path):
+def test_workflow_has_job_for_every_target(jobs, tmp_path):
     job = jobs["emulated"]
     assert job["needs"] == "targets"
     assert job["strategy"]["matrix"]["target"] == "${{ fromJSON(needs.targets.outputs.names) }}"
@@ -50,7 +50,7 @@ def test_every_target_has_its_job(jobs, tmp_path):
     assert (name, json.loads(value)) == ("names", [*TARGETS])
 
 
-def test_nothing_of_a_pull_request_reaches_a_machine_of_ones_own(jobs):
+def test_workflow_skips_self_hosted_jobs_for_pull_requests(jobs):
     own = [job for job in jobs.values() if "self-hosted" in job["runs-on"]]
     assert own
     assert all(job["if"].startswith("github.event_name != 'pull_request' && ") for job in own)
@@ -61,7 +61,7 @@ def action():
     return yaml.safe_load((ROOT / ".github" / "actions" / "parity" / "action.yml").read_text())
 
 
-def test_the_action_uses_the_inputs_that_it_has(action, jobs):
+def test_action_uses_declared_inputs_only(action, jobs):
     text = (ROOT / ".github" / "actions" / "parity" / "action.yml").read_text()
     assert set(re.findall(r"inputs\.(\w+)", text)) == set(action["inputs"])
     shown = re.findall(
@@ -75,7 +75,7 @@ def test_the_action_uses_the_inputs_that_it_has(action, jobs):
     ("arguments", "code", "told"),
     [("fill_f32 --examples 1", 0, "| fill "), ("no_such_kernel", 2, "")],
 )
-def test_the_action_gives_the_exit_code_and_the_text_of_a_comment(action, tmp_path, arguments, code, told):
+def test_action_outputs_exit_code_and_comment(action, tmp_path, arguments, code, told):
     (step,) = (step for step in action["runs"]["steps"] if step.get("id") == "run")
     inputs = {"kernels": "kernels", "cases": "", "targets": "gfx1100", "arguments": arguments, "output": str(tmp_path)}
     given = {

@@ -1,4 +1,4 @@
-"""How much of their budgets results use, from records."""
+"""The table of used error bounds, from records."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def record(op, dtypes, share, **more):
     return CaseRecord(f"{op}[{dtypes}](x=1~mixed@0)", op, "", op, "emulated", "gfx1100", "emulated", verdict)
 
 
-def test_a_family_has_the_median_of_the_cases_in_which_an_error_was_allowed():
+def test_table_shows_median_of_cases_with_error_bound_per_family():
     cases = [record("unary.exp", "f32", 0.25), record("unary.log", "f64", 0.125), record("unary.sin", "f32", 0.5)]
     others = [
-        record("unary.exp", "f16", 1.0),  # one of two neighbours
+        record("unary.exp", "f16", 1.0),  # narrow types are left out
         record("unary.exp", "f32", 0.0, allowed=False),
         record("unary.neg", "f32", 1.0),
         record("quantized.mul_mat_vec_3", "q4_0", 0.03),

@@ -1,4 +1,4 @@
-"""Some of the inputs of ``nox -s robustness``, and the mistakes that once gave a traceback or hung."""
+"""Some inputs of ``nox -s robustness``, and regression tests for inputs that caused a traceback or a hang."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from parity.runners import recording_file
 LEAKY = "leaky_relu.leaky_relu[f32]"
 
 
-def test_200_inputs_with_mistakes_have_a_message_and_an_exit_code_and_nothing_else():
+def test_fuzz_200_invalid_inputs_end_with_message_and_exit_code():
     wrong = [f"{attempt.what}\n{problem}" for _, attempt, problem in fuzz(200, 1)]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """A project of one kernel, as the working folder."""
+    """Create a project with one kernel and make it the working directory."""
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     return tmp_path / "mine"
@@ -31,7 +31,7 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def told(capsys):
-    """Calls the command line: what it says on standard error, and its exit code."""
+    """Return a function that runs a command and returns its exit code and standard error."""
 
     def call(*arguments):
         capsys.readouterr()
@@ -53,7 +53,7 @@ def told(capsys):
     ],
 )
 @pytest.mark.usefixtures("mine")
-def test_a_mistake_in_a_case(told, case, says):
+def test_show_invalid_case_reports_error(told, case, says):
     code, err = told("show", case)
     assert (code, says in err) == (2, True), err
 
@@ -69,7 +69,7 @@ def test_a_mistake_in_a_case(told, case, says):
         (b"[tool.parity]\ncuda-arch = " + b"9" * 5000, "is not valid TOML"),
     ],
 )
-def test_a_mistake_in_the_settings(mine, told, settings, says):
+def test_list_with_invalid_settings_reports_error(mine, told, settings, says):
     (mine / "pyproject.toml").write_bytes(settings)
     code, err = told("list")
     assert (code, says in err) == (2, True), err
@@ -87,7 +87,7 @@ def test_a_mistake_in_the_settings(mine, told, settings, says):
         ("wide = x.astype(np.float64)", "raise RuntimeError('no')", "leaky_relu.py:11"),
     ],
 )
-def test_a_mistake_in_a_declaration(mine, told, old, new, says):
+def test_show_with_invalid_declaration_reports_error(mine, told, old, new, says):
     path = mine / "cases" / "leaky_relu.py"
     path.write_text(path.read_text().replace(old, new))
     code, err = told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)")
@@ -96,7 +96,7 @@ def test_a_mistake_in_a_declaration(mine, told, old, new, says):
 
 @pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000])
 @pytest.mark.usefixtures("mine")
-def test_a_path_that_is_too_long(told, name):
+def test_list_with_too_long_path_reports_error(told, name):
     code, err = told("list", "--kernels", name)
     assert (code, "File name too long" in err) == (2, True), err
 
@@ -112,7 +112,7 @@ def test_a_path_that_is_too_long(told, name):
         ("list", "--cases-dir", "pipes"),
     ],
 )
-def test_pipes_and_devices_are_refused_and_not_waited_for(mine, told, command):
+def test_command_with_pipe_or_device_reports_error_without_waiting(mine, told, command):
     (mine / "pipes").mkdir()
     for name in ("PIPE", "PIPE.json", "pipes/case.py"):
         os.mkfifo(mine / name)
@@ -120,7 +120,7 @@ def test_pipes_and_devices_are_refused_and_not_waited_for(mine, told, command):
     assert (code, "and not a file" in err) == (2, True), err
 
 
-def test_a_folder_with_what_cannot_be_looked_into(mine, told):
+def test_list_folder_with_pipe_and_folder_named_cu_reports_no_sources(mine, told):
     (mine / "kernels" / "leaky_relu.cu").rename(mine / "other.cu")
     os.mkfifo(mine / "kernels" / "pipe.cu")
     (mine / "kernels" / "folder.cu").mkdir()
@@ -128,7 +128,7 @@ def test_a_folder_with_what_cannot_be_looked_into(mine, told):
     assert (code, "holds no *.cu" in err) == (2, True), err
 
 
-def test_a_recording_is_refused_by_its_size_before_it_is_unpacked(tmp_path, told, monkeypatch):
+def test_run_too_large_recording_is_rejected_before_unpacking(tmp_path, told, monkeypatch):
     source = Path(__file__).parents[2] / "reports" / "h200.zip"
     bomb = Path(shutil.copy(source, tmp_path / "bomb.zip"))
     with zipfile.ZipFile(bomb) as file:
@@ -139,7 +139,7 @@ def test_a_recording_is_refused_by_its_size_before_it_is_unpacked(tmp_path, told
     assert (code, "unpacks to" in err, "but the limit is" in err) == (2, True, True), err
 
 
-def test_a_recording_without_cases_says_so(tmp_path, told, mine):
+def test_run_recording_without_cases_reports_error(tmp_path, told, mine):
     head = {
         "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {}, "seed": 0, "examples": 1,
         "environment": {"sources": {}},
@@ -150,7 +150,7 @@ def test_a_recording_without_cases_says_so(tmp_path, told, mine):
 
 
 @pytest.mark.usefixtures("mine")
-def test_a_case_of_4e8_elements_is_explained_without_its_values(capsys):
+def test_show_case_of_4e8_elements_omits_values(capsys):
     assert main(["show", f"{LEAKY}(x=400000000~normal@0 alpha=0.5)"]) == 0
     out = capsys.readouterr().out
     assert "x1x1 blocks of" in out
@@ -158,7 +158,7 @@ def test_a_case_of_4e8_elements_is_explained_without_its_values(capsys):
 
 
 @pytest.mark.usefixtures("mine")
-def test_what_the_system_lacks_is_said_without_a_traceback(told, monkeypatch):
+def test_show_without_disk_space_or_memory_reports_error(told, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "/somewhere")
 

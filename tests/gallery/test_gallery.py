@@ -1,4 +1,4 @@
-"""The gallery: bugs of public ports, found before their fix without a reference, and passing after it."""
+"""The gallery of bugs in public ports: each project fails before its fix, without a reference, and passes after it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PROJECTS = [
 
 @pytest.mark.parametrize("state", ["before", "after"])
 @pytest.mark.parametrize("bug", PROJECTS)
-def test_a_project_fails_before_its_fix_and_passes_after_it(bug: Bug, state: str) -> None:
+def test_project_fails_before_fix_and_passes_after(bug: Bug, state: str) -> None:
     outcome = execute(bug, state, parity.Settings(examples=4 if bug.name in CHEAP else None))
     assert not mistake(bug, state, outcome), outcome.said
 
 
-def test_every_project_is_in_the_table_and_has_its_files() -> None:
+def test_table_lists_every_project_with_its_files() -> None:
     folders = sorted(path.parent.name for path in HERE.glob("*/pyproject.toml"))
     assert folders == sorted(BUGS)
     for bug in BUGS.values():
@@ -35,7 +35,7 @@ def test_every_project_is_in_the_table_and_has_its_files() -> None:
         assert bug.link in (bug.folder / "README.md").read_text()
 
 
-def test_the_page_has_every_project_with_its_report() -> None:
+def test_page_lists_every_project_with_its_report() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| [")]
     told = [(row.partition("]")[0][3:], row) for row in rows if "(../gallery/" in row]
     assert [name for name, _ in told] == list(BUGS)
@@ -55,7 +55,7 @@ FOUND = Outcome(
 )
 
 
-def test_what_the_table_says_is_found() -> None:
+def test_mistake_of_expected_outcome_is_empty() -> None:
     assert mistake(BUG, "before", FOUND) == ""
 
 
@@ -68,20 +68,22 @@ def test_what_the_table_says_is_found() -> None:
         ("sm_90", {"FAIL", "LDS limit"}, "sm_90 LDS limit, expected: taken as right"),
     ],
 )
-def test_what_is_otherwise_is_said(target: str, cell: set[str], says: str) -> None:
+def test_mistake_of_different_outcome_names_target_and_states(target: str, cell: set[str], says: str) -> None:
     assert mistake(BUG, "before", replace(FOUND, cells={**FOUND.cells, target: frozenset(cell)})) == says
 
 
-def test_a_target_that_is_missing_and_another_text_are_said() -> None:
+def test_mistake_reports_missing_target_and_missing_text() -> None:
     assert mistake(BUG, "before", replace(FOUND, cells={})) == "gfx90a nothing, expected: value"
     assert mistake(BUG, "before", replace(FOUND, said="")) == "it does not say: correct only"
 
 
-def test_after_the_fix_nothing_may_fail() -> None:
+def test_mistake_reports_failure_after_fix() -> None:
     assert mistake(BUG, "after", FOUND) == "gfx90a value, expected: pass"
 
 
-def test_a_name_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_main_with_unknown_project_lists_projects(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.argv", ["gallery", "lcok"])
     with pytest.raises(SystemExit) as ended:
         main()

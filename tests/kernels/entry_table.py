@@ -1,4 +1,4 @@
-"""What the kernels must export: the table ``entries.csv``, one row per argument."""
+"""The kernels that each module must export, from ``entries.csv``: one row per argument."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TABLE = Path(__file__).with_name("entries.csv")
 
 @dataclass(frozen=True)
 class Scalar:
-    """How a type is passed by value: bytes (its alignment too), and the PTX type of the parameter."""
+    """How a kernel argument is passed: ``size`` in bytes, equal to its alignment, and the PTX type of the parameter."""
 
     size: int
     ptx: str
 
 
-# Floats of 16 and 8 bits are structures, which PTX passes as aligned bytes.
+# 16-bit and 8-bit floats are structs, which PTX passes as aligned bytes.
 SCALARS = {
     "size_t": Scalar(8, ".u64"),
     "int64_t": Scalar(8, ".u64"),
@@ -38,7 +38,7 @@ POINTER = Scalar(8, ".u64")
 
 
 def entries() -> dict[str, dict[str, list[str]]]:
-    """By module and kernel, the C types of the arguments."""
+    """Return the C types of the arguments by module and kernel."""
     modules: dict[str, dict[str, list[str]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -49,5 +49,5 @@ def entries() -> dict[str, dict[str, list[str]]]:
 
 
 def passed_as(c_type: str) -> Scalar:
-    """How an argument of that C type is passed."""
+    """Return how an argument of a C type is passed."""
     return POINTER if c_type.endswith("*") else SCALARS[c_type.removeprefix("const ")]

@@ -1,4 +1,4 @@
-"""The cases of conv: small, varied, readable; calls that make no sense are refused with the reason."""
+"""Cases of the conv ops: drawn cases are small and varied, and invalid cases are rejected with a reason."""
 
 import math
 
@@ -31,7 +31,7 @@ def test_drawn_cases_are_small_and_varied(op):
 
 
 @by_op("op", CONVOLUTIONS, ids=lambda op: op.name)
-def test_drawn_convolutions_cover_the_parameters(op):
+def test_drawn_convolutions_cover_parameters(op):
     cases = sample(op.cases(("f32",)), 12, 150)
     params = [dict(case.params) for case in cases]
     assert {p["stride"] for p in params} == {p["dilation"] for p in params} == {1, 2, 3}
@@ -69,6 +69,6 @@ def test_drawn_convolutions_cover_the_parameters(op):
         ),
     ],
 )
-def test_calls_that_make_no_sense_are_refused(text, reason):
+def test_parse_conv_case_with_invalid_arguments_raises(text, reason):
     with pytest.raises(UsageError, match=reason):
         SUITE.parse(f"conv.{text}")

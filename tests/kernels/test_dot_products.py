@@ -1,4 +1,4 @@
-"""Sums of products of four signed bytes: the AMD compiler's own instructions for them, in every kernel that has any."""
+"""Kernels with products of signed bytes use AMD's four-byte dot product instructions."""
 
 import re
 
@@ -15,18 +15,18 @@ INSTRUCTIONS = {
     "gfx90a": "v_dot4c?_i32_i8",
     "gfx1100": "v_dot4_i32_iu8",
 }
-"""One that multiplies bytes of either sign is told by neg_lo that both are signed."""
+"""Dot product instruction by target. For ``v_dot4_i32_iu8``, neg_lo states that both operands are signed."""
 
 
 def least(name: str) -> int:
-    """Instructions that the code of a kernel has if every product of bytes is one: for 32 weights of two rows."""
+    """Return the least number of dot product instructions in a kernel: enough for 32 weights of two rows."""
     if vectors := re.search(r"cuda(\d)$", name):
         return 16 * int(vectors[1])
-    return 16 if name.startswith("indexed_moe_") else 128  # for 16 weights of 64 rows and 64 vectors, by 128 threads
+    return 16 if name.startswith("indexed_moe_") else 128  # 16 weights of 64 rows and 64 vectors, by 128 threads
 
 
 @pytest.mark.parametrize("target", INSTRUCTIONS)
-def test_products_of_bytes_are_one_instruction(target):
+def test_byte_products_use_dot_product_instructions(target):
     (built,) = build(KERNELS, ["quantized"], [target])
     assert len(PRODUCTS) == 96
     for name in PRODUCTS:

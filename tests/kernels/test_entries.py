@@ -1,7 +1,7 @@
-"""Every module exports exactly the entries of the table, with its argument sizes.
+"""Every module exports exactly the kernels of ``entries.csv``, with the listed argument sizes.
 
-For the targets of a run that names none, whose modules the matrix builds anyway; the sessions ``parity`` of nox run the
-suite on each of the others, where a kernel or an instruction that is missing fails, too.
+The tests cover the default targets, whose modules the matrix builds in any case. The nox session ``parity`` runs the
+suite on the other targets, where a missing kernel or instruction also fails.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from entry_table import KERNELS, entries, passed_as
+from marks import thorough
 
 from parity.build.modules import build
 from parity.build.result import Built
@@ -23,7 +24,7 @@ from parity.model.code_object import Kernel
 ENTRIES = entries()
 
 
-# All tests of a target build it once.
+# Module scope: all tests of a target share one build.
 @pytest.fixture(scope="module", params=DEFAULT_TARGETS)
 def built(request) -> dict[str, Built]:
     return {b.module: b for b in build(KERNELS, [*ENTRIES], [request.param])}
@@ -31,7 +32,7 @@ def built(request) -> dict[str, Built]:
 
 @pytest.fixture(scope="module")
 def instructions(built) -> dict[str, Instruction]:
-    """One instruction of each shape in all modules of a target: registers and numbers do not make a difference."""
+    """Return one instruction of each shape in all modules of a target, ignoring register numbers and constants."""
     found: dict[str, Instruction] = {}
     for b in built.values():
         for line, text in enumerate(b.code_object.listing.split("\n"), 1):
@@ -42,7 +43,7 @@ def instructions(built) -> dict[str, Instruction]:
 
 
 def layout(c_types: list[str]) -> list[tuple[int, int, str]]:
-    """Offset, size and value kind of each argument in a kernarg segment: natural alignment."""
+    """Return offset, size and value kind of each argument in a kernarg segment with natural alignment."""
     arguments, end = [], 0
     for c_type in c_types:
         size = passed_as(c_type).size
@@ -53,7 +54,7 @@ def layout(c_types: list[str]) -> list[tuple[int, int, str]]:
 
 
 def differences(kernels: dict[str, Kernel], expected: dict[str, list[str]]) -> dict[str, str]:
-    """What is wrong, by name of the kernel."""
+    """Return a description of each difference, by kernel name."""
     wrong = dict.fromkeys(expected.keys() - kernels.keys(), "missing")
     wrong |= dict.fromkeys(kernels.keys() - expected.keys(), "not in the table")
     for name in expected.keys() & kernels.keys():
@@ -63,22 +64,22 @@ def differences(kernels: dict[str, Kernel], expected: dict[str, list[str]]) -> d
 
 
 @pytest.mark.parametrize("module", ENTRIES)
-def test_exports_the_table(built, module):
+def test_module_exports_kernels_of_table(built, module):
     assert built[module].error is None
     assert not differences(built[module].code_object.kernels, ENTRIES[module])
 
 
 @pytest.mark.parametrize("module", ENTRIES)
-def test_hipify_leaves_nothing_to_a_person(built, module):
+def test_hipify_reports_no_unmapped_names_or_hazards(built, module):
     assert not built[module].unmapped
     assert not built[module].hazards
 
 
 @pytest.mark.parametrize("module", ["affine", "binary", "cast", "conv", "fill", "ternary", "unary"])
-def test_kernels_without_exchange_need_registers_only(built, module):
-    """The device library is inlined: no call, no scratch memory, no LDS, and a workgroup of 1024 fits.
+def test_elementwise_kernels_use_registers_only(built, module):
+    """The device library is inlined: there are no calls, scratch memory or LDS, and a workgroup of 1024 fits.
 
-    Scalar registers may spill, to lanes of a vector register.
+    Scalar registers may spill to lanes of a vector register.
     """
     code = built[module].code_object
     assert "s_swappc_b64" not in code.listing
@@ -87,8 +88,8 @@ def test_kernels_without_exchange_need_registers_only(built, module):
         assert kernel.max_threads == 1024, kernel.name
 
 
-def test_no_architecture_guards():
-    """HIP defines no such macro: a guarded kernel would vanish without an error."""
+def test_kernel_sources_have_no_architecture_guards():
+    """HIP does not define ``__CUDA_ARCH__``, so a guarded kernel would disappear without an error."""
     for path in KERNELS.iterdir():
         assert "__CUDA_ARCH__" not in path.read_text(), path.name
 
@@ -104,13 +105,13 @@ TYPES = {"u8", "u32", "i64", "f16", "bf16", "f32", "f64", "f8_e4m3"}
             "\n#if __CUDA_ARCH__ >= 530\nFILL(f16)\n#endif\n",
             {"fill_f16", "copy2d_f16", "const_set_f16"},
         ),
-        ("\nFILL(u8)\n", "\nFILL(u8)\nFILL(i16)\n", {"fill_i16", "copy2d_i16", "const_set_i16"}),
-        ("u32 src_stride", "size_t src_stride", {f"copy2d_{t}" for t in TYPES}),
-        ("u32 d1, u32 d2", "i64 d1_d2", None),
+        thorough("\nFILL(u8)\n", "\nFILL(u8)\nFILL(i16)\n", {"fill_i16", "copy2d_i16", "const_set_i16"}),
+        thorough("u32 src_stride", "size_t src_stride", {f"copy2d_{t}" for t in TYPES}),
+        thorough("u32 d1, u32 d2", "i64 d1_d2", None),
     ],
-    ids=["guarded", "extra", "wider argument", "broken"],
+    ids=["guarded", "additional", "wider argument", "broken"],
 )
-def test_a_changed_entry_is_noticed(cache, tmp_path: Path, old, new, wrong):
+def test_differences_report_changed_kernels(cache, tmp_path: Path, old, new, wrong):
     folder = shutil.copytree(KERNELS, tmp_path / "kernels")
     source = folder / "fill.cu"
     assert old in source.read_text()
@@ -122,9 +123,9 @@ def test_a_changed_entry_is_noticed(cache, tmp_path: Path, old, new, wrong):
         assert differences(built.code_object.kernels, ENTRIES["fill"]).keys() == wrong
 
 
-def test_the_emulator_knows_every_instruction(built, instructions):
+def test_emulator_translates_every_instruction(built, instructions):
     target = next(iter(built.values())).code_object.target
-    elsewhere = BRANCHES.keys() | {"s_swappc_b64", "s_setpc_b64"}  # their operands are labels
+    elsewhere = BRANCHES.keys() | {"s_swappc_b64", "s_setpc_b64"}  # operands are labels
     items = [item for item in instructions.values() if item.mnemonic not in elsewhere]
     assert len(items) > 500
     symbols = {name: 0 for item in items for name in re.findall(r"([\w.$]+)@rel32", item.text)}

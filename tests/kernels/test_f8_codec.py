@@ -1,4 +1,4 @@
-"""The codec of f8_e4m3 in kernels/f8.cuh, as the compiled casts run it, against ml_dtypes: equal bits everywhere."""
+"""The f8_e4m3 conversions of kernels/f8.cuh, run through the compiled casts, match ml_dtypes bit for bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY_F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 @pytest.fixture(scope="module", params=EMULATED.targets())
 def convert(request):
-    """A function that runs cast_<type of x>_<to> on a target."""
+    """Return a function that runs the kernel cast_<type of x>_<to> on a target."""
     (built,) = build(KERNELS, ["cast"], [request.param])
     session = EMULATED.open(request.param)
 
@@ -41,29 +41,34 @@ def convert(request):
 
 @np.errstate(all="ignore")
 def saturated(x: np.ndarray) -> np.ndarray:
-    """The bits of values that f32 holds exactly: ml_dtypes rounds to nearest even, but overflows to NaN."""
+    """Return the bits of f8 values, saturated: ml_dtypes rounds to nearest even, but overflows to NaN.
+
+    f32 must represent the values exactly.
+    """
     bits = np.clip(x.astype(np.float32), -448, 448).astype(F8).view(np.uint8)
     return np.where(np.isnan(x), np.uint8(0x7F), bits)
 
 
-def test_decoding_is_exact(convert):
+def test_decode_f8_is_exact(convert):
     for to in ("f32", "f64", "f16", "bf16"):
         got = convert(EVERY_F8, to).astype(np.float64)
         np.testing.assert_array_equal(got, EVERY_F8.astype(np.float64))
         assert (np.signbit(got) == np.signbit(EVERY_F8)).all()
 
 
-def test_every_value_survives_a_round_trip(convert):
+@pytest.mark.thorough
+def test_decode_and_encode_every_f8_returns_same_bits(convert):
     for through in ("f32", "f64", "f16", "bf16"):
         bits = convert(convert(EVERY_F8, through), "f8_e4m3").view(np.uint8)
         assert bits.tolist() == [0x7F if b == 0xFF else b for b in range(256)]
 
 
-def test_every_f16_is_encoded_as_ml_dtypes_does(convert):
+@pytest.mark.thorough
+def test_encode_every_f16_matches_ml_dtypes(convert):
     assert (convert(EVERY_F16, "f8_e4m3").view(np.uint8) == saturated(EVERY_F16)).all()
 
 
-def test_any_f32_is_encoded_as_ml_dtypes_does(convert):
+def test_encode_random_f32_matches_ml_dtypes(convert):
     random = np.random.default_rng(8)
     any_bits = random.integers(0, 1 << 32, 50_000, np.uint64).astype(np.uint32).view(np.float32)
     inside = np.exp2(random.uniform(-13, 10, 50_000)).astype(np.float32) * random.choice([-1, 1], 50_000)
@@ -71,7 +76,7 @@ def test_any_f32_is_encoded_as_ml_dtypes_does(convert):
     assert (convert(x, "f8_e4m3").view(np.uint8) == saturated(x)).all()
 
 
-def test_ties_go_to_even_and_their_neighbours_to_the_nearer(convert):
+def test_encode_ties_rounds_to_even_and_neighbours_to_nearest(convert):
     values = EVERY_F8[:0x7F].astype(np.float32)
     ties = (values[:-1] + values[1:]) / 2
     for sign in (1, -1):
@@ -80,6 +85,6 @@ def test_ties_go_to_even_and_their_neighbours_to_the_nearer(convert):
     assert (convert(ties, "f8_e4m3").view(np.uint8) % 2 == 0).all()
 
 
-def test_values_beyond_the_range_saturate(convert):
+def test_encode_out_of_range_saturates(convert):
     x = np.array([448, 449, 464, 465, 1e9, np.inf, -448, -1e9, -np.inf, np.nan, -np.nan], np.float32)
     assert convert(x, "f8_e4m3").view(np.uint8).tolist() == [0x7E] * 6 + [0xFE] * 3 + [0x7F] * 2

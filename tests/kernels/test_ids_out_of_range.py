@@ -1,4 +1,4 @@
-"""An id out of range is an error of the caller: the kernels treat it as "none", and touch nothing out of bounds."""
+"""Kernels treat an id out of range, which is a caller error, as "none" and do not access memory out of bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def session() -> Session:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("types", ["u8,f32", "u32,u8", "i64,f16", "i16,f8_e4m3", "i32,f8_e4m3"])
-def test_an_id_out_of_range_means_none(suite, code, session, name, types):
+def test_indexing_kernel_treats_id_out_of_range_as_none(suite, code, session, name, types):
     op = suite.op(f"indexing.{name}")
     if types not in op.types:
         types = "i64,f64"
@@ -48,7 +48,7 @@ def test_an_id_out_of_range_means_none(suite, code, session, name, types):
     call = op.call(case)
     kind = DTYPES[types.partition(",")[0]]
     ids = call.buffers["ids"].data
-    wild = elements("special", kind, 0, ids.size, "ids")  # negative, just beyond the rows, huge
+    wild = elements("special", kind, 0, ids.size, "ids")  # negative, equal to the number of rows, very large
     assert ((wild < 0) | (wild.astype(np.uint64) >= ROWS)).any() and (wild == ROWS).any()
     buffers = {**call.buffers, "ids": replace(call.buffers["ids"], data=wild)}
     outcome = session.execute(code, call.launch, buffers)

@@ -1,4 +1,4 @@
-"""The cases of quantized: every kernel is called, with what the hosts pass, by small and varied cases."""
+"""Cases of the quantized ops: they call every kernel as the original host code does, and are small and varied."""
 
 import math
 
@@ -31,14 +31,14 @@ def multiply_adds(op, case):
     return op.work(case).operations // 2
 
 
-def test_every_kernel_of_the_table_has_an_op():
+def test_quantized_ops_cover_every_kernel_of_table():
     kernels = [entry.kernel for op in OPS for entry in op.entries()]
     assert len(kernels) == 142
     assert sorted(kernels) == sorted(entries()["quantized"])
 
 
 @by_op
-def test_arguments_have_the_types_of_the_table(op):
+def test_launch_arguments_match_types_of_table(op):
     for entry in op.entries():
         case = op.named_cases(entry.dtypes)[0][1]
         launch, wanted = op.call(case).launch, entries()["quantized"][entry.kernel]
@@ -51,7 +51,7 @@ def test_arguments_have_the_types_of_the_table(op):
 
 
 @by_op
-def test_cases_have_an_expected_value_of_the_right_shape(op):
+def test_expected_value_of_case_has_shape_and_dtype_of_output(op):
     dtypes = first(op)
     drawn = sample(op.cases(dtypes), 3, 12)
     assert len(drawn) == 12
@@ -76,7 +76,7 @@ def test_drawn_cases_are_small_and_varied(op):
 
 
 @pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
-def test_the_integer_probe_allows_nothing(op):
+def test_named_cases_of_small_integers_allow_no_error(op):
     for dtypes in (types.split(",") for types in op.types):
         probes = [
             case for _, case in op.named_cases(dtypes) if case.tensor("w").data == case.tensor("y").data == "small"
@@ -87,7 +87,7 @@ def test_the_integer_probe_allows_nothing(op):
 
 
 @pytest.mark.parametrize("op", OF_BLOCKS, ids=lambda op: op.name)
-def test_drawn_products_have_padding_and_weights_to_spare(op):
+def test_drawn_products_include_padding_and_unused_weights(op):
     cases = [case.layouts for case in sample(op.cases(first(op)), 5, 120)]
     assert any(each["w"].shape[0] > each["out"].shape[1] for each in cases)
     assert any(each["out"].strides[0] > each["out"].shape[1] for each in cases)
@@ -169,7 +169,7 @@ def launch_of(text):
         ),
     ],
 )
-def test_launches_follow_the_hosts_rules(text, grid, block, values):
+def test_launch_matches_original_host_code(text, grid, block, values):
     assert launch_of(text) == (grid, block, values)
 
 
@@ -206,26 +206,26 @@ def test_launches_follow_the_hosts_rules(text, grid, block, values):
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(text, reason):
+def test_parse_quantized_case_with_inconsistent_arguments_raises(text, reason):
     with pytest.raises(UsageError, match=reason):
         SUITE.parse(f"quantized.{text}")
 
 
 @pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
-def test_measured_products_are_large(op):
+def test_bench_cases_of_products_are_large(op):
     for _, case in op.bench_cases(first(op)):
         assert multiply_adds(op, case) >= 4096 * 4096
-        assert op.work(case).bytes >= multiply_adds(op, case) / 128  # two bits of a weight, for 32 vectors
+        assert op.work(case).bytes >= multiply_adds(op, case) / 128  # two bits per weight, shared by 32 vectors
 
 
 @pytest.mark.parametrize("op", OF_BLOCKS, ids=lambda op: op.name)
-def test_products_are_measured_for_the_vectors_that_a_kernel_takes(op):
+def test_bench_cases_of_products_use_vector_counts_of_kernel(op):
     measured = {shape_of(op, case) for _, case in op.bench_cases(first(op))}
     _, vec, count = op.name.rpartition("_") if "mul_mat_vec" in op.name else ("", "", "")
     assert measured == ({(int(count), 4096)} if vec else {(1, 4096), (32, 4096)})
 
 
-def test_measured_dequantization_makes_16_mi_values():
+def test_bench_case_of_dequantize_k_writes_16_mi_values():
     op = SUITE.op("quantized.dequantize_k")
     (case,) = (case for _, case in op.bench_cases(("q2_K", "f16")))
     assert math.prod(shape_of(op, case)) == 2**24

@@ -1,4 +1,4 @@
-"""quotient() of kernels/elementwise.cuh, as compiled, against Python's integers: the floor of index / dim."""
+"""The compiled quotient() of kernels/elementwise.cuh returns the floor of index / dim."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = 2**48
 
 
 def pairs() -> np.ndarray:
-    """Indices and dims of every magnitude, and those around the multiples of a dim, where the floor changes."""
+    """Return indices and dims of every magnitude, and indices next to multiples of a dim, where the floor changes."""
     draw = np.random.default_rng(1)
     index, dim = (2 ** draw.uniform(0, 48, (2, 20_000))).astype(np.uint64)
     multiple = index // dim * dim
@@ -37,7 +37,7 @@ def pairs() -> np.ndarray:
 
 
 @pytest.mark.parametrize("target", EMULATED.targets())
-def test_the_quotient_is_exact_below_2_to_the_48(target, tmp_path):
+def test_quotient_below_2_to_the_48_is_exact(target, tmp_path):
     (tmp_path / "quotients.cu").write_text(KERNEL)
     (built,) = build(tmp_path, ["quotients"], [target], settings=BuildSettings(Sides.both(CompileOptions((KERNELS,)))))
     assert built.code_object, built.error

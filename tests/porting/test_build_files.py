@@ -9,7 +9,7 @@ from parity.porting.project import project_of
 
 @pytest.fixture
 def project(tmp_path):
-    """A source two folders below the top of a project."""
+    """Return the root of a project whose source is two folders below it."""
     (tmp_path / ".git").mkdir()
     source = tmp_path / "src" / "cuda" / "area.cu"
     source.parent.mkdir(parents=True)
@@ -53,7 +53,7 @@ def test_switches_of_run_time_value_is_guessed(project):
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],
 )
-def test_switches_of_finds_definition(project, file, text, flag):
+def test_switches_of_defined_macro_returns_flag_and_location(project, file, text, flag):
     (project / file).parent.mkdir(exist_ok=True)
     (project / file).write_text(text)
     assert found(project) == (flag, file, next(i for i, line in enumerate(text.splitlines(), 1) if "GPU" in line))
@@ -64,12 +64,12 @@ def test_switches_of_finds_definition(project, file, text, flag):
     [
         ("Makefile", "# CFLAGS += -DGPU\n"),
         ("Makefile", "CFLAGS += -DGPUS -DWITH-DGPU\n"),
-        ("Makefile", "CFLAGS += -DGPU=$(TILE)\n"),  # from outside
+        ("Makefile", "CFLAGS += -DGPU=$(TILE)\n"),  # the value of TILE is unknown
         ("Makefile", "TILE = 1\nTILE = 2\nCFLAGS += -DGPU=$(TILE)\n"),
-        ("setup.py", "cmake_args += ' -DGPU=OFF'\n"),  # CMake is configured with it
+        ("setup.py", "cmake_args += ' -DGPU=OFF'\n"),  # an option of CMake, not of the compiler
         ("CMakeLists.txt", 'option(GPU "with a GPU" ON)\nif(GPU)\nendif()\n'),
-        ("tools/nets/deep/model.py", 'load(sources=["area.cu"], flags=["-DGPU"])\n'),  # away from the source
-        ("tools/model.py", 'load(sources=["other.cu"], flags=["-DGPU"])\n'),  # is of other sources
+        ("tools/nets/deep/model.py", 'load(sources=["area.cu"], flags=["-DGPU"])\n'),  # too far from the source
+        ("tools/model.py", 'load(sources=["other.cu"], flags=["-DGPU"])\n'),  # flags of other sources
         ("notes.txt", "-DGPU\n"),
     ],
 )
@@ -86,7 +86,7 @@ def test_switches_of_several_values_lists_others(project):
     assert (switch.flag, switch.line, switch.others) == ("-DGPU=2", 1, ("-DGPU=1", "-DGPU=3"))
 
 
-def test_switches_of_agreeing_makefiles_count(project):
+def test_switches_of_agreeing_makefiles_is_accepted(project):
     for name in ("cpu", "gpu", "large"):
         (project / "build" / name).mkdir(parents=True)
     (project / "build" / "gpu" / "Makefile").write_text("FLAGS = -DGPU -O3\n")
@@ -111,12 +111,12 @@ def test_switches_of_prefers_nearest_file(project):
         ("CMakeLists.txt", "set_target_properties(a PROPERTIES CUDA_STANDARD 23)\n", "-std=c++23"),
         ("CMakeLists.txt", "target_compile_features(a PUBLIC cxx_std_20)\n", "-std=c++20"),
         ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
-        ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # which is what everything is compiled as
+        ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # the default standard
         ("Makefile", "NVCCFLAGS = -std=c++98\n", None),
         ("Makefile", "NVCCFLAGS = -std=c++1y\n", None),
     ],
 )
-def test_standard_of_newer_than_cpp17(project, file, text, flag):
+def test_standard_of_returns_only_standards_newer_than_cpp17(project, file, text, flag):
     (project / file).write_text(text)
     source = project / "src" / "cuda" / "area.cu"
     found = standard_of(source, project_of(source.parent))
@@ -130,7 +130,7 @@ def test_standard_of_newer_than_cpp17(project, file, text, flag):
         ("\ntemplate <class T>\nconcept Number = sizeof(T) > 1;\n", 3),
         ("template <class T> requires (sizeof(T) > 1) void f(T);\n", 1),
         ("#include <concepts>\n", 1),
-        ("__device__ void f(int x, const auto &y) { y(x, 1); }\n", 1),  # nvcc takes it as C++17
+        ("__device__ void f(int x, const auto &y) { y(x, 1); }\n", 1),  # C++20, although nvcc accepts it as C++17
         ("// concept x = 1;\nint concept_of, requires_;\n", None),
         ("void f() { for (auto& x : all) each([](auto y, auto z) { if (auto w = y(z)) use(w); }); }\n", None),
     ],
@@ -151,7 +151,7 @@ def test_standard_used_recognizes_cpp20(project, text, line):
         ("setup.py", "CUDAExtension('x', s, include_dirs=['src/area-cuda'])\n"),
     ],
 )
-def test_named_folder_is_found(project, file, text):
+def test_named_folder_returns_folder_in_build_files(project, file, text):
     (project / file).write_text(text)
     source = project / "src" / "cuda" / "area.cu"
     places = [project / "src" / name for name in ("area-cuda", "area-omp")]
@@ -221,7 +221,7 @@ CONDITION = "if(WITH_TPU)\n  set(HAVE_TPU TRUE)\nendif()\nset(HAVE_SIMD TRUE)\n"
         ("src/cuda/lib/area.h.cmake", "lib/area.h", ""),
     ],
 )
-def test_made_header_from_template(project, template, header, cmake):
+def test_made_header_from_template_substitutes_variables(project, template, header, cmake):
     path = project / template
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(TEMPLATE)
@@ -274,7 +274,7 @@ def test_same_statement_yields_other_macros(project):
     assert [each.flag for each in same_statement(switch)] == ["-DPLACE=cuda"]
 
 
-def test_made_header_from_distant_cmake_file(project):
+def test_made_header_from_distant_cmake_file_is_found(project):
     (project / "modules").mkdir()
     (project / "modules" / "utils.cmake").write_text(
         "configure_file(${Top_SOURCE_DIR}/modules/compilers.h\n  ${Top_BINARY_DIR}/include/area/compilers.h)\n"

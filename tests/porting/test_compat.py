@@ -1,4 +1,4 @@
-"""Which names a source needs beside AMD's headers, and what is said of them."""
+"""Compatibility headers: names that AMD's headers lack, the findings about them, and their results in kernels."""
 
 from pathlib import Path
 
@@ -18,39 +18,39 @@ def needed(text: str, version: tuple[int, ...] = HIP) -> list[str]:
     return [finding.name for finding in supplied({"k.cu": text}, version).needs]
 
 
-def test_names_are_met_in_code_alone():
+def test_needs_ignore_comments_and_strings():
     assert needed('int a = __dp4a(x, y, z); // __vadd4\n/* __vsub4 */ const char* s = "__vmaxs4";') == ["__dp4a"]
     assert supplied({"k.cu": "a + b"}, HIP) == compat.Compat()
 
 
-def test_a_name_with_a_condition_is_met_beside_one_of_the_others():
+def test_conditional_need_requires_its_companion_name():
     assert needed("atomicAdd(p, 1.0f);") == []
     found = supplied({"k.cu": "atomicAdd(p, h);", "types.cuh": "using value = __half;"}, HIP)
     assert found.headers == ("parity/compat/atomics_half.h",)
     assert str(found.needs[0]).startswith("k.cu:1:1: atomicAdd: parity/compat/atomics_half.h: ")
 
 
-def test_what_a_newer_hip_has_is_not_needed_there():
+def test_needs_with_newer_hip_omit_its_names():
     assert needed("__hip_fp8_e4m3 x; __syncwarp();") == ["__hip_fp8_e4m3", "__syncwarp"]
     assert needed("__hip_fp8_e4m3 x; __syncwarp();", (7, 1, 25424)) == []
 
 
-def test_a_macro_of_the_source_is_its_own():
+def test_macro_defined_by_source_is_not_needed():
     assert needed("#define __ldcs(p) (*(p))\nfloat x = __ldcs(q);") == []
 
 
-def test_a_macro_for_hip_that_is_not_taken_leaves_the_name_to_the_header():
+def test_dropped_hip_macro_of_source_is_replaced_by_compat_header():
     hip = "#define __shfl_sync(mask, x, lane) __shfl(x, lane)\n"
     found = supplied({"vendors/hip.h": hip, "k.cu": "float y = __shfl_sync(0xffffffff, x, 0);"}, HIP)
     assert (found.headers, found.needs) == (("parity/compat/shuffles.h",), ())
 
 
-def test_what_a_condition_asks_is_no_use():
+def test_name_in_preprocessor_condition_is_not_needed():
     assert needed("#if defined(__dp4a) || \\\n  CUDART_VERSION >= 11000\nint x;\n#elif CUDA_VERSION\n#endif\n") == []
     assert needed("#if 1\nstatic_assert(CUDART_VERSION >= 11000);\n#endif\n") == ["CUDART_VERSION"]
 
 
-def test_versions_of_cuda_are_constants_and_no_macros(tmp_path, cache):
+def test_cuda_version_names_are_constants_not_macros(tmp_path, cache):
     source = """#ifdef CUDART_VERSION
 #error "a macro"
 #endif
@@ -63,7 +63,7 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 
 
-def test_types_of_cudas_own_headers_that_a_source_declares_where_these_are_absent_are_hips(tmp_path, cache):
+def test_source_fallback_for_cuda_vector_types_is_skipped(tmp_path, cache):
     source = """#ifndef __VECTOR_TYPES_H__
 #define __VECTOR_TYPES_H__
 struct float2 { float x, y; };
@@ -76,7 +76,7 @@ extern "C" __global__ void k(float2* x) { x[0].y = x[0].x; }
     assert [(need.name, need.line) for need in built.needs] == [("__VECTOR_TYPES_H__", 2)]
 
 
-def test_what_a_source_has_for_cudas_own_headers_and_beside_hips_macros_is_there(tmp_path, cache):
+def test_source_code_for_cuda_headers_compiles_despite_hip_macros(tmp_path, cache):
     source = """#ifdef __DRIVER_TYPES_H__
 __device__ int one() { return 1; }
 #endif
@@ -94,7 +94,7 @@ extern "C" __global__ void k(int* x) { x[0] = one(); }
     ]
 
 
-def test_functions_that_hips_of_halves_hide_in_an_unnamed_namespace_are_found(tmp_path, cache):
+def test_functions_hidden_by_half_overloads_in_unnamed_namespace_are_found(tmp_path, cache):
     source = """#include <cuda_fp16.h>
 namespace {
 __device__ float read(const float* x) { return __shfl_down(__ldg(x + threadIdx.x) + __ldcs(x), 1, 32); }
@@ -107,7 +107,7 @@ extern "C" __global__ void k(const float* x, float* y) { y[threadIdx.x] = read(x
     assert (kernels.run("k", np.zeros(32, np.float32), x, block=32)[:31] == x[1:] + x[0]).all()
 
 
-def test_bits_of_two_halves_and_questions_about_a_long_double(tmp_path, cache):
+def test_half2_raw_bits_and_long_double_classification_compile(tmp_path, cache):
     source = """#include <cuda_fp16.h>
 __host__ __device__ inline bool is_number(volatile long double x) { return !isnan(x) && !isinf(x); }
 extern "C" __global__ void k(const __half2* x, unsigned* y) {
@@ -123,7 +123,7 @@ extern "C" __global__ void k(const __half2* x, unsigned* y) {
     assert (kernels.run("k", np.zeros(64, np.uint32), x, block=64) == (x >> 16 | x << 16)).all()
 
 
-def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have_to_be(tmp_path, cache):
+def test_min_and_max_of_mixed_signedness_return_integers_if_needed(tmp_path, cache):
     source = """extern "C" __global__ void k(const int* n, unsigned* x) {
     const unsigned t = threadIdx.x;
     long long z = n[t];
@@ -137,10 +137,10 @@ def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have
     wanted = np.maximum(n.astype(np.uint32), 3) + (np.minimum(1, z) << 4) + np.maximum(2, z) % 1000
     assert (kernels.run("k", np.zeros(64, np.uint32), n, block=64) == wanted.astype(np.uint32)).all()
     plain = "__global__ void k(const int* n, double* x) { x[0] = min(threadIdx.x, n[0]); }"
-    assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles, and is what a port computes
+    assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles as in a port, without the header
 
 
-def test_a_class_that_derives_from_a_vector_type_inherits_no_operators(tmp_path, cache):
+def test_class_derived_from_vector_type_inherits_no_operators(tmp_path, cache):
     source = """struct Word : public uint2 {
     __device__ Word(unsigned long long w) : uint2(make_uint2(w, w >> 32)) {}
     __device__ operator unsigned long long() const { return (unsigned long long)y << 32 | x; }
@@ -159,7 +159,7 @@ extern "C" __global__ void k(const unsigned long long* in, unsigned long long* o
     assert (kernels.run("k", np.zeros(64, np.uint64), given, block=64) == (given >> np.uint64(32)) * given + 32).all()
 
 
-def test_a_template_of_a_dependent_type_without_the_word(tmp_path, cache):
+def test_dependent_template_call_without_keyword_is_repaired(tmp_path, cache):
     source = """struct S {
   template <class T> __device__ int size() const { return sizeof(T); }
   template <int N> __device__ int operator()() const { return N; }
@@ -172,14 +172,15 @@ extern "C" __global__ void k(const int* n, int* x) { x[threadIdx.x] = of(S()) + 
     assert [each.instead for each in kernels.built.translation.left_out] == ["template ", "template "]
 
 
-def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
+def test_names_from_implicit_standard_headers_are_supplied(tmp_path, cache):
     source = 'extern "C" __global__ void k(const float* n, uint32_t* x) { x[threadIdx.x] = n[0] < FLT_MAX; }\n'
     kernels = program(tmp_path, "#include <vector>\n" + source, "gfx1100", cache)
     assert kernels.run("k", np.zeros(64, np.uint32), np.zeros(64, np.float32), block=64).all()
     assert [each.flag for each in kernels.built.switches] == ["-include parity/standard.h"]
 
 
-def test_surfaces_of_cuda(tmp_path, cache):
+@pytest.mark.thorough
+def test_surface_reference_compiles_and_traps_when_used(tmp_path, cache):
     source = """surface<void, cudaSurfaceType2D> image;
 extern "C" __global__ void draw(const int* n, float* x) {
     x[threadIdx.x] = n[threadIdx.x];
@@ -200,16 +201,16 @@ __global__ void object(cudaSurfaceObject_t image, float4* x) {
         kernels.run("draw", np.zeros(64, np.float32), n + 1, block=64)
 
 
-def test_included_headers_are_names():
+def test_included_header_is_reported_as_need():
     assert needed("#include <cuda/std/limits>\n") == ["cuda/std/limits"]
 
 
-def test_a_name_is_listed_once_where_it_stands_first():
+def test_repeated_name_is_listed_once_at_first_use():
     (need,) = supplied({"a.cu": "\n  __dp4a(1, 2, 3);\n__dp4a(4, 5, 6);", "b.cuh": "__dp4a(1, 2, 3);"}, HIP).needs
     assert (need.file, need.line, need.column) == ("a.cu", 2, 3)
 
 
-def test_what_nothing_supplies_is_said_with_the_reason():
+def test_unsupplied_name_is_refused_with_reason():
     found = supplied({"k.cu": "x = __dadd_rz(x, y); __dp4a(1, 2, 3);"}, HIP)
     assert [finding.name for finding in found.refused] == ["__dadd_rz"]
     assert "rounding mode" in found.refused[0].advice
@@ -217,7 +218,7 @@ def test_what_nothing_supplies_is_said_with_the_reason():
     assert [finding.name for finding in found.left(unmapped)] == ["__dadd_rz"]
 
 
-def test_a_possible_need_is_confirmed_by_code_from_its_header():
+def test_possible_need_is_confirmed_by_use_of_its_header():
     needs = supplied({"k.cu": "__half h; atomicAdd(p, 1.0f); __dp4a(1, 2, 3);"}, HIP).needs
     assert [finding.name for finding in confirmed(needs, [Path("k.cu")])] == ["__dp4a"]
     used = [Path("parity-include/compat/parity/compat/atomics_half.h")]
@@ -234,7 +235,7 @@ __global__ void add(__half* out, const __half* x, float* sum, const int* a, doub
 """
 
 
-def test_a_build_says_what_the_port_needs_and_what_is_wrong_in_amds_headers(tmp_path):
+def test_build_reports_needs_and_header_defects(tmp_path):
     (tmp_path / "k.cu").write_text(SOURCE)
     (built,) = build(tmp_path, ["k"], ["gfx1030"])
     assert built.error is None, built.error
@@ -245,7 +246,7 @@ def test_a_build_says_what_the_port_needs_and_what_is_wrong_in_amds_headers(tmp_
     assert "__dp4a" not in {finding.name for finding in built.unmapped}
 
 
-def test_headers_of_rocms_other_packages_say_the_version_of_hip(tmp_path, cache):
+def test_rocm_version_header_reports_hip_version(tmp_path, cache):
     (tmp_path / "k.cu").write_text(
         "#include <rocm-core/rocm_version.h>\n#include <hip/hip_fp8.h>\n"
         'extern "C" __global__ void k(int* x) { x[0] = ROCM_VERSION_MAJOR; x[1] = ROCM_VERSION_MINOR; }\n'
@@ -256,7 +257,7 @@ def test_headers_of_rocms_other_packages_say_the_version_of_hip(tmp_path, cache)
     assert "rocm-core/rocm_version.h" in {need.name for need in built.needs}
 
 
-def test_kernels_that_are_launched_with_attributes(tmp_path, cache):
+def test_kernels_launched_by_cuda_launch_kernel_ex_are_built(tmp_path, cache):
     source = """#include <cuda_runtime.h>
 template <typename T, int by>
 __global__ void times(const T* x, T* y) {
@@ -290,7 +291,7 @@ template void run<int, 3>(int*, int*, cudaStream_t);
         assert (kernels.run(symbol, np.zeros(64, np.int32), x, block=64) == x * by).all()
 
 
-def test_threads_of_a_group_by_a_condition(tmp_path, cache):
+def test_binary_partition_groups_threads_by_predicate(tmp_path, cache):
     source = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* y) {
@@ -328,7 +329,7 @@ extern "C" __global__ void k(const int* x, int* y) {
 """
 
 
-def test_what_code_is_compiled_for_as_libcupp_asks_it(tmp_path, cache):
+def test_nv_target_macros_select_device_branch(tmp_path, cache):
     kernels = program(tmp_path, NV, "gfx1100", cache)
     x = np.arange(64, dtype=np.int32)
     assert (kernels.run("k", np.zeros(64, np.int32), x, block=64) == 7 + 8 * (2 * x | 1)).all()

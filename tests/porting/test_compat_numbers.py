@@ -1,4 +1,4 @@
-"""The compatibility headers of half, bfloat16, float and 8-bit floats, executed: results have the bits of a model."""
+"""Compatibility functions of half, bfloat16, float and 8-bit floats: results have the same bits as exact models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parity.porting import compat
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-EXECUTED = ("gfx1100", "gfx90a")  # of both widths of a wavefront
+EXECUTED = ("gfx1100", "gfx90a")  # one target for each wavefront size
 BF16 = ml_dtypes.bfloat16
 N = 4 * THREADS
 INCLUDES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n"
@@ -27,10 +27,10 @@ def target(request):
 
 
 def rounded(exact: Fraction, precision: int, least: int, largest: int, how: str) -> float | None:
-    """A number with ``precision`` bits nearest to ``exact`` or next to it (``how``: rn rz rd ru).
+    """Round ``exact`` to ``precision`` bits in the direction ``how`` (rn, rz, rd or ru).
 
-    ``least`` is the exponent of the smallest normal number, ``largest`` that of the largest. Zero is None: it has no
-    sign here.
+    ``least`` and ``largest`` are the exponents of the smallest and the largest normal number. Return None for zero,
+    because an exact zero does not have a sign.
     """
     if exact == 0:
         return None
@@ -48,7 +48,7 @@ def rounded(exact: Fraction, precision: int, least: int, largest: int, how: str)
     }[how]
     value = (steps + away) * step
     if value >= Fraction(2) ** (largest + 1):
-        return math.copysign(math.inf, exact)  # away, or to nearest
+        return math.copysign(math.inf, exact)  # callers correct this for roundings toward zero
     return math.copysign(float(value), exact)
 
 
@@ -77,7 +77,7 @@ P, Q, R = patterns(1), patterns(2), patterns(3)
 
 
 def same_bits(got: np.ndarray, expected: np.ndarray, what: str) -> None:
-    """Equal, where NaN is one value."""
+    """Assert equal bits; all NaNs count as equal."""
     kind = expected.dtype
     got = got.view(kind)
     nan = np.isnan(expected.astype(np.float32))
@@ -86,7 +86,7 @@ def same_bits(got: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 
 def exact_sum(*terms: float) -> float:
-    """In float64, rounded to odd: the sum of a product of two 11-bit numbers and a third is not always exact there."""
+    """Sum in float64, rounding to odd, so that a second rounding to 16 bits is correct even if the sum is inexact."""
     if not all(map(math.isfinite, terms)):
         return sum(terms)
     exact = sum(map(Fraction, terms))
@@ -100,7 +100,7 @@ def exact_sum(*terms: float) -> float:
 
 
 def to_kind(values: list[float], kind: type) -> np.ndarray:
-    """Float64 to 16 bits, rounding once: numpy's own casts of bfloat16 go through float32."""
+    """Convert float64 to 16 bits with a single rounding; the bfloat16 cast of ml_dtypes goes through float32."""
     if kind is np.float16:
         return np.array(values, np.float64).astype(np.float16)
     words = np.array(values, np.float64)
@@ -114,7 +114,7 @@ def to_kind(values: list[float], kind: type) -> np.ndarray:
 
 
 def maximum(x, y, keep_nan, sign):
-    """Element by element; ``sign`` is 1 for the maximum, -1 for the minimum."""
+    """Return the elementwise maximum (``sign`` 1) or minimum (``sign`` -1)."""
     out = np.empty_like(x)
     for k, (a, b) in enumerate(zip(x.astype(np.float64), y.astype(np.float64), strict=True)):
         if math.isnan(a) or math.isnan(b):
@@ -141,7 +141,7 @@ def relu(values: np.ndarray) -> np.ndarray:
 
 
 def models(kind: type) -> dict[str, Callable[..., np.ndarray]]:
-    """Of each function of one 16-bit type, one element at a time."""
+    """Return the elementwise model of each function for a 16-bit type."""
 
     def fma(a, b, c):
         return exact_sum(a * b, c)
@@ -173,9 +173,9 @@ def arguments(name: str) -> str:
 
 
 @pytest.mark.parametrize("which", FORMATS)
-def test_arithmetic_of_16_bits(target, cache, tmp_path, which):
+def test_arithmetic_16_bit_matches_model(target, cache, tmp_path, which):
     spelled, kind = FORMATS[which]
-    # AMD's own saturating functions of half keep a NaN.
+    # AMD's saturating functions of half propagate NaN, so the test skips them.
     names = [name for name in models(kind) if which == "bfloat16" or name not in SATURATING]
     one = calls("one", f"{spelled}, {spelled}, {spelled}", spelled, [f"{name}({arguments(name)})" for name in names])
     pair = spelled + "2"
@@ -191,7 +191,7 @@ def test_arithmetic_of_16_bits(target, cache, tmp_path, which):
 
 
 @pytest.mark.parametrize("which", FORMATS)
-def test_comparisons_of_16_bits(target, cache, tmp_path, which):
+def test_comparisons_16_bit_match_model(target, cache, tmp_path, which):
     spelled, kind = FORMATS[which]
     names = [f"__h{name}{u}2_mask" for name in MASKS for u in ("", "u")]
     numbers = [f"__h{name}u2" for name in MASKS if which == "bfloat16"]
@@ -211,7 +211,7 @@ def test_comparisons_of_16_bits(target, cache, tmp_path, which):
 
 
 @pytest.mark.parametrize("which", FORMATS)
-def test_complex_products_and_hyperbolic_tangents_of_16_bits(target, cache, tmp_path, which):
+def test_complex_product_and_tanh_16_bit_match_model(target, cache, tmp_path, which):
     spelled, kind = FORMATS[which]
     pair = spelled + "2"
     text = calls("products", f"{pair}, {pair}, {pair}", pair, ["__hcmadd(a, b, c)", "h2tanh(a)", "h2tanh_approx(a)"])
@@ -233,7 +233,7 @@ def test_complex_products_and_hyperbolic_tangents_of_16_bits(target, cache, tmp_
         assert ulp[~np.isnan(tangents)].max() <= 1
 
 
-def test_choices_and_conversions_of_half(target, cache, tmp_path):
+def test_half_min_max_and_conversions_match_model(target, cache, tmp_path):
     text = calls("choices", "__half2, __half2", "__half2", ["__hmax2(a, b)", "__hmin2(a, b)"])
     text += calls("chars", "__half", "int", ["__half2char_rz(a)", "__half2uchar_rz(a)"])
     text += calls("doubles", "double", "__half", ["__double2half(a)"])
@@ -257,7 +257,7 @@ ROUNDINGS = ("rn", "rz", "rd", "ru")
 TO_INTEGER = {"rn": round, "rz": math.trunc, "rd": math.floor, "ru": math.ceil}
 
 
-def test_bfloat16_of_floats_and_integers_and_back(target, cache, tmp_path):
+def test_bfloat16_conversions_round_in_requested_direction(target, cache, tmp_path):
     text = calls("of_float", "float", "__nv_bfloat16", [f"__float2bfloat16_{how}(a)" for how in ROUNDINGS])
     text += calls("pairs", "float, float", "__nv_bfloat162", ["__floats2bfloat162_rn(a, b)", "__float2bfloat162_rn(a)",
         "make_bfloat162(__float2bfloat16_rn(a), __float2bfloat16_rn(b))"])  # fmt: skip
@@ -301,7 +301,7 @@ def bfloat16s(values: list, how: str) -> np.ndarray:
     for k, value in enumerate(values):
         special = isinstance(value, float) and (not math.isfinite(value) or value == 0)
         exact = value if special else as_bfloat16(Fraction(value), how)
-        # What overflows and is not rounded away from zero is the largest number.
+        # A value that overflows but is rounded toward zero becomes the largest finite number.
         if not special and exact is not None and math.isinf(exact) and how != "rn":
             away = how == ("ru" if value > 0 else "rd")
             exact = exact if away else math.copysign(float(ml_dtypes.finfo(BF16).max), value)
@@ -343,7 +343,7 @@ def float_patterns(seed: int) -> np.ndarray:
     ])  # fmt: skip
 
 
-def test_arithmetic_of_floats_rounds_as_it_says(target, cache, tmp_path):
+def test_float_arithmetic_rounds_in_requested_direction(target, cache, tmp_path):
     names = [f"{name}_{how}" for name in OPERATIONS for how in ROUNDINGS]
     text = calls("operations", "float, float, float", "float", [f"{n}({OPERATIONS[n[:-3]][0]})" for n in names])
     text += calls("roots", "float", "float", [f"__fsqrt_{how}(a)" for how in ROUNDINGS])
@@ -399,7 +399,7 @@ def root(x: Fraction, how: str) -> float:
     return as_float(exact, how)
 
 
-def test_other_mathematics(target, cache, tmp_path):
+def test_other_math_functions_match_numpy(target, cache, tmp_path):
     text = calls("singles", "float, float", "float", [
         "__tanhf(a)", "[&] { float s, c; sincos(a, &s, &c); return s; }()",
         "[&] { float s, c; sincospi(a, &s, &c); return c; }()", "float(fdivide(double(a), double(b)))",
@@ -422,7 +422,7 @@ F8 = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
 
 @pytest.mark.parametrize("which", F8)
-def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path, which):
+def test_8_bit_floats_match_ocp_specification(target, cache, tmp_path, which):
     name, kind, form = f"__nv_fp8_{which}", F8[which], f"__NV_{which.upper()}"
     largest = float(ml_dtypes.finfo(kind).max)
     text = calls("widen", name, "float", ["float(a)", "__half2float(__half(a))", "__bfloat162float(__nv_bfloat16(a))",
@@ -454,7 +454,7 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
         wanted = np.clip(trunc, low, high) if high else wide != 0
         assert row.tolist() == [int(v) for v in wanted]
 
-    # All neighbours of all values and of all midpoints, and the ends.
+    # All values and midpoints, the floats next to them, and values beyond the range.
     values = np.unique(wide[np.isfinite(wide)])
     middles = (values[1:] + values[:-1]) / 2
     around = np.concatenate([values, middles])
@@ -479,7 +479,7 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
         wanted = np.clip(number, -largest, largest).astype(kind).view(np.uint8)
         wanted[np.isnan(number)] = 0x7F
         np.testing.assert_array_equal(code.run(kernel, np.zeros(1 << 16, np.uint8), x), wanted)
-    # A double that a float would round to a midpoint.
+    # Doubles that a conversion to float would round to a midpoint.
     fine = np.resize(
         np.concatenate([m.astype(np.float64) * (1 + s * 2.0**-40) for m in [middles] for s in (-1, 1)]), 512
     )
@@ -550,7 +550,7 @@ def others(target, cache, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("half", np.float16), ("bfloat16", BF16)])
-def test_atomic_sums_of_16_bits(others, name, kind):
+def test_atomic_add_16_bit_sums_every_thread(others, name, kind):
     x = (np.arange(THREADS) % 4).astype(kind)  # every partial sum is exact
     got = others.run(f"add_{name}", np.array([1, 2, 3, 99], kind), x)
     assert got.astype(int).tolist() == [*(k + 1 + int(x[k::3].astype(int).sum()) for k in range(3)), 99]
@@ -558,7 +558,7 @@ def test_atomic_sums_of_16_bits(others, name, kind):
     assert got.astype(int).tolist() == [1 + int(x.astype(int).sum()), 2 + int(x.astype(int).sum())]
 
 
-def test_cache_hints_change_no_value(others):
+def test_cache_hints_preserve_values(others):
     x = np.random.default_rng(3).normal(size=(THREADS, 4)).astype(np.float32)
     got = others.run("hints", np.zeros((6, THREADS, 4), np.float32), x)
     for row in got[:5]:
@@ -569,13 +569,13 @@ def test_cache_hints_change_no_value(others):
     np.testing.assert_array_equal(bytes_[:, 6], x.view(np.uint8)[:, 6])
 
 
-def test_the_library_is_that_of_the_host(others):
+def test_cuda_std_library_matches_host_library(others):
     x = np.arange(THREADS, dtype=np.float32)
     got = others.run("library", np.zeros(THREADS + 1, np.float32), x)
     np.testing.assert_array_equal(got, np.append(x * 2 + np.finfo(np.float32).eps, -np.inf).astype(np.float32))
 
 
-def test_reductions_and_scans_of_groups(others):
+def test_group_reductions_and_scans_match_numpy(others):
     x = np.random.default_rng(4).integers(-1000, 1000, THREADS).astype(np.int32)
     got = others.run("groups", np.zeros((7, THREADS), np.int32), x)
     tiles = x.reshape(-1, 16)
@@ -588,7 +588,7 @@ def test_reductions_and_scans_of_groups(others):
     np.testing.assert_array_equal(got[6], np.bitwise_xor.reduce(tiles, 1).repeat(16))
 
 
-# --- nobody is in the way ---------------------------------------------------------------------------------------------
+# --- functions that the source defines -------------------------------------------------------------------------------
 
 OWN = (
     INCLUDES
@@ -634,7 +634,7 @@ CONSTANTS = {
 }
 
 
-def test_constants_of_half(tmp_path, cache):
+def test_half_constants_have_documented_bits(tmp_path, cache):
     lines = (f"put(y + {i}, CUDART_{name}_FP16);\n" for i, name in enumerate(CONSTANTS))
     text = f"""{INCLUDES}template <typename T> const T most = T();
 template <> const __half most<__half>{{CUDART_MAX_NORMAL_FP16}};
@@ -648,13 +648,13 @@ extern "C" __global__ void k(const int* x, unsigned short* y) {{
     assert found.tolist() == list(CONSTANTS.values())
 
 
-def test_functions_of_the_source_itself_come_first(target, cache, tmp_path):
+def test_functions_defined_by_source_take_precedence(target, cache, tmp_path):
     code = program(tmp_path, OWN, target, cache)
     got = code.run("own", np.zeros(11, np.int32), np.full(THREADS, 20, np.int32))
     assert got.tolist() == [4, 5, 6, 9, 10, 11, 7, 12, 8, 43, 3]
 
 
-def test_a_port_may_include_the_headers_itself(target, cache, tmp_path):
+def test_port_that_includes_compat_header_compiles(target, cache, tmp_path):
     (tmp_path / "port.hip").write_text(
         "#include <hip/hip_runtime.h>\n#include <parity/compat/simd.h>\n"
         "__global__ void k(unsigned* out) { *out = __vadd4(1, 2); }\n"
@@ -663,10 +663,10 @@ def test_a_port_may_include_the_headers_itself(target, cache, tmp_path):
 
     (built,) = build(tmp_path, ["port"], [target], cache=cache)
     assert built.error is None, built.error
-    assert not built.needs  # what is HIP already is compiled as AMD's compiler would
+    assert not built.needs  # a HIP source is compiled without forced headers
 
 
-def test_every_header_of_the_table_is_there():
+def test_every_header_in_table_exists():
     from parity.compilers.include import COMPAT
 
     headers = {row.header for rows in compat.rules().values() for row in rows if row.header}

@@ -1,4 +1,4 @@
-"""The compatibility headers of integers, executed: words of SIMD lanes, dot products, lanes of a warp, atomics."""
+"""Compatibility functions of integers: SIMD words, dot products, warp functions and atomics match NumPy models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parity.porting import compat
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-EXECUTED = ("gfx1100", "gfx90a")  # of both widths of a wavefront
+EXECUTED = ("gfx1100", "gfx90a")  # one target for each wavefront size
 N = 4 * THREADS
 
 
@@ -21,7 +21,7 @@ def target(request):
 
 
 def words(seed: int) -> np.ndarray:
-    """Random words, and all that meets at the ends of ranges."""
+    """Return random words and words at the limits of the integer types."""
     edges = np.array(
         [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x80808080, 0x7F7F7F7F, 0x7FFFFFFF, 2**31], np.uint32
     )
@@ -54,7 +54,7 @@ COMPARISONS = {
 
 
 def simd() -> dict[str, tuple[int, object]]:
-    """Number of arguments and model of each function."""
+    """Return the number of arguments and the model of each function."""
     models = {}
     for n, signed, unsigned in ((2, np.int16, np.uint16), (4, np.int8, np.uint8)):
 
@@ -118,11 +118,11 @@ def simd() -> dict[str, tuple[int, object]]:
 
 
 SIMD = simd()
-# These tell which argument it was through pointers.
+# These functions also report through pointers which argument they chose.
 WITH_PREDICATES = {f"__vib{which}_{kind}" for which in ("max", "min") for kind in ("s32", "u32", "s16x2", "u16x2")}
 
 
-def test_every_simd_function_of_the_table_has_a_model():
+def test_every_simd_function_in_table_has_model():
     table = {name for name, rows in compat.rules().items() for row in rows if row.header.endswith("simd.h")}
     assert table == {*SIMD, *WITH_PREDICATES}
 
@@ -143,14 +143,14 @@ def simd_words(target, cache, tmp_path_factory):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_simd_words(simd_words, count):
+def test_simd_functions_match_model(simd_words, count):
     models = {name: model for name, (n, model) in SIMD.items() if n == count}
     got = simd_words.run(f"of_{count}", np.zeros((len(models), N), np.uint32), A, B, C)
     for (name, model), values in zip(models.items(), got, strict=True):
         np.testing.assert_array_equal(values, model(A, B, C)[:N] if count == 3 else model(*(A, B)[:count]), name)
 
 
-def test_simd_words_with_predicates(simd_words):
+def test_simd_functions_with_predicates_match_model(simd_words):
     got = simd_words.run("predicates", np.zeros((len(WITH_PREDICATES), N), np.uint32), A, B)
     for name, values in zip(sorted(WITH_PREDICATES), got, strict=True):
         kind = {"s32": np.int32, "u32": np.uint32, "s16x2": np.int16, "u16x2": np.uint16}[name.rpartition("_")[2]]
@@ -164,7 +164,7 @@ def test_simd_words_with_predicates(simd_words):
 # --- dot products -----------------------------------------------------------------------------------------------------
 
 
-def test_dot_products_and_the_nth_set_bit(target, cache, tmp_path):
+def test_dot_products_and_bit_search_match_model(target, cache, tmp_path):
     expressions = [
         "__dp4a(int(a), int(b), int(c))", "__dp4a(a, b, c)",
         "__dp2a_lo(int(a), int(b), int(c))", "__dp2a_lo(a, b, c)",
@@ -256,7 +256,7 @@ def warp(target, cache, tmp_path_factory):
     return program(tmp_path_factory.mktemp("warp"), WARP, target, cache)
 
 
-def test_shuffles_without_a_width_are_those_of_the_wavefront(warp):
+def test_shuffles_without_width_span_wavefront(warp):
     wave = TARGETS[warp.built.target].wavefront
     x = (np.arange(THREADS) * 7 - 60).astype(np.int32)
     got = warp.run("shuffles", np.zeros((5, THREADS), np.int32), x)
@@ -270,14 +270,14 @@ def test_shuffles_without_a_width_are_those_of_the_wavefront(warp):
     np.testing.assert_array_equal(got[4], x[base + lane // 16 * 16 + 2])
 
 
-def test_votes_of_a_full_mask_are_those_of_the_wavefront_and_others_of_who_gives_the_same(warp):
+def test_votes_span_wavefront_or_threads_with_same_mask(warp):
     wave = TARGETS[warp.built.target].wavefront
     x = np.arange(THREADS, dtype=np.int32)
     x[[5, 40, 77]] = 0
     got = warp.run("votes", np.zeros((8, THREADS), np.uint64), x)
     for t in np.flatnonzero(x):
         active = [s for s in range(t // wave * wave, t // wave * wave + wave) if x[s]]
-        tile = [s for s in active if s & 24 == t & 24]  # on a wavefront of 64 lanes two warps give this mask
+        tile = [s for s in active if s & 24 == t & 24]  # in a wavefront of 64 lanes, two warps pass the same mask
 
         def ballot(threads, holds):
             return sum(1 << s % wave for s in threads if holds(x[s]))
@@ -293,7 +293,7 @@ def test_votes_of_a_full_mask_are_those_of_the_wavefront_and_others_of_who_gives
         assert got[7][t] == ballot(tile, lambda v, t=t: v % 3 == x[t] % 3), t
 
 
-def test_reductions_of_a_warp(warp):
+def test_warp_reductions_match_numpy(warp):
     wave = TARGETS[warp.built.target].wavefront
     x = (np.random.default_rng(5).integers(-(2**31), 2**31, THREADS)).astype(np.int32)
     got = warp.run("reductions", np.zeros((8, THREADS), np.uint32), x)
@@ -357,7 +357,7 @@ def atomics(target, cache, tmp_path_factory):
     return program(tmp_path_factory.mktemp("atomics"), ATOMICS, target, cache)
 
 
-def test_atomics_of_a_block_and_of_a_system(atomics):
+def test_scoped_atomics_lose_no_update(atomics):
     x = (np.arange(THREADS) * 37 % 256 - 90).astype(np.int32)
     start = np.array([5, 7, 50, 60, -1, 0, 3, 0, 50, 0, 1, 3, 0], np.int32)
     got = atomics.run("words", start, x)
@@ -371,7 +371,7 @@ def test_atomics_of_a_block_and_of_a_system(atomics):
     assert got[10:].tolist() == [5, 4, THREADS]
 
 
-def test_atomics_of_signed_64_bits(atomics):
+def test_bitwise_atomics_of_signed_64_bit_integers_match_numpy(atomics):
     x = (np.arange(THREADS, dtype=np.int64) * 0x0123456789ABCDEF) | (1 << 60)
     got = atomics.run("long_words", np.array([-1, 0, 0, 6], np.int64), x)
     expected = [
@@ -383,14 +383,14 @@ def test_atomics_of_signed_64_bits(atomics):
     assert got.tolist() == [int(e) for e in expected]
 
 
-def test_compare_and_swap_of_16_bits_leaves_the_neighbour_alone(atomics):
+def test_compare_and_swap_16_bit_keeps_adjacent_value(atomics):
     x = (np.arange(THREADS) * 997).astype(np.uint16)
     got = atomics.run("halves_of_words", np.array([1, 2, 3, 0, 9, 77], np.uint16), x)
     sums = [int(k + 1 + x[k::3].sum(dtype=np.uint16)) & 0xFFFF for k in range(3)]
     assert got.tolist() == [*sums, 9, 1, 77]
 
 
-def test_atomics_of_vectors_add_each_element(atomics):
+def test_vector_atomic_add_sums_each_element(atomics):
     x = (np.arange(4 * THREADS) % 23).astype(np.float32).reshape(THREADS, 4)
     got = atomics.run("vectors", np.zeros(8, np.float32), x)
     assert got.tolist() == [*x.sum(0).tolist(), x[:, 0].sum(), THREADS, 0, 0]

@@ -1,4 +1,4 @@
-"""Which branches of a source AMD's compiler takes."""
+"""Conditional compilation: the branches of a source that AMD's compiler takes."""
 
 import pytest
 
@@ -8,7 +8,7 @@ COMPILED, UNKNOWN, LEFT_OUT, CUDA_ONLY = Region
 
 
 def region(condition, own=(), macros=None, before=""):
-    """What becomes of the line after ``#if condition``."""
+    """Return the region of the line after ``#if condition``."""
     text = f"{before}#if {condition}\nint a;\n#endif\n"
     return Conditionals(text, own, macros or {}).region(before.count("\n") + 2)
 
@@ -42,7 +42,7 @@ def region(condition, own=(), macros=None, before=""):
         ("defined(__CUDA_ARCH__) \\\n && 1", LEFT_OUT),
     ],
 )
-def test_condition_value(condition, expected):
+def test_condition_decides_region_of_next_line(condition, expected):
     before = ""
     text = f"{before}#if {condition}\nint a;\n#endif"
     assert Conditionals(text).region(condition.count("\n") + 2) is expected
@@ -99,7 +99,7 @@ ARCH = "__CUDA_ARCH__ is not defined for AMD"
          "CUDA_VERSION is not defined for AMD, so lines 2 to 3 are left out"),
     ],
 )  # fmt: skip
-def test_branch_meaning_of_cuda_macros(text, line, directive, meaning):
+def test_branch_on_cuda_macro_has_explanation(text, line, directive, meaning):
     (branch,) = Conditionals(text).branches
     assert (branch.line, branch.directive, branch.meaning) == (line, directive, meaning)
 

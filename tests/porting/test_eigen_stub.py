@@ -1,4 +1,4 @@
-"""parity's small Eigen: matrices, arrays and rotations of device code, against NumPy."""
+"""The Eigen stub: matrices, arrays and rotations in device code match NumPy."""
 
 import numpy as np
 from execution import program
@@ -51,7 +51,7 @@ void host() {
 """
 
 
-def test_what_matrices_arrays_and_rotations_do(tmp_path, cache):
+def test_eigen_stub_matrices_arrays_and_rotations_match_numpy(tmp_path, cache):
     given = np.random.default_rng(7).normal(size=(32, 4, 4)).astype(np.float32)  # thread, column, row
     found = program(tmp_path, SOURCE, "gfx1100", cache).run("k", np.zeros((32, 64), np.float32), given, block=32)
     for columns, out in zip(given.astype(np.float64), found, strict=True):

@@ -1,4 +1,4 @@
-"""parity's small GLM: matrices and vectors of device code, against NumPy."""
+"""The GLM stub: matrices, vectors and quaternions in device code match NumPy."""
 
 import numpy as np
 from execution import program
@@ -29,7 +29,7 @@ extern "C" __global__ void k(const float* in, float* out) {
 """
 
 
-def test_what_vectors_and_matrices_do(tmp_path, cache):
+def test_glm_stub_vectors_and_matrices_match_numpy(tmp_path, cache):
     given = np.random.default_rng(7).normal(size=(32, 4, 4)).astype(np.float32)  # thread, column, row
     run = program(tmp_path, SOURCE, "gfx1100", cache).run
     found = run("k", np.zeros((32, 48), np.float32), given, block=32)
@@ -73,7 +73,7 @@ extern "C" __global__ void k(const float* in, float* out) {
 """
 
 
-def test_what_quaternions_do(tmp_path, cache):
+def test_glm_stub_quaternions_match_numpy(tmp_path, cache):
     given = np.random.default_rng(7).normal(size=(32, 2, 4)).astype(np.float32)
     found = program(tmp_path, QUATERNIONS, "gfx1100", cache).run("k", np.zeros((32, 26), np.float32), given, block=32)
 
@@ -84,7 +84,7 @@ def test_what_quaternions_do(tmp_path, cache):
         p, q = (each / np.linalg.norm(each) for each in both)
         product = times(p, q)
         turned = times(times(product, np.arange(4)), product * [1, -1, -1, -1])[1:]
-        back, half = out[4:8], p + q * np.sign(p @ q)  # of two of one length: the middle of the arc
+        back, half = out[4:8], p + q * np.sign(p @ q)  # the sum of unit quaternions points to the middle of the arc
         np.testing.assert_allclose(out[:4], p, atol=1e-6)
         np.testing.assert_allclose(back * np.sign(back @ p), p, atol=1e-5)
         np.testing.assert_allclose(out[8:12], half / np.linalg.norm(half), atol=1e-5)

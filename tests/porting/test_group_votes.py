@@ -1,4 +1,7 @@
-"""Votes, matches, sizes of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
+"""Votes, matches and sizes of cooperative groups; bit k of a mask belongs to the thread of rank k.
+
+HIP 6.2 lacks some of these functions.
+"""
 
 import numpy as np
 import pytest
@@ -36,7 +39,7 @@ def bits(values):
 
 
 def expected(width):
-    """What each thread finds, by the list of values of the threads of its group in order."""
+    """Return the results of each thread, computed from the values of its group in rank order."""
     out = np.zeros((8, THREADS), np.uint64)
     out[7] = 64864
     for t, own in enumerate(X):
@@ -54,8 +57,8 @@ def expected(width):
 
 
 @pytest.mark.parametrize("name", ["gfx1100", "gfx90a"])
-def test_votes_and_matches(tmp_path, name, cache):
-    X[24:32] = 2  # a tile in which all are equal
+def test_group_votes_and_matches_use_thread_ranks(tmp_path, name, cache):
+    X[24:32] = 2  # a tile in which all values are equal
     run = program(tmp_path, SOURCE, name, cache)
     found = run.run("votes", np.zeros((8, THREADS), np.uint64), X, block=THREADS)
     np.testing.assert_array_equal(found, expected(target(name).wavefront))

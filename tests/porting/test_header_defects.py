@@ -1,4 +1,4 @@
-"""Every row of the table of header defects is shown by executing AMD's function; and what is reported of a source."""
+"""Defects of AMD's headers: executed functions show every row of the table, and sources that use them are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ extern "C" __global__ void shown(const float* x, const int* i, const double* d, 
 %s
 }
 """
-# Expression and what CUDA documents, in the order of the table's names.
+# An expression for each row, and the result that CUDA documents.
 SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("operator <= >=", ""): ("(h(0) <= h(1)) + (h(0) >= h(1)) + (hh(0, 1) <= hh(1, 1))", 0),
     ("operator !=", ""): ("(hh(1, 4) != hh(1, 7)) + (bb(1, 4) != bb(1, 7))", 0),
@@ -79,7 +79,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     **{(f"__ld{k}", ""): (f"found__ld{k}(x, 0)", 1) for k in ("g", "ca", "cg", "cs")},
     ("__sad", ""): ("__sad(i[2] - 9, i[3] + 9, 7u)", 2**32 - 1 - 18 + 7),
 }  # fmt: skip
-# Of all 65536 numbers, rather than of one.
+# These functions are executed for all 65536 numbers.
 INEXACT = {"hsin": np.sin, "hcos": np.cos}
 PAIRS = ("h2sin", "h2cos")
 
@@ -96,11 +96,11 @@ def key(row):
     return row.name, next((name for name in ("__half2", "__hip_bfloat162") if row.without and name in row.beside), "")
 
 
-def test_every_row_has_an_example():
+def test_every_known_defect_has_example():
     assert {key(row) for row in known_defects()} == {*SHOWN, *((name, "") for name in (*INEXACT, *PAIRS))}
 
 
-def test_every_row_is_shown(cache, tmp_path, version):
+def test_known_defect_occurs_in_its_versions_only(cache, tmp_path, version):
     lines = "\n".join(f"    out[{k}] = (long long)({text});" for k, (text, _) in enumerate(SHOWN.values()))
     code = program(tmp_path, SOURCE % lines, "gfx1030", cache)
     got = code.run("shown", np.zeros(len(SHOWN), np.int64), X, INTEGERS, np.array([1 + 2.0**-8 + 2.0**-40]), block=8)
@@ -109,7 +109,7 @@ def test_every_row_is_shown(cache, tmp_path, version):
         assert (value != documented) == rows[each].is_in(version), (each, text, value)
 
 
-def test_functions_that_are_not_correctly_rounded(cache, tmp_path, version):
+def test_inexact_half_functions_differ_by_at_most_1_ulp(cache, tmp_path, version):
     kernels = "".join(
         f'extern "C" __global__ void of_{name}(const __half* x, __half* out) '
         f"{{ const int t = blockIdx.x * blockDim.x + threadIdx.x; out[t] = {name}(x[t]); }}\n"
@@ -146,26 +146,26 @@ def reported(text, version=(6, 2)):
     return [(finding.name, finding.line) for finding in defects({"k.cu": text}, version)]
 
 
-def test_an_operator_is_reported_where_an_operand_is_visibly_of_the_type():
+def test_operator_defect_is_reported_if_operand_has_affected_type():
     assert reported(HALVES) == [("operator <= >=", 4), ("operator <= >=", 6), ("__half2int_rn", 10)]
     assert reported(HALVES.replace("__half", "float").replace("half", "float")) == []
 
 
-def test_a_name_is_reported_where_headers_of_the_version_have_the_defect():
+def test_function_defect_is_reported_for_affected_versions_only():
     text = "__device__ int f(int a, int b) { return __hadd(a, b); } // __rhadd"
     assert reported(text) == [("__hadd", 1)]
     assert reported(text, (6, 2, 41134)) == [("__hadd", 1)]
     assert reported(text, (6, 3)) == reported(text, (5, 1)) == []
-    assert reported("__half h; " + text) == []  # that of halves is right
+    assert reported("__half h; " + text) == []  # the half version of __hadd is correct
 
 
-def test_what_functions_of_halves_hide_is_reported_beside_an_unnamed_namespace():
+def test_function_hidden_by_half_overloads_is_reported_in_unnamed_namespace():
     text = "#include <hip/hip_fp16.h>\nnamespace { __device__ float f(const float* x) { return __ldg(x); } }\n"
     assert reported(text) == [("__ldg", 2)]
     assert reported(text.replace("namespace", "namespace a")) == reported(text.replace("fp16", "other")) == []
 
 
-def test_the_advice_says_what_happens_and_what_to_do():
+def test_defect_advice_names_effect_and_workaround():
     (finding,) = defects({"k.cu": "\n  x = __uhadd(a, b);"}, (6, 2))
     assert (finding.file, finding.line, finding.column) == ("k.cu", 2, 7)
     assert "overflows" in finding.advice
@@ -183,6 +183,6 @@ def test_the_advice_says_what_happens_and_what_to_do():
         "bool c = pair.x <= 3 && n <= 2;",
     ],
 )
-def test_comparisons_of_something_else_are_not_reported(line):
+def test_operator_on_other_types_is_not_reported(line):
     text = "void f(const __half* x, const __half* end, __half2 block, int n) {\n dim3 block(1);\n float2 pair;\n%s }\n"
     assert reported(text % line) == []

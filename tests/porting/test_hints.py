@@ -53,11 +53,11 @@ def test_remedies_name_in_conditional_header_suggests_switch(tmp_path):
 @pytest.mark.parametrize(
     "header",
     [
-        FUNCTION,  # it is there
+        FUNCTION,  # the name is declared
         f"#define GPU\n#ifdef GPU\n{FUNCTION}#endif\n",  # the switch is on
-        f"#ifdef __CUDACC_RTC__\n{FUNCTION}#endif\n",  # nobody's to define
-        f"#if defined(GPU) && defined(OS_WIN)\n{FUNCTION}#endif\n",  # another system's
-        "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use
+        f"#ifdef __CUDACC_RTC__\n{FUNCTION}#endif\n",  # a macro that only the compiler defines
+        f"#if defined(GPU) && defined(OS_WIN)\n{FUNCTION}#endif\n",  # for another operating system
+        "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use, not a declaration
     ],
 )
 def test_remedies_useless_switch_is_not_suggested(tmp_path, header):

@@ -1,4 +1,4 @@
-"""parity's small hipCUB: what blocks load and store is where CUB's documentation says."""
+"""The hipCUB stub: block and warp primitives behave as CUB documents."""
 
 import numpy as np
 import pytest
@@ -176,7 +176,7 @@ def moved(tmp_path_factory, cache):
 
 
 @pytest.mark.parametrize("kernel", PLACES)
-def test_each_thread_moves_its_items(moved, kernel):
+def test_load_and_store_use_documented_arrangement(moved, kernel):
     x = np.arange(192, dtype=np.int32)
     places = PLACES[kernel]
     wanted = np.zeros(192, np.int32)
@@ -184,7 +184,7 @@ def test_each_thread_moves_its_items(moved, kernel):
     assert (moved.run(kernel, np.zeros(192, np.int32), THREADS, x, block=64) == wanted).all()
 
 
-def test_what_is_beyond_the_valid_items_is_not_touched(moved):
+def test_guarded_load_and_store_leave_invalid_items_unchanged(moved):
     x = np.arange(192, dtype=np.int32)
     items = np.where(PLACES["striped"] < 100, PLACES["striped"], -1)
     wanted = np.full(192, 7, np.int32)
@@ -192,14 +192,14 @@ def test_what_is_beyond_the_valid_items_is_not_touched(moved):
     assert (moved.run("guarded", np.full(192, 7, np.int32), THREADS, x, block=64) == wanted).all()
 
 
-def test_masks_of_the_lanes_around_one(moved):
+def test_lane_masks_cover_lanes_before_and_after(moved):
     below = (1 << np.arange(64, dtype=np.uint64) % 32) - 1
     own = below * 2 + 1
     wanted = np.stack([below, own, ~own, ~below], axis=1).astype(np.uint32)
     assert (moved.run("masks", np.zeros((64, 4), np.uint32), THREADS, THREADS, block=64) == wanted).all()
 
 
-def test_segments_of_a_warp(moved):
+def test_segmented_warp_reduce_stops_at_flags(moved):
     x = np.arange(64, dtype=np.int32) * 37 % 64
     flags = (np.arange(64) * 5 % 13 < 3).astype(np.int32)
     wanted = np.zeros((3, 64), np.int32)
@@ -211,7 +211,7 @@ def test_segments_of_a_warp(moved):
     assert (moved.run("segments", np.zeros((3, 64), np.int32), flags, x, block=64) == wanted).all()
 
 
-def test_scans_of_a_warp(moved):
+def test_warp_scans_match_numpy(moved):
     x = np.arange(64, dtype=np.int32) * 37 % 64
     warps = x.reshape(2, 32)
     sums, most = np.cumsum(warps, axis=1), np.maximum.accumulate(warps, axis=1)
@@ -220,14 +220,14 @@ def test_scans_of_a_warp(moved):
     assert (moved.run("scans", np.zeros((4, 64), np.int32), THREADS, x, block=64) == wanted).all()
 
 
-def test_bounds_in_sorted_values(moved):
+def test_lower_and_upper_bound_match_searchsorted(moved):
     values = np.sort(np.arange(64, dtype=np.int32) * 7 % 23)
     asked = (np.arange(64, dtype=np.int32) * 5 % 31) - 3
     wanted = np.stack([np.searchsorted(values, asked, "left"), np.searchsorted(values, asked, "right")])
     assert (moved.run("bounds", np.zeros((2, 64), np.int32), asked, values, block=64) == wanted).all()
 
 
-def test_a_value_in_shared_memory_that_no_constructor_runs_for(moved):
+def test_uninitialized_storage_holds_assigned_value(moved):
     assert (moved.run("kept", np.zeros(64, np.int32), THREADS + 4, block=64) == THREADS[0] + 5).all()
 
 
@@ -240,7 +240,7 @@ ARRANGED = {
 
 
 @pytest.mark.parametrize("name", ARRANGED)
-def test_items_of_a_block_change_their_arrangement(moved, name):
+def test_block_exchange_converts_arrangement(moved, name):
     x = np.arange(192, dtype=np.int32) * 7
     before, after = (PLACES[each] for each in ARRANGED[name])
     room = np.zeros(192, np.int32)
@@ -248,17 +248,17 @@ def test_items_of_a_block_change_their_arrangement(moved, name):
     assert (moved.run(name, np.zeros((64, 3), np.int32), THREADS, x, block=64) == room[after]).all()
 
 
-def test_items_go_to_their_ranks(moved):
+def test_block_exchange_scatter_moves_items_to_ranks(moved):
     x, ranks = np.arange(192, dtype=np.int32) * 7, (np.arange(192, dtype=np.int32) * 37 + 5) % 192
     room = np.zeros(192, np.int32)
     room[ranks] = x
     wanted = np.stack([room, room])
     odd = ranks % 2 == 1
-    wanted[1, ranks[odd]] = room[odd]  # of the items that are in order now
+    wanted[1, ranks[odd]] = room[odd]  # the second scatter starts from the items in rank order
     assert (moved.run("scattered", np.zeros((2, 192), np.int32), ranks, x, block=64) == wanted).all()
 
 
-def test_sorted_by_bits_and_by_an_operator(moved):
+def test_radix_and_merge_sort_match_numpy(moved):
     x = ((np.arange(192) * 37 % 64) - 31).astype(np.float32)
     order = np.argsort(x, kind="stable")
     digits = 1000 + 37 * np.arange(192)
@@ -268,7 +268,7 @@ def test_sorted_by_bits_and_by_an_operator(moved):
     assert (moved.run("sorted", np.zeros((5, 192), np.float32), THREADS, x, block=64) == wanted).all()
 
 
-def test_neighbours_in_a_block(moved):
+def test_block_functions_of_adjacent_items_match_numpy(moved):
     x = (np.arange(192, dtype=np.int32) // 3 * 5 // 4) ** 2 % 97
     heads = np.concatenate([[1], x[1:] != x[:-1]])
     tails = np.concatenate([x[1:] != x[:-1], [1]])
@@ -284,12 +284,12 @@ def test_neighbours_in_a_block(moved):
     assert (moved.run("neighbours", np.zeros((7, 192), np.int32), THREADS, x, block=64) == wanted).all()
 
 
-def test_a_histogram_of_a_block(moved):
+def test_block_histogram_counts_every_item(moved):
     x = (np.arange(192) ** 2 % 16).astype(np.uint8)
     assert (moved.run("counted", np.zeros(16, np.int32), THREADS, x, block=64) == np.bincount(x, minlength=16)).all()
 
 
-def test_items_of_a_warp(moved):
+def test_warp_load_exchange_and_store_keep_item_order(moved):
     x = np.arange(192, dtype=np.int32) * 5
     wanted = x.reshape(64, 3).copy()
     wanted[:, 0] += wanted.sum(axis=1)

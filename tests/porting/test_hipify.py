@@ -1,4 +1,4 @@
-"""The token translator: what changes, what must not, and what is reported."""
+"""The token translator: replaced names, unchanged code, and reported findings."""
 
 from collections import Counter
 
@@ -59,7 +59,7 @@ def text(source):
         ("cudaFuncGetAttributes(&a, &f);", "hipFuncGetAttributes(&a, reinterpret_cast<const void*>(&f));"),
     ],
 )
-def test_translated(cuda, hip):
+def test_hipify_cuda_name_becomes_hip_name(cuda, hip):
     assert text(cuda) == hip
 
 
@@ -90,7 +90,7 @@ def test_translated(cuda, hip):
         "int my_cudaMalloc, cumsum, cutoff, cu_seqlens, nvals, cuda, CUDA_CHECK, CUTOFF;",
     ],
 )
-def test_untouched_and_unreported(source):
+def test_hipify_other_text_is_unchanged_and_not_reported(source):
     result = hipify(source, "m.cu")
     assert result.text == source
     assert not result.replaced
@@ -107,7 +107,7 @@ def test_untouched_and_unreported(source):
         '#ifndef __HIPCC__\n"#endif"; /*\n#endif\n*/ __shfl_xor_sync(~0u, x, 1);\n#else\nint a;\n#endif',
     ],
 )
-def test_what_hip_never_compiles_is_left_as_it_is(source):
+def test_hipify_branch_that_hip_never_compiles_is_unchanged(source):
     result = hipify(source, "m.cu")
     assert result.text == source
     assert not (result.replaced or result.unmapped or result.hazards)
@@ -127,13 +127,13 @@ def test_what_hip_never_compiles_is_left_as_it_is(source):
         "#else\n#endif\n{}",
     ],
 )
-def test_what_hip_may_compile_is_translated(source):
+def test_hipify_branch_that_hip_may_compile_is_translated(source):
     result = hipify(source.format("cudaFree(__pipeline_commit);"), "m.cu")
     assert result.text == source.format("hipFree(__pipeline_commit);")
     assert [f.name for f in result.unmapped] == ["__pipeline_commit"]
 
 
-def test_every_line_keeps_its_number():
+def test_hipify_keeps_line_numbers():
     source = "__shfl_sync(~0u,\n x,\n 1)\n"
     source += '#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
     result = text(source)
@@ -143,7 +143,7 @@ def test_every_line_keeps_its_number():
     assert result.splitlines()[-1] == "hipFree(p); // end"
 
 
-def test_replacements_are_counted_by_name():
+def test_hipify_counts_replacements_by_name():
     result = hipify("cudaFree(a); cudaFree(b); cudaMalloc(&c, 1); // cudaFree", "m.cu")
     assert result.replaced == Counter(cudaFree=2, cudaMalloc=1)
 
@@ -163,7 +163,7 @@ def test_replacements_are_counted_by_name():
         ("a = __pipeline_commit(x, y, a);", "__pipeline_commit", 1, 5),
     ],
 )
-def test_what_cannot_be_translated_is_reported_with_its_place(source, name, line, column):
+def test_hipify_unmapped_name_is_reported_with_location(source, name, line, column):
     result = hipify(source, "kernels/m.cu")
     (finding,) = result.unmapped
     assert (finding.name, finding.file, finding.line, finding.column) == (name, "kernels/m.cu", line, column)
@@ -171,24 +171,24 @@ def test_what_cannot_be_translated_is_reported_with_its_place(source, name, line
     assert result.text == source
 
 
-def test_every_occurrence_is_reported():
+def test_hipify_unmapped_name_is_reported_at_every_use():
     assert [f.line for f in hipify("cuFoo();\ncuFoo();\n", "m.cu").unmapped] == [1, 2]
 
 
-def test_one_number_that_hip_takes_for_all_components_is_a_hazard():
+def test_hipify_vector_initialized_by_one_number_is_hazard():
     literal, helpful = (hipify("float4 v{1.0f};", "m.cu", style=style) for style in STYLES)
     assert literal.text == "float4 v{1.0f};" and "all components" in literal.hazards[0].advice
     assert helpful.text == "float4 v{1.0f, 0, 0, 0};"
     assert [each.advice for each in literal.spelled_out] == [helpful.text]
 
 
-def test_what_is_no_pointer_is_not_restricted():
+def test_hipify_restrict_on_value_parameter_is_removed():
     result = hipify("void f(const int* __restrict__ x, const size_t __restrict__ n, T __restrict__ p);", "m.cu")
     assert result.text == "void f(const int* __restrict__ x, const size_t  n, T __restrict__ p);"
     assert [each.name for each in result.hazards] == ["__restrict__"]
 
 
-def test_a_pragma_that_is_a_macro_is_spelled_as_an_operator():
+def test_hipify_pragma_in_macro_becomes_pragma_operator():
     result = hipify("#define UNROLL #pragma unroll 4\n#define NONE\nvoid f() { UNROLL for (;;) { } }", "m.cu")
     assert result.text == '#define UNROLL _Pragma("unroll 4")\n#define NONE\nvoid f() { UNROLL for (;;) { } }'
     assert [each.name for each in result.hazards] == ["#pragma"]
@@ -210,7 +210,7 @@ def test_a_pragma_that_is_a_macro_is_spelled_as_an_operator():
         ("// float4 a = {0};", None),
     ],
 )
-def test_components_that_are_left_out_are_zero(source, wanted):
+def test_hipify_partial_vector_initializer_is_filled_with_zeros(source, wanted):
     result = hipify(source, "m.cu")
     assert result.text == (wanted or source)
     assert bool(result.hazards) == bool(wanted)
@@ -232,7 +232,7 @@ def test_components_that_are_left_out_are_zero(source, wanted):
         ("/* a */ f(threadIdx);", None),
     ],
 )
-def test_coordinates_as_a_whole_are_vectors_in_cuda_alone(source, wanted):
+def test_hipify_whole_thread_coordinate_becomes_vector(source, wanted):
     result = hipify(source, "m.cu")
     assert result.text == (wanted or source)
     assert bool(result.hazards) == bool(wanted)
@@ -247,7 +247,7 @@ def test_coordinates_as_a_whole_are_vectors_in_cuda_alone(source, wanted):
         ("__launch_bounds__(Tile<8>::N, 2) f", None),
     ],
 )
-def test_commas_of_template_arguments_in_launch_bounds(source, wanted):
+def test_hipify_launch_bounds_with_template_commas_gets_parentheses(source, wanted):
     result = hipify(source, "m.cu")
     assert result.text == (wanted or source)
     assert bool(result.hazards) == bool(wanted)
@@ -262,11 +262,11 @@ def test_commas_of_template_arguments_in_launch_bounds(source, wanted):
         ("namespace w = nvcuda :: wmma;", "namespace w = rocwmma;"),
     ],
 )
-def test_the_namespace_of_matrices(source, wanted):
+def test_hipify_nvcuda_namespace_becomes_rocwmma(source, wanted):
     assert text(source) == wanted
 
 
-def test_a_launch_whose_brackets_stand_apart_is_one():
+def test_hipify_launch_with_spaced_brackets_is_joined():
     source = "// k << <1, 2>> >(x);\nk<4> << <dim3(1 << 2), T<int>::n >> > (x, y);\n"
     source += "k << <1, 2>>>(a >> b);\nl<<<1, 2>>>(x);\n"
     found = hipify(source, "k.cu")
@@ -278,7 +278,7 @@ def test_a_launch_whose_brackets_stand_apart_is_one():
     assert hipify(untouched, "k.cu").text == untouched
 
 
-def test_names_that_the_program_defines_are_its_own():
+def test_hipify_name_defined_by_program_is_not_reported():
     source = "#define CUDA_ERROR_IF(x) x\nCUDA_ERROR_IF(1); cuOwn();"
     assert [f.name for f in hipify(source, "m.cu").unmapped] == ["cuOwn"]
     assert not hipify(source, "m.cu", own={"cuOwn"}).unmapped
@@ -286,43 +286,43 @@ def test_names_that_the_program_defines_are_its_own():
 
 
 @pytest.mark.parametrize("condition", ["#ifdef USE_HIP", "#if defined(__HIP_PLATFORM_AMD__)", "#ifndef __CUDACC__"])
-def test_a_block_that_calls_hip_by_cudas_names_does_not_stop_the_translation(condition):
+def test_hipify_cuda_name_defined_as_hip_macro_is_translated(condition):
     source = f"{condition}\n#define cudaFree hipFree\n#define cudaStream_t hipStream_t\n#endif\ncudaFree(p);"
     *_, free, stream, _, last = text(source).splitlines()
     assert last == "hipFree(p);"
-    # Else a macro of HIP's would be itself.
+    # Translating the macros' names would define HIP's names as themselves.
     assert (free, stream) == ("#define cudaFree hipFree", "#define cudaStream_t hipStream_t")
-    # Elsewhere, in a header of the program, it does not either.
+    # A macro from a header of the program does not prevent the translation either.
     assert hipify("cudaFree(p);", "m.cu", own={"cudaFree"}).text == "hipFree(p);"
 
 
-def test_headers_of_the_program_keep_their_names():
+def test_hipify_header_of_program_keeps_its_name():
     source = '#include "cuda.h"\n#include <cuda_fp16.h>\n#include "cuda_bf16.h"'
     result = hipify(source, "m.cu", headers={"cuda.h", "cuda_bf16.h"})
     assert result.text == '#include "cuda.h"\n#include <hip/hip_fp16.h>\n#include "cuda_bf16.h"'
 
 
-def test_nvccs_macro_is_hips_where_nothing_asks_for_hip():
+def test_hipify_nvcc_macro_becomes_hipcc_unless_hip_is_tested():
     (finding,) = hipify("#if defined(__NVCC__)\n#endif", "m.cu").hazards
     assert (finding.name, "a port has to ask for __HIPCC__" in finding.advice) == ("__NVCC__", True)
     both = "#if defined(__NVCC__)\nint a;\n#elif defined(__HIP__)\nint b;\n#endif"
     assert text(both) == both
-    # A test for either compiler tells nothing apart.
+    # A condition that accepts either compiler does not distinguish them.
     either = "#if defined(__CUDACC__) || defined(__HIPCC__)\nint a;\n#endif\n"
     assert "__HIPCC__" in text(either + "#ifdef __NVCC__").splitlines()[-1]
     assert text(either.replace("||", "&& !") + "#ifdef __NVCC__").splitlines()[-1] == "#ifdef __NVCC__"
 
 
 @pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])
-def test_hazards_are_warned_of(name):
+def test_hipify_hazardous_name_is_reported_as_hazard(name):
     result = hipify(f"a={name} + b", "m.cu")
     assert [(f.name, f.column) for f in result.hazards] == [(name, 3)]
     assert not result.unmapped
 
 
-def test_a_condition_is_explained_and_not_warned_of():
+def test_hipify_cuda_condition_is_explained_without_hazard():
     result = hipify("int a;\n#if __CUDA_ARCH__ >= 800\n__pipeline_commit();\nint b;\n#endif\n", "k/m.cu")
-    assert not result.hazards and not result.unmapped  # nothing is said of code that is left out
+    assert not result.hazards and not result.unmapped  # code that is left out has no findings
     assert [str(branch) for branch in result.branches] == [
         "k/m.cu:2:1: #if __CUDA_ARCH__ >= 800: __CUDA_ARCH__ is not defined for AMD, so lines 3 to 4 are left out"
     ]
@@ -340,7 +340,7 @@ LITERAL = [
 
 
 @pytest.mark.parametrize("source", LITERAL)
-def test_what_amds_hipify_keeps_is_kept_and_warned_of(source):
+def test_hipify_literal_style_keeps_warp_functions_as_hazards(source):
     result = hipify(source, "m.cu")
     assert result.text == source
     assert result.hazards
@@ -366,11 +366,11 @@ def test_what_amds_hipify_keeps_is_kept_and_warned_of(source):
         ("__activemask()", "((unsigned)(__ballot(1) >> (__lane_id() & 32)))"),
     ],
 )
-def test_the_helpful_style_spells_32_lanes_out(cuda, hip):
+def test_hipify_helpful_style_limits_warp_functions_to_32_lanes(cuda, hip):
     result = hipify(cuda, "m.cu", style="helpful")
     assert result.text == hip
     assert not result.hazards
-    # What differs from the other style is known to both.
+    # The literal style lists the lines that the helpful style would change.
     differences = [(finding.line, finding.advice) for finding in hipify(cuda, "m.cu").spelled_out]
     lines = zip(cuda.splitlines(), hip.splitlines(), strict=True)
     assert differences == [(n, two.strip()) for n, (one, two) in enumerate(lines, 1) if one != two]
@@ -379,19 +379,19 @@ def test_the_helpful_style_spells_32_lanes_out(cuda, hip):
 @pytest.mark.parametrize(
     "call", ["__shfl_xor_sync(0xffffffff, x)", "__shfl_xor_sync(0xffffffff, x, 1", "__any_sync(m, x)"]
 )
-def test_what_cannot_be_spelled_out_is_left_alone(call):
+def test_hipify_helpful_style_keeps_incomplete_warp_calls(call):
     result = hipify(call, "m.cu", style="helpful")
     assert result.text == call
     assert [f.name for f in result.hazards] == [call.partition("(")[0]]
     assert not result.replaced
 
 
-def test_a_width_that_is_64_on_some_devices_is_a_hazard():
+def test_hipify_warp_size_as_width_is_hazard():
     result = hipify("__shfl_down_sync(0xffffffff, x, 1, warpSize)", "m.cu")
     assert [(f.name, f.column) for f in result.hazards] == [("warpSize", 36)]
 
 
-def test_inline_ptx_is_translated_or_refused_by_its_instruction():
+def test_hipify_unsupported_inline_ptx_is_reported_by_instruction():
     source = 'int a;\n  asm volatile("cp.reduce.async.bulk [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
     result = hipify(source, "k/m.cu")
     (finding,) = result.unmapped
@@ -401,13 +401,13 @@ def test_inline_ptx_is_translated_or_refused_by_its_instruction():
     assert not hipify(f"#if __CUDA_ARCH__ >= 800\n{source}\n#endif", "m.cu").unmapped
 
 
-def test_an_unfinished_comment_or_string_ends_with_the_file():
+def test_hipify_unterminated_comment_or_raw_string_extends_to_end_of_file():
     assert text("/* cudaFree") == "/* cudaFree"
     assert text('R"(cudaFree') == 'R"(cudaFree'
     assert text('"open\ncudaFree();') == '"open\nhipFree();'
 
 
-def test_the_table_is_consistent():
+def test_hipify_table_is_consistent():
     names, headers = name_rules(), header_rules()
     assert len(names) > 1000
     assert len(headers) > 50

@@ -1,4 +1,4 @@
-"""parity's small hipRAND: sequences that are exact, and distributions by their moments."""
+"""The hipRAND stub: exact Sobol sequences, and moments of the distributions."""
 
 import numpy as np
 from execution import program
@@ -25,7 +25,7 @@ extern "C" __global__ void moments(const unsigned* seed, float* out) {
 """
 
 
-def test_sobol_sequences_and_distributions(tmp_path, cache):
+def test_hiprand_stub_draws_exact_sobol_numbers_and_expected_moments(tmp_path, cache):
     built = program(tmp_path, SOURCE, "gfx1100", cache)
     direction = (1 << np.arange(31, -1, -1)).astype(np.uint32)  # the first dimension: van der Corput's sequence
     found = built.run("sobol", np.zeros(288, np.uint32), direction, block=32)

@@ -1,4 +1,4 @@
-"""Which pieces of host code around an error are removed."""
+"""Removal of the host code around a compile error."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from parity.porting.repair import repair
 
 
 def left(text, line, column, error="unknown"):
-    """Return a text after the repair of an error at a place; None if the error is the user's."""
+    """Repair an error at a location and return the remaining text, or None if the error is kept."""
     host = repair(HostCode(), {"m.cu": text}, [Diagnostic(error, (("m.cu", line, column),))])
     return host and host.blanked("m.cu", text)
 
@@ -54,7 +54,7 @@ def test_repair_statement_keeps_its_launches():
     assert "log" not in left(text, 2, 3) and "k<T, 3><<<" in left(text, 2, 3)
     assert "k<T, 3><<<1, 64>>>(x, size(x))" in " ".join(left(text, 3, 13).split()).replace("1 ,", "1,")
     host = HostCode()
-    for _ in range(3):  # the argument, the statement, the function
+    for _ in range(3):  # removes the argument, then the statement, then the function
         host = repair(host, {"m.cu": text}, [Diagnostic("unknown", (("m.cu", 3, 29),))])
         if "(void)&k<T, 3>;" in host.blanked("m.cu", text):
             break
@@ -62,7 +62,7 @@ def test_repair_statement_keeps_its_launches():
 
 
 def test_host_edits_unbalanced_macro_does_not_include_next_lines():
-    """The tree may have it as one piece with braces of others."""
+    """The syntax tree may combine such a macro with braces of the next lines."""
     text = "void g() { OPEN(x) { h();\nGEN(a);\nCLOSE }\nvoid f() { g(); }\n"
     (piece,) = host_edits(text, 2, 1, frozenset())
     assert text[piece.start : piece.end] == "GEN(a);"

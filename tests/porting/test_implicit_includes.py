@@ -1,4 +1,4 @@
-"""Replacements of what absent headers would have provided: libraries, macros and types."""
+"""Replacements for libraries, macros and types that absent headers would have provided."""
 
 from parity.build.modules import build
 
@@ -61,7 +61,7 @@ def test_implied_lines_define_incomplete_type(tmp_path, cache):
     assert one.translation.brought == ("namespace other { class Data {}; }",)
 
 
-def test_pasted_names_are_mapped(tmp_path, cache):
+def test_names_pasted_by_macro_are_mapped(tmp_path, cache):
     one = built(
         tmp_path,
         cache,

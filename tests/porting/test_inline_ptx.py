@@ -1,4 +1,4 @@
-"""Inline PTX: what is translated computes what the instruction does, what is not is refused at its place."""
+"""Translation of inline PTX: translated code computes the PTX results, and unsupported instructions are reported."""
 
 import csv
 import itertools
@@ -33,14 +33,14 @@ def refused(text):
         (f'asm("{MMA} {{%0}}, {{%1}}, {{%2}}, {{%3}};" : "=f"(d) : "r"(a));', MMA),
         ('asm("mov.u32 %0, %nsmid;" : "=r"(d));', "mov.u32"),
         ('asm("{ .reg .pred p; setp.ne.b32 p, %1, 0; @p bra DONE; mov.u32 %0, 1; DONE: }" : "=r"(d) : "r"(a));', "bra"),
-        ('asm("@p mov.u32 %0, 1;" : "=r"(d));', "mov.u32"),  # p is declared nowhere
-        ('asm("{ .reg .u32 p; @p mov.u32 %0, 1; }" : "=r"(d));', "mov.u32"),  # p is no predicate
+        ('asm("@p mov.u32 %0, 1;" : "=r"(d));', "mov.u32"),  # p is not declared
+        ('asm("{ .reg .u32 p; @p mov.u32 %0, 1; }" : "=r"(d));', "mov.u32"),  # p is not a predicate
         ('asm("{ .reg .b128 t; mov.u32 %0, 1; }" : "=r"(d));', "mov.u32"),
         ('asm("bar.sync %0, 64;" :: "r"(name));', "bar.sync"),
         ('asm("exit;");', "exit"),
-        ('asm("bfe.u32 %0, %1, 8, 8;" : "=r"(d));', "bfe.u32"),  # %1 is not there
+        ('asm("bfe.u32 %0, %1, 8, 8;" : "=r"(d));', "bfe.u32"),  # there is no operand %1
         ('asm("and.b32 %0, %1, 3; vadd.u32.u32.u32 %0.b3, %1, 1, %0;" : "=r"(d) : "r"(a));', "vadd.u32.u32.u32"),
-        ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is not written
+        ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is an input
         ('#define COPY(a, b) \\\n  asm volatile( \\\n "exit;" \\\n ::)', "exit"),
         (
             '#define READ(type, c) asm("tex.level.2d.v4." type ".s32 {%0, %1}, [%2];" : c(x), c(y) : "l"(t))',
@@ -48,7 +48,7 @@ def refused(text):
         ),
     ],
 )
-def test_refused_by_name(statement, instruction):
+def test_translate_unsupported_instruction_is_reported_by_name(statement, instruction):
     text, found = translate(f"\n{statement}\nint a;", lambda at: True)
     assert [(each.instruction, each.at) for each in found] == [(instruction, 1 + statement.index("asm"))]
     assert text.count("\n") == statement.count("\n") + 2 and text.endswith("\nint a;")
@@ -69,17 +69,17 @@ def test_refused_by_name(statement, instruction):
         'asm("trap;"',
     ],
 )
-def test_other_assembly_is_left_alone(text):
+def test_translate_other_assembly_is_unchanged(text):
     assert translate(text, lambda at: True) == (text, [])
 
 
-def test_a_register_in_braces_is_one_without():
+def test_translate_single_register_in_braces_equals_bare_register():
     alone, refused = translate('asm("ld.global.cs.u8 %0, [%1 + 2];" : "=r"(x) : "l"(p));', lambda at: True)
     assert not refused
     assert translate('asm("ld.global.cs.u8 {%0}, [%1 + 2];" : "=r"(x) : "l"(p));', lambda at: True)[0] == alone
 
 
-def test_macros_that_are_parts_of_a_template():
+def test_translate_expands_macros_in_templates():
     text = '#if X\n#define HINT(size) ".L2::" #size "B"\n#else\n#define HINT(size)\n#endif\n#define MOVE "mov.u32"\n'
     text += (
         'asm("ld.global.nc" HINT(128) ".u32 %0, [%1];" : "=r"(x) : "l"(p)); asm(MOVE " %0, %1;" : "=r"(x) : "r"(y));'
@@ -91,7 +91,7 @@ def test_macros_that_are_parts_of_a_template():
     assert translate('asm(OTHER " %0, %1;" : "=r"(x) : "r"(y));', lambda at: True)[0].startswith("asm")
 
 
-def test_what_is_not_compiled_is_left_alone():
+def test_translate_skips_code_that_is_not_compiled():
     text = 'asm("exit;"); asm("trap;");'
     assert translate(text, lambda at: at > 0)[0] == 'asm("exit;"); do { { __builtin_trap(); } } while (0);'
 
@@ -101,7 +101,7 @@ VARIABLES = {"h": "unsigned short", "f": "float", "d": "double", "l": "unsigned 
 
 
 def kernel_of(row, number):
-    """A kernel whose only statement is the instruction of a row, with the first of its alternatives."""
+    """Return a kernel that only executes the instruction of a row, with its first alternatives."""
     pattern = re.sub(r"\([^()]*\)[*?]", "", row.instruction.pattern.replace(r"\w+", "x").replace("\\", ""))
     instruction = re.sub(r"\((\.?[\w.]+)[^()]*\)", r"\1", pattern)
     operands = row.operands.pattern
@@ -129,14 +129,15 @@ def kernel_of(row, number):
 
 
 def ends():
-    """Of each row of the table the first of its types and the last."""
+    """Return the rules for the first and the last type of each row of the table."""
     with ptx_rules.TABLE.open(encoding="utf-8") as table:
         counts = [max(1, len(row["types"].split())) for row in csv.DictReader(table)]
     starts = itertools.accumulate(counts, initial=0)
     return [rules()[at] for start, count in zip(starts, counts, strict=False) for at in {start, start + count - 1}]
 
 
-def test_every_row_compiles(cache, tmp_path):
+@pytest.mark.thorough
+def test_every_row_of_ptx_table_compiles(cache, tmp_path):
     assert not refused("\n".join(kernel_of(row, number) for number, row in enumerate(rules())))
     kernels = [kernel_of(row, number) for number, row in enumerate(ends())]
     use = "template <class T> __device__ void use(T x) { *(volatile T*)4096 = x; }"
@@ -151,7 +152,7 @@ def signed(x):
 
 
 def bfe_s(x, start, length):
-    """As PTX ISA writes it, bit by bit."""
+    """Extract a signed bit field, bit by bit as the PTX ISA defines it."""
     if length == 0:
         return 0
     sign = x >> min(start + length - 1, 31) & 1
@@ -177,7 +178,7 @@ def dp4a(a, b, c):
 
 
 def halves(f, x):
-    """Both halves of a word, rounded once from what ``f`` gives in single precision; a quiet NaN stays as it is."""
+    """Apply ``f`` to both halves of a word in single precision and round once; a quiet NaN keeps its bits."""
     narrow = np.array([x], np.uint32).view(np.float16)
     with np.errstate(all="ignore"):
         found = f(narrow.astype(np.float32)).astype(np.float16)
@@ -185,18 +186,18 @@ def halves(f, x):
 
 
 def byte_of_half(x):
-    """The low half, rounded to an integer of 8 bits; a NaN is 0."""
+    """Round the low half to a saturated 8-bit integer; NaN becomes 0."""
     value = np.array([x & 0xFFFF], np.uint16).view(np.float16).astype(np.float64)
     return int(np.clip(np.rint(np.nan_to_num(value, posinf=1e9, neginf=-1e9)), -128, 127)[0]) & 0xFFFF
 
 
 def half(x, place):
-    """A half of a word with its sign."""
+    """Return one half of a word as a signed 16-bit integer."""
     return ((x >> 16 * place & 0xFFFF) ^ 0x8000) - 0x8000
 
 
 def clipped(f, value, kind):
-    """A number that is rounded by ``f`` to an integer type, saturated; a NaN is 0, and of 64 bits the least."""
+    """Round a value with ``f`` to a saturated integer type. NaN becomes 0, or the minimum for 64 bits."""
     ends = np.iinfo(kind)
     if np.isnan(value):
         return ends.min if kind is np.int64 else 0
@@ -215,11 +216,11 @@ FLOATS = {
     "cvt.rni.sat.s16.f32": (np.rint, np.int16),
     "cvt.rni.s64.f32": (np.rint, np.int64),
 }
-"""Conversions of a float, with what rounds it and the type of the result."""
+"""Rounding function and result type of each conversion of a float."""
 
 
 def float_of(x):
-    """The float that a word stands for in the tests of ``FLOATS``."""
+    """Return the float that the kernel derives from a word to test ``FLOATS``."""
     small = np.float32(signed(x)) * np.float32(0.75)
     return {0: np.float32(np.nan), 0x12345678: np.float32(3e30), 0xDEADBEEF: np.float32(-2.5)}.get(x, small)
 
@@ -324,7 +325,7 @@ CASES = {
 }
 
 
-def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
+def test_translated_instructions_compute_ptx_results(cache, tmp_path):
     lines = [f'asm("{text};" : "=r"(y) : "r"(x)); out[{n}] = y;' for n, text in enumerate(CASES)]
     lines.append(f'asm volatile("mov.u32 %0, %%laneid;" : "=r"(y)); out[{len(CASES)}] = y;')
     lines.append(f'asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(1.5f), "f"(-2.0f)); out[{len(CASES) + 1}] = y;')
@@ -372,7 +373,7 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
         assert found[thread, end + 4 : end + 6].tolist() == [0, 0x3FD55555]
 
 
-def test_parameters_of_macros_in_templates_and_constraints(cache, tmp_path):
+def test_translate_expands_macro_parameters_in_templates_and_constraints(cache, tmp_path):
     (tmp_path / "shift.h").write_text(
         '#define SHIFT(to, low, high, by) asm("shf.r.wrap.b32 %0, %1, %2, " #by ";" : "=r"(to) : "r"(low), "r"(high))\n'
         '#define GIVEN(to, what, from) asm(what " %0, %1;" : "=r"(to) : "r"(from))\n'
@@ -403,7 +404,7 @@ extern "C" __global__ void left_out(unsigned* x) { *x = given(*x); }
     assert "brev.b32 s" in one.built.translation.left_out[0].because
 
 
-def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):
+def test_unsupported_instruction_is_error_only_if_compiled(cache, tmp_path):
     asm = 'asm volatile("exit;" ::);'
     (tmp_path / "unused.cu").write_text(
         f"template <class T> __device__ void wait() {{ {asm} }}\n"

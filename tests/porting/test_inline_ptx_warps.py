@@ -1,4 +1,4 @@
-"""Inline PTX of several instructions, of shared memory, of the carry flag and of matrices of a warp, executed."""
+"""Executed inline PTX: several instructions, the carry flag, shared memory, barriers and matrices of a warp."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from execution import THREADS, program
 
-TARGETS = ("gfx1100", "gfx90a")  # of both widths of a wavefront
+TARGETS = ("gfx1100", "gfx90a")  # one target for each wavefront size
 
 SOURCE = r"""
 #include <cooperative_groups.h>
@@ -169,7 +169,7 @@ def built(request, cache, tmp_path_factory):
     return program(tmp_path_factory.mktemp(request.param), SOURCE, request.param, cache)
 
 
-def test_predicates_registers_and_the_carry_flag(built):
+def test_inline_ptx_with_registers_predicates_and_carry_matches_numpy(built):
     rng = np.random.default_rng(1)
     ends = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     a, b = (np.concatenate([rng.choice(ends, 64), rng.integers(0, 2**64, 64, np.uint64)]) for _ in "ab")
@@ -184,7 +184,7 @@ def test_predicates_registers_and_the_carry_flag(built):
     assert (found[:, 4] == np.repeat(votes, 32)).all()
 
 
-def test_reductions_of_lanes(built):
+def test_inline_ptx_lane_reductions_match_numpy(built):
     given = np.random.default_rng(6).integers(-(2**20), 2**20, THREADS).astype(np.int32)
     found = built.run("reductions", np.zeros((THREADS, 6), np.int32), given).reshape(-1, 32, 6)
     every = given.reshape(-1, 32)
@@ -195,7 +195,7 @@ def test_reductions_of_lanes(built):
     assert not found[:, :8].any() and (found[:, 8:] == expected[:, None]).all()
 
 
-def test_asynchronous_copies_are_there_after_the_wait(built):
+def test_inline_ptx_asynchronous_copies_complete_at_wait(built):
     given = np.random.default_rng(2).integers(0, 256, (THREADS, 16), np.uint8)
     found = built.run("copies", np.zeros((THREADS, 3, 16), np.uint8), given)
     assert (found[:, 0] == given[np.arange(THREADS) ^ 1]).all()
@@ -203,12 +203,12 @@ def test_asynchronous_copies_are_there_after_the_wait(built):
     assert (found[:, 2] == given).all()
 
 
-def test_pointers_are_outputs(built):
+def test_inline_ptx_output_may_be_pointer(built):
     given = np.arange(THREADS, dtype=np.int32)
     assert (built.run("pointers", np.zeros(THREADS, np.int32), given) == given + 1).all()
 
 
-def test_pipelines_and_barriers_of_a_block(built):
+def test_block_pipelines_and_barriers_deliver_copied_data(built):
     given = np.random.default_rng(6).integers(0, 2**20, (4, THREADS), np.uint32)
     found = built.run("stages", np.zeros(THREADS, np.uint32), given.reshape(-1), block=4 * THREADS // 4)
     wanted = sum(given[k, ::-1] << k for k in range(4)) + given[0]
@@ -217,11 +217,11 @@ def test_pipelines_and_barriers_of_a_block(built):
 
 
 def by_lanes(matrix):
-    """What each lane of a warp holds of matrices [..., 8, 8] of 16 bits: words [..., 32]."""
+    """Return the words [..., 32] that the lanes of a warp hold of 16-bit matrices [..., 8, 8]."""
     return np.ascontiguousarray(matrix).reshape(*matrix.shape[:-2], 64).view(np.uint32)
 
 
-def test_matrices_of_a_warp_are_loaded_stored_and_transposed(built):
+def test_inline_ptx_matrices_are_loaded_stored_and_transposed(built):
     given = np.random.default_rng(3).integers(0, 2**16, (THREADS // 32, 4, 8, 8), np.uint16)
     found = built.run("matrices", np.zeros((THREADS, 17), np.uint32), given.reshape(THREADS, 8))
     of_warps = found.reshape(-1, 32, 17).transpose(0, 2, 1)  # warp, word, lane
@@ -248,11 +248,11 @@ SHAPES = {
         ("f32", "e5m2", 32, ml_dtypes.float8_e5m2, np.float32),
     ],
 }
-"""Type of the sums, type of the elements, K, and both for NumPy."""
+"""Type of the sums, type of the elements, K, and the NumPy types of elements and sums."""
 
 
 def product_kernel(number, total, kind, k, words):
-    """A kernel that reads the registers of a, b and c of each lane, and writes those of the product."""
+    """Return a kernel that loads each lane's registers of a, b and c and stores its registers of the product."""
     letter = {"f32": "f", "s32": "r", "f16": "r"}[total]
     c = 2 if total == "f16" else 4
     type_ = {"f32": "float", "s32": "int", "f16": "unsigned"}[total]
@@ -273,13 +273,13 @@ def product_kernel(number, total, kind, k, words):
 
 
 def registers(matrix, rows, k_words):
-    """The words of a matrix [rows, K] as the lanes of a warp hold them: lane, then half of K and eight rows."""
+    """Return the words of a matrix [rows, K] by lane of the warp, then by half of K and group of eight rows."""
     words = np.ascontiguousarray(matrix).view(np.uint32).reshape(rows // 8, 8, k_words, 4)
     return np.ascontiguousarray(words.transpose(1, 3, 2, 0).reshape(32, -1))
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_products_of_matrices(cache, tmp_path, target):
+def test_inline_ptx_matrix_products_match_numpy(cache, tmp_path, target):
     shapes = SHAPES[target]
     sizes = [k * np.dtype(kind).itemsize // 16 for _, _, k, kind, _ in shapes]
     kernels = [product_kernel(n, *shape[:3], size) for n, (shape, size) in enumerate(zip(shapes, sizes, strict=True))]

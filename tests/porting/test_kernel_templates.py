@@ -1,4 +1,4 @@
-"""Kernels of a source, and arguments of templates that nothing instantiates."""
+"""Kernels of a source, and guessed arguments of templates that the source does not instantiate."""
 
 from kernels_built import has, names
 

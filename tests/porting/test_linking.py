@@ -1,4 +1,4 @@
-"""Files that are compiled with a source because they define what it declares for the device."""
+"""Files that are compiled with a source because they define device functions and variables that it declares."""
 
 from parity.build.modules import build
 from parity.build.settings import BuildCallbacks
@@ -12,7 +12,7 @@ def test_undefined_function_is_reported_before_code_generation(built, monkeypatc
         "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
     )
     (finding,) = one.error.findings
-    assert not one.translation.left_out  # the variable does not declare it
+    assert not one.translation.left_out  # the initialization of y is not mistaken for a declaration
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that defines it" in finding.advice
 
@@ -54,11 +54,11 @@ def test_linking_keeps_previous_repairs(tmp_path):
         "__global__ void k(int* x) { x[0] = Ball().hit(2); }\n"
     )
     told: list[str] = []
-    own = Cache(tmp_path / "cache")  # what is there already is not compiled
+    own = Cache(tmp_path / "cache")  # an empty cache, so that every attempt compiles
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=own, progress=BuildCallbacks(retrying=told.append))
     assert not one.error, one.error
     assert [each.flag for each in one.switches] == ['#include "ball.cu"']
-    # As it is, without the header, without the host's function, with the file.
+    # Attempts: unchanged, without the absent header, without the host function, with the linked file.
     assert told == [f"m gfx1100, compilation {number}" for number in (2, 3, 4)]
 
 

@@ -1,4 +1,4 @@
-"""MXNet's mshadow: parity's small header in its place, as operators use it."""
+"""The stub of MXNet's mshadow: tensors in kernels and launches of operators."""
 
 import numpy as np
 from execution import program
@@ -43,7 +43,7 @@ extern "C" __global__ void places(const int* n, int* out) {
 """
 
 
-def test_tensors_of_kernels_and_launches(tmp_path, cache):
+def test_mshadow_stub_tensors_index_and_launch_kernels(tmp_path, cache):
     source = SOURCE.replace("mshadow::Tensor<gpu", "mshadow::Tensor<mshadow::gpu")
     kernels = program(tmp_path, source, "gfx1100", cache)
     assert kernels.built.translation.stubs == ("mshadow/tensor.h",)

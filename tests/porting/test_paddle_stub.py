@@ -1,4 +1,4 @@
-"""What device code uses of the small Paddle: its macros and number types; operators of the host's are left out."""
+"""The Paddle stub: a custom operator whose kernel uses Paddle's macros and number types."""
 
 import numpy as np
 from execution import program
@@ -24,7 +24,7 @@ PD_BUILD_OP(twice).Inputs({"X"}).Outputs({"Out"}).SetKernelFn(PD_KERNEL(Twice));
 """
 
 
-def test_a_custom_operator_is_built_as_it_is(tmp_path, cache):
+def test_paddle_stub_builds_custom_operator_unchanged(tmp_path, cache):
     kernels = program(tmp_path, SOURCE, "gfx1100", cache)
     x = np.arange(32, dtype=np.float16)
     assert (kernels.run("twice", np.zeros(32, np.float16), x, block=32) == 2 * x).all()

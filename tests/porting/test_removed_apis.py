@@ -1,4 +1,4 @@
-"""Functions that CUDA has removed are supplied, and compute the same values as before."""
+"""Compatibility headers supply functions that CUDA has removed, with the same results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ void launch(int* out) { each<<<1, 8>>>([] __device__(int i) { return 10 * i; }, 
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Builds a source for CUDA."""
+    """Return a function that builds a source for CUDA; skip the test without nvcc."""
     try:
         nvcc()
     except MissingTool as error:
@@ -70,7 +70,7 @@ def compiled(tmp_path):
 
 
 def launched(built, block, *arrays, before=()):
-    """Return the last array after the only kernel ran in one block; ``before`` are arguments before the arrays."""
+    """Run the only kernel in one block with the arguments ``before`` and the arrays; return the last array."""
     (kernel,) = built.code_object.kernels.values()
     device = PtxDevice(traced=True)
     buffers = [device.allocate(array.nbytes, f"b{i}") for i, array in enumerate(arrays)]
@@ -87,7 +87,7 @@ def test_former_shuffles_use_threads_of_block(compiled):
     assert lines == {"__shfl_xor": 3, "__shfl": 3, "__any": 4, "__all": 4}
     x = np.ones(48, np.float32)
     x[40] = 3
-    # The second warp has 16 threads: those that it lacks have no part in its votes.
+    # The second warp has 16 threads; its missing threads do not vote.
     wanted = [1012.0] * 32 + [1112.0] * 8 + [1114.0] * 2 + [1112.0] * 6
     assert launched(built, 48, x, np.zeros(48, np.float32)).tolist() == wanted
 

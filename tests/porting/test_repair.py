@@ -1,4 +1,4 @@
-"""Code that does not compile: host code is removed, device code is not, and launched kernels are kept."""
+"""Repair of code that does not compile: it removes host code and keeps device code and launched kernels."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_repair_empty_constructor_of_shared_variable_is_for_both_sides(built):
     one = built(text + kernel)
     assert has(one, "k") and {piece.instead for piece in one.translation.left_out} == {"__host__ __device__ "}
     assert "no matching constructor" in str(built(text.replace("Item() {}", "Item() { x = 1; }") + kernel).error)
-    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # nor does nvcc
+    assert "no matching constructor" in str(built(text + kernel.replace("__shared__ ", "")).error)  # as in nvcc
 
 
 def test_repair_failed_static_assertion_keeps_error(built):
@@ -225,13 +225,13 @@ __global__ void k(int* x) {{
 @pytest.mark.parametrize(
     "said",
     [
-        ("__host__ __device__ ", "__device__ ", "", "", ""),  # by declarations
-        ("", "", "__host__ __device__ ", "__device__ ", "__host__ __device__ "),  # by definitions
+        ("__host__ __device__ ", "__device__ ", "", "", ""),  # only the declarations name a side
+        ("", "", "__host__ __device__ ", "__device__ ", "__host__ __device__ "),  # only the definitions name a side
         ("__host__ __device__ ", "__device__ ", "", "", "__device__ "),
     ],
 )
 def test_repair_declaration_and_definition_get_same_side(built, said):
-    """nvcc takes either; clang wants both to say the same."""
+    """nvcc accepts a side on only one of them; clang requires the same side on both."""
     one = built(SIDES.format(*said))
     assert has(one, "k")
     assert all(piece.instead and piece.start == piece.end for piece in one.translation.left_out)
@@ -266,10 +266,10 @@ def test_repair_unsupported_device_code_removes_its_callers(built):
     one = built(BEYOND)
     assert list(names(one).values()) == ["_Z5childPf", "_Z6parentPf"]
     gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
-    assert gone["parent"] == (6, "a kernel cannot launch kernels on AMD GPUs")  # it fails there
+    assert gone["parent"] == (6, "a kernel cannot launch kernels on AMD GPUs")  # fails when executed
     assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
     assert gone["some_wait"] == (3, "uses some, which is left out")
-    said = str(MissingKernel("some_wait", one.code_object))  # of a declared op, in its verdict
+    said = str(MissingKernel("some_wait", one.code_object))  # the verdict of a declared op contains this message
     assert said.startswith(f"{one.module} has no some_wait, which is left out: ")
     assert said.endswith(".cu:3: uses some, which is left out")
     assert "left out" not in str(MissingKernel("some_wai", one.code_object))
@@ -326,7 +326,7 @@ def test_repair_device_code_with_absent_header_is_removed(built):
     assert list(names(one).values()) == ["_Z5plainPd"] and one.translation.empty_headers == ("elsewhere/tiles.h",)
     gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
     assert gone["of"] == (4, "use of undeclared identifier 'elsewhere'")
-    # Not the template of the same name, which would have compiled and computed something else.
+    # The call must not fall back to the template of the same name, which compiles but computes another value.
     assert gone["overloaded"] == (8, "uses of, which is left out")
     assert set(gone) == {"of", "size", "overloaded", "shaped"}
     assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))

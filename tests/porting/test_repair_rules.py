@@ -1,4 +1,4 @@
-"""Every row of the table of repairs: its example has the row's error, and compiles after the row's edit."""
+"""The table of repairs: the example of each row has the row's error and compiles after the row's edit."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from parity.porting.repair_sites import ErrorSite, Module
 
 
 @pytest.mark.parametrize("row", REPAIRS, ids=lambda row: row.name.replace(" ", "-"))
-def test_example_compiles_after_the_edit_of_its_row(row, tmp_path, monkeypatch):
+def test_repair_rule_edit_makes_its_example_compile(row, tmp_path, monkeypatch):
     applied = []
 
     def recording(host, texts, errors, **options):

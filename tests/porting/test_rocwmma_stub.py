@@ -1,4 +1,4 @@
-"""Fragments of matrices that a wavefront holds together, executed."""
+"""The rocWMMA stub: products of matrix fragments that the lanes of a wavefront share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ extern "C" __global__ void s32(const signed char* a, const signed char* b, const
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_products_of_fragments(cache, tmp_path, target):
+def test_rocwmma_stub_fragment_products_match_numpy(cache, tmp_path, target):
     lanes = 32 if target == "gfx1100" else 64
     built = program(tmp_path, SOURCE, target, cache)
     assert "nvcuda" in {hazard.name for hazard in built.built.hazards}

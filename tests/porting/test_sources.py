@@ -1,4 +1,4 @@
-"""Which file is which: modules of a folder, their ports, and what a source includes."""
+"""Source discovery: modules of a folder, their ports, and the headers that a source includes."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_find_modules_omits_ported_folder(tmp_path):
         ("a.cu", "a.cpp"),
         ("a.cu", "a.cu.hip"),
         ("sub/a.cu", "sub/a.hip"),
-        ("cuda/a_cuda_kernel.cu", "hip/a_hip_kernel.hip"),  # as torch's hipify names them
+        ("cuda/a_cuda_kernel.cu", "hip/a_hip_kernel.hip"),  # names that PyTorch's hipify generates
         ("a_cuda.cu", "a_hip.hip"),
     ],
 )
@@ -70,7 +70,7 @@ def test_closure_drops_byte_order_mark(tmp_path):
 
 @pytest.fixture
 def project(tmp_path):
-    """A checkout with kernels deep in it and headers elsewhere."""
+    """Return a checkout with deeply nested kernels and headers in other folders."""
     root = tmp_path / "project"
     files(root, ".git", "include/lib/math.h", "src/cuda/deep/a.cu", "tools/one/twice.h", "tools/two/twice.h")
     files(tmp_path, "outside.cuh")
@@ -110,10 +110,10 @@ def test_closure_header_in_two_folders_is_doubtful(project):
 @pytest.mark.parametrize(
     "line",
     [
-        "#include <math.h>",  # the compiler's
-        '#include "cuda_runtime.h"',  # CUDA's
-        "#include <torch/extension.h>",  # a library's, in whose place a stub stands
-        "#include <sys/time.h>",  # the system's
+        "#include <math.h>",  # of the compiler
+        '#include "cuda_runtime.h"',  # of CUDA
+        "#include <torch/extension.h>",  # of a library that has a stub
+        "#include <sys/time.h>",  # of the system
         '#include "outside.cuh"',  # of another project
     ],
 )

@@ -1,4 +1,4 @@
-"""Staged sources: stubs, forced headers, advice, and names that HIP has as well."""
+"""Staged sources: stubs, forced headers, advice, and source names that conflict with HIP's."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_variant_standard_header_replaces_implicit_includes(built):
     source = (
         "__global__ void k(float* x, uint16_t n) { *x = n < SHRT_MAX ? FLT_MAX : std::numeric_limits<float>::min(); }\n"
     )
-    guessed = built(source)  # as a source has it that is compiled by others, whose headers bring more
+    guessed = built(source)  # the headers of other compilers include more, so sources may lack an include
     assert has(guessed, "k") and [each.flag for each in guessed.switches] == ["-include parity/standard.h"]
     assert has(built("#include <TH/general.h>\n" + source), "k")
     assert has(built("#include <thrust/sort.h>\n" + source), "k")

@@ -15,7 +15,7 @@ extern "C" __global__ void k(float* y) { y[threadIdx.x] = ANSWER; }
 
 @pytest.fixture
 def rocm(tmp_path, monkeypatch):
-    """An installed ROCm whose rocWMMA is one header, with the text that a test writes there."""
+    """Install a simulated ROCm and return its only rocWMMA header, which tests may rewrite."""
     header = tmp_path / "rocm" / "include" / "rocwmma" / "rocwmma.hpp"
     header.parent.mkdir(parents=True)
     header.write_text("#pragma once\n#define ANSWER 42.0f\n")
@@ -36,17 +36,17 @@ def test_tables_name_the_same_libraries():
     assert all(library.stub_used and (bool(library.place) == bool(library.header)) for library in libraries())
 
 
-def test_library_of_stub_is_the_library_of_its_row():
+def test_library_of_stub_header_is_library_of_its_row():
     assert stub_for("thrust/pair.h").header == "parity/thrust.h"
     assert library_of("parity/thrust_random.h") == library_of("parity/thrust.h") == "Thrust"
 
 
-def test_library_without_real_headers_gets_the_stub(tmp_path, monkeypatch):
+def test_choose_without_real_headers_uses_stub(tmp_path, monkeypatch):
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
     assert "rocwmma/rocwmma.hpp" in choose(["rocwmma/rocwmma.hpp", "vector"]).stubs
 
 
-def test_real_headers_are_chosen_where_found(rocm):
+def test_choose_prefers_installed_real_headers(rocm):
     choice = choose(["rocwmma/rocwmma.hpp", "vector"])
     assert not choice.stubs
     assert {library.name: path for library, path in choice.real.items()} == {"rocWMMA": (rocm.parents[1],)}
@@ -60,7 +60,7 @@ def test_real_headers_are_chosen_where_found(rocm):
         pytest.param(["rocwmma/rocwmma.hpp"], [], "always", id="policy always"),
     ],
 )
-def test_real_headers_are_not_chosen(headers, stubbed, policy, rocm, monkeypatch):
+def test_choose_unusable_real_headers_uses_stub(headers, stubbed, policy, rocm, monkeypatch):
     monkeypatch.setenv(POLICY, policy)
     choice = choose(headers, stubbed)
     assert not choice.real and [*choice.stubs] == headers
@@ -72,7 +72,7 @@ def test_build_with_real_headers_reports_them(rocm, tmp_path, cache):
     assert one.translation.libraries == (f"rocWMMA ({rocm.parents[1]})",)
 
 
-def test_build_with_changed_real_headers_compiles_anew(rocm, tmp_path, cache):
+def test_build_with_changed_real_headers_recompiles(rocm, tmp_path, cache):
     text = KERNEL.replace("ANSWER", "ANSWER + 1.0f")
     first = built(tmp_path, text, cache)
     rocm.write_text("#pragma once\n#define ANSWER 7.0f\n")
@@ -83,7 +83,7 @@ def test_build_with_changed_real_headers_compiles_anew(rocm, tmp_path, cache):
 
 
 @pytest.mark.parametrize("text", ["#error of no use", "int broken = ;"], ids=["refuses", "does not parse"])
-def test_build_with_unusable_real_headers_falls_back_to_the_stub(text, rocm, tmp_path, cache):
+def test_build_with_unusable_real_headers_falls_back_to_stub(text, rocm, tmp_path, cache):
     rocm.write_text(f"#pragma once\n{text}\n")
     one = built(tmp_path, KERNEL.replace("ANSWER", "1.0f"), cache)
     assert (one.error, one.translation.stubs, one.translation.libraries) == (None, ("rocwmma/rocwmma.hpp",), ())
@@ -91,6 +91,6 @@ def test_build_with_unusable_real_headers_falls_back_to_the_stub(text, rocm, tmp
     assert finding.name == "rocWMMA" and "do not compile for gfx1100" in finding.advice
 
 
-def test_build_that_fails_with_both_reports_the_error_of_the_source(rocm, tmp_path, cache):
+def test_build_that_fails_with_both_reports_source_error(rocm, tmp_path, cache):
     one = built(tmp_path, KERNEL.replace("ANSWER", "unknown"), cache)
     assert "unknown" in str(one.error) and "m.cu:2" in str(one.error)

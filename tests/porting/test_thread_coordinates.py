@@ -1,11 +1,11 @@
-"""``threadIdx.x`` as a number, and what only looks like it."""
+"""Conversion of ``threadIdx.x`` and similar coordinates to plain numbers."""
 
 import pytest
 
 from parity.porting.thread_coordinates import with_plain_coordinates
 
 
-def test_coordinates_are_numbers_wherever_a_template_looks_at_them():
+def test_coordinate_in_expression_becomes_unsigned():
     plain = with_plain_coordinates("f(threadIdx.x, blockDim . y); g(my.threadIdx_x, gridDim)")
     assert plain == "f(unsigned(threadIdx.x), unsigned(blockDim . y)); g(my.threadIdx_x, gridDim)"
 
@@ -22,16 +22,16 @@ def test_coordinates_are_numbers_wherever_a_template_looks_at_them():
         '// threadIdx.x\nprintf("threadIdx.x"); /* blockIdx.x */',
     ],
 )
-def test_other_things_of_these_names_are_left_alone(text):
+def test_coordinate_name_of_other_entity_is_unchanged(text):
     assert with_plain_coordinates(text) == text
 
 
 @pytest.mark.parametrize(
     "before", ["void h() { dim3 blockDim; }", "void h(dim3 blockDim);", "void h(dim3 blockDim) { f(blockDim); }"]
 )
-def test_a_name_is_the_programs_own_only_in_its_scope(before):
+def test_coordinate_outside_scope_of_local_name_becomes_unsigned(before):
     assert with_plain_coordinates(f"{before} f(blockDim.x)") == f"{before} f(unsigned(blockDim.x))"
 
 
-def test_what_is_compared_is_not_assigned():
+def test_coordinate_in_comparison_becomes_unsigned():
     assert with_plain_coordinates("if (blockDim.x == 3)") == "if (unsigned(blockDim.x) == 3)"

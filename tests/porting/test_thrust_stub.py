@@ -1,4 +1,4 @@
-"""parity's small Thrust: pairs, tuples, pointers, complex and random numbers of device code."""
+"""The Thrust stub: pairs, tuples, pointers, complex and random numbers, and algorithms in device code."""
 
 from statistics import NormalDist
 
@@ -41,7 +41,7 @@ extern "C" __global__ void elements(const Scene* scene, int* y) { *y = scene->su
 """
 
 
-def test_pairs_are_compared_assigned_and_tied(tmp_path, cache):
+def test_thrust_stub_pairs_tuples_and_pointers_match_python(tmp_path, cache):
     x = (np.arange(64, dtype=np.int32) * 29) % 17
     best = [max((int(x[t]), t), (int(x[63 - t]), 63 - t)) for t in range(64)]
     wanted = np.zeros((4, 64), np.int32)
@@ -75,7 +75,7 @@ extern "C" __global__ void draw(const unsigned* seed, float* out) {
 """
 
 
-def test_random_and_complex_numbers_are_those_of_the_device(tmp_path, cache):
+def test_thrust_stub_random_and_complex_numbers_match_model(tmp_path, cache):
     seeds = np.random.default_rng(1).integers(0, 2**31 - 1, 64, np.uint32)
     seeds[0] = 0
     found = program(tmp_path, NUMBERS, "gfx1100", cache).run("draw", np.zeros((64, 4), np.float32), seeds, block=64)
@@ -112,7 +112,7 @@ void host(int* x) { thrust::sort(thrust::device, x, x + 8); }
 """
 
 
-def test_algorithms_in_kernels_are_those_of_one_thread(tmp_path, cache):
+def test_thrust_stub_algorithms_in_kernel_run_sequentially_in_each_thread(tmp_path, cache):
     x = np.random.default_rng(2).integers(0, 9, (32, 8), np.int32)
     kernels = program(tmp_path, SEQUENTIAL, "gfx1100", cache)
     y = kernels.run("k", np.zeros((32, 8), np.int32), x, block=32)
@@ -122,7 +122,7 @@ def test_algorithms_in_kernels_are_those_of_one_thread(tmp_path, cache):
     assert (y == 1000 * np.take_along_axis(x, order, 1) + 100 * order + low).all()
 
 
-def test_a_build_may_have_thrust_and_cub_in_a_namespace_of_its_own(tmp_path, cache):
+def test_thrust_and_cub_in_wrapped_namespace_compile(tmp_path, cache):
     (tmp_path / "CMakeLists.txt").write_text(
         "add_definitions(-DTHRUST_CUB_WRAPPED_NAMESPACE=own)\nadd_library(m m.cu)\n"
     )

@@ -1,4 +1,4 @@
-"""What device code uses of the small torch: complex numbers, reductions of a block, and what takes its Half."""
+"""The PyTorch stub: complex numbers, block reductions, Half, 8-bit floats and dispatch macros."""
 
 import ml_dtypes
 import numpy as np
@@ -94,7 +94,8 @@ def launched(request, cache, tmp_path_factory):
     return launch
 
 
-def test_functions_of_complex_numbers(launched):
+@pytest.mark.thorough
+def test_torch_stub_complex_functions_match_numpy(launched):
     found = launched("functions", Z, 64 * Z.size, Z.size).view(np.complex64).reshape(Z.size, 8)
     z = Z.astype(np.complex128)
     expected = [np.exp(z), np.log(z), np.sqrt(z), z ** (0.5 - 0.25j), np.sin(z), np.cos(z)]
@@ -102,23 +103,23 @@ def test_functions_of_complex_numbers(launched):
     np.testing.assert_allclose(found, np.stack(expected, 1), rtol=3e-6)
 
 
-def test_reductions_of_a_block(launched):
+def test_torch_stub_block_reductions_match_numpy(launched):
     given = (np.arange(256) % 17 - 8 + 1j * (np.arange(256) % 5)).astype(np.complex64)
     total, most = launched("sums", given, 16, given.size).view(np.complex64)
     assert (total, most) == (given.sum(), given.real.max())
 
 
-def test_half_is_read_through_ldg(launched):
+def test_ldg_reads_torch_half(launched):
     given = np.arange(32, dtype=np.float16)
     assert launched("copies", given, given.nbytes, 32).view(np.float16).tolist() == given.tolist()
 
 
-def test_a_shuffle_of_half_that_a_source_has_is_its_own(launched):
+def test_half_shuffle_defined_by_source_is_used(launched):
     given = np.arange(32, dtype=np.float16)
     assert launched("moved", given, given.nbytes, 32).view(np.float16)[:31].tolist() == given[1:].tolist()
 
 
-def test_half_is_compared_with_a_double(launched):
+def test_torch_half_and_double_are_compared(launched):
     given = np.array([-1, 0.0999, 0.1, 2, np.inf], np.float16)
     found = launched("limits", given, 12 * given.size, given.size).view(np.float32).reshape(-1, 3)
     exact = given.astype(np.float64)
@@ -126,7 +127,7 @@ def test_half_is_compared_with_a_double(launched):
     assert found.tolist() == expected.astype(np.float32).tolist()
 
 
-def test_floats_of_eight_bits_are_rounded(launched):
+def test_torch_stub_8_bit_floats_round_to_nearest(launched):
     codes = np.arange(256, dtype=np.uint8)
     exact = [codes.view(kind).astype(np.float32) for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)]
     ties = [(each[:-1] + each[1:]) / 2 for each in exact]
@@ -182,7 +183,7 @@ void third(at::Tensor x) {
 """
 
 
-def test_types_are_dispatched_by_the_stable_interface_and_by_lists(cache, tmp_path):
+def test_torch_dispatch_macros_instantiate_kernels(cache, tmp_path):
     (tmp_path / "kernels.cu").write_text(DISPATCHED)
     (built,) = build(tmp_path, ["kernels"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error

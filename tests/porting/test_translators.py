@@ -1,4 +1,4 @@
-"""What makes HIP of a program: the styles of parity's translator, and the tools of a ROCm (stand-ins)."""
+"""Translators to HIP: the styles of parity's translator, and simulated tools of a ROCm."""
 
 import os
 
@@ -39,7 +39,7 @@ extern "C" __global__ void sums(const int* x, int* out) {
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Installs a ROCm with these tools, by name and text; nothing else of the machine counts."""
+    """Return a function that installs a simulated ROCm with the given tools (name and script)."""
 
     def install(**tools):
         root = tmp_path / "rocm"
@@ -58,7 +58,7 @@ def installed(tmp_path, monkeypatch):
 
 @pytest.fixture
 def program(tmp_path):
-    """Files of a program, by name and text, in HIP."""
+    """Return a function that translates the files of a program, given by name and text, to HIP."""
     folder = tmp_path / "src"
 
     def translate(hipifier="literal", flags=(), **files):
@@ -156,7 +156,7 @@ def test_chosen_hipifier_reads_environment(monkeypatch):
 
 @pytest.fixture
 def warps(tmp_path):
-    """A folder with a kernel whose literal port sums over a whole wavefront."""
+    """Return a folder with a kernel whose literal port sums over the whole wavefront."""
     folder = tmp_path / "kernels"
     folder.mkdir()
     (folder / "sums.cu").write_text(SUMS)

@@ -52,7 +52,7 @@ def test_ported_source_is_built_unchanged(folders, cache):
 
 
 def test_ported_source_gets_no_compat_header(folders, cache):
-    """Which is what hipcc does: nothing is included by itself."""
+    """Like hipcc, the build does not add includes to a HIP source."""
     (folders / "hip" / "m.hip").write_text(HIP.replace("#include", "// #include"))
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(sides(folders)), cache=cache)
     assert built.error and "m.hip:3" in str(built.error)
@@ -102,7 +102,7 @@ def test_cuda_arch_is_defined_if_source_tests_it(folders, cache):
 
 @pytest.mark.parametrize("flags", [["-Iinclude"], ["-isystem", "include"]])
 def test_cache_key_contains_headers_found_by_flags(folders, cache, flags):
-    """An edit of it once gave a green run of old code."""
+    """Regression test: an edit of such a header did not cause a rebuild, so the run tested old code."""
     (folders / "cuda" / "m.cu").write_text("#include <two.h>\n" + CUDA)
     side = sides(folders, forced=None, flags=flags, ported=None)
 

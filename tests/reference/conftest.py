@@ -1,4 +1,4 @@
-"""Shared by the tests of reference values."""
+"""Shared fixtures for the tests of reference values."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    """Devices under test overflow and divide by zero on purpose."""
+    """Ignore NumPy's warnings: the simulated devices overflow and divide by zero on purpose."""
     with np.errstate(all="ignore"):
         yield

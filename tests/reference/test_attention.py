@@ -1,4 +1,4 @@
-"""Attention: a device modelled step by step passes, in blocks of any size; one wrong in a key, head or mask fails."""
+"""Attention: a device simulated step by step passes; a device with a wrong key, head, mask or scale fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def drawn(kind, batch=2, kv=2, group=3, m=20, n=130, d=64, seed=0):
 
 
 def device(q, k, v, scale=SCALE, causal=False, block=64, first=0, late=0, heads=None):
-    """In f32, block after block, weights rounded to the type of v. ``first``, ``late`` and ``heads`` make it wrong."""
+    """Simulate a kernel that processes keys in blocks, in f32, and rounds the weights to the type of v.
+
+    ``first``, ``late`` and ``heads`` introduce defects.
+    """
     kind, f32 = q.dtype, np.float32
     group = q.shape[1] // k.shape[1]
     shared = np.arange(q.shape[1]) // group if heads is None else heads(np.arange(q.shape[1]), k.shape[1])
@@ -45,7 +48,7 @@ def device(q, k, v, scale=SCALE, causal=False, block=64, first=0, late=0, heads=
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
 @pytest.mark.parametrize("scale", [0.125, 2.0, 0.0])
-def test_a_device_passes(kind, causal, vendor, scale):
+def test_attention_computed_in_blocks_passes(kind, causal, vendor, scale):
     given = drawn(kind)
     expected = reference.attention(*given, scale, causal, 64)
     passes(expected, device(*given, np.float32(scale), causal), vendor)
@@ -54,7 +57,7 @@ def test_a_device_passes(kind, causal, vendor, scale):
 
 
 @KINDS
-def test_the_value_is_that_of_the_formula(kind):
+def test_attention_value_matches_formula(kind):
     q, k, v = drawn(kind, batch=1, kv=1, group=1, m=3, n=5)
     scores = np.exp(0.125 * q[0, 0].astype(float) @ k[0, 0].astype(float).T)
     wanted = scores / scores.sum(axis=1, keepdims=True) @ v[0, 0].astype(float)
@@ -65,14 +68,14 @@ def test_the_value_is_that_of_the_formula(kind):
 @pytest.mark.parametrize(
     "wrong", [{"first": 1}, {"late": 1}, {"late": -1}, {"heads": np.remainder}, {"scale": np.float32(0.13)}], ids=str
 )
-def test_what_is_wrong_fails(kind, wrong):
+def test_attention_with_defect_fails(kind, wrong):
     given = drawn(kind)
     fails(reference.attention(*given, 0.125, True, 64), device(*given, **{"scale": SCALE, "causal": True, **wrong}))
 
 
 @KINDS
-def test_keys_that_are_alike_give_the_mean(kind):
-    """No error of a score is left, so that one value of 130 that is dropped shows."""
+def test_attention_over_equal_keys_detects_one_dropped_value(kind):
+    """Equal scores have no rounding error, so one dropped value of 130 exceeds the error bound."""
     q, k, v = drawn(kind)
     k[:], v[:] = 0, np.rint(v.astype(float) * 4).astype(kind.numpy)
     expected = reference.attention(q, k, v, 0.125, False, 64)
@@ -80,7 +83,7 @@ def test_keys_that_are_alike_give_the_mean(kind):
     fails(expected, device(q, k, v, first=1))
 
 
-def test_a_query_without_keys_is_zero():
+def test_attention_without_keys_is_zero():
     q, k, v = drawn(dtype("f16"), n=0)
     expected = reference.attention(q, k, v, 0.125, False, 64)
     passes(expected, np.zeros_like(q))

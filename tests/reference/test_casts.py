@@ -1,4 +1,4 @@
-"""Conversions: CUDA's rules as measured on an H200, AMD's as known divergences."""
+"""Casts: results measured on an H200 are the expected values, AMD's differing results are known divergences."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ MEASURED = {
     ("f32", "i64"): [-I64, I64 - 1, -I64, -1, 300, 3000000000, I64 - 1, -I64, 255, 256, 0, 2**32, I64 - 1],
     ("f64", "i64"): [-I64, I64 - 1, -I64, -1, 300, 3000000000, I64 - 1, -I64, 255, 256, 0, U32, I64 - 1],
 }
-# of the same inputs, what AMD's instructions give where they differ
+# index of an input -> result of AMD's instructions, where it differs from CUDA's
 AMD = {
     ("f32", "u8"): ("D5", {3: 255, 5: 255}),
     ("f64", "u8"): ("D5", {3: 255, 5: 255}),
@@ -44,7 +44,7 @@ def inputs(source):
 
 
 @pytest.mark.parametrize(("source", "to"), MEASURED)
-def test_cuda_as_measured(source, to):
+def test_cast_to_integer_matches_values_measured_on_cuda(source, to):
     expected = reference.cast(inputs(source), dtype(to))
     assert expected.value.tolist() == MEASURED[source, to]
     verdict = compare(expected, expected.value.copy(), vendor="cuda")
@@ -53,7 +53,7 @@ def test_cuda_as_measured(source, to):
 
 
 @pytest.mark.parametrize(("source", "to"), AMD)
-def test_amd_is_a_known_divergence(source, to):
+def test_cast_to_integer_with_amd_result_is_known_divergence(source, to):
     expected = reference.cast(inputs(source), dtype(to))
     name, changes = AMD[source, to]
     got = expected.value.copy()
@@ -66,7 +66,7 @@ def test_amd_is_a_known_divergence(source, to):
     fails(expected, got)
 
 
-def test_d3_beyond_the_range_and_unsigned():
+def test_cast_out_of_range_has_d3_alternative_for_both_signs():
     x = np.array([2.0**64, -1, np.nan], np.float32)
     signed, unsigned = (reference.cast(x, dtype(name)) for name in ("i64", "u64"))
     assert signed.divergences["D3"].tolist() == [-(2**32), -1, 0]
@@ -75,7 +75,7 @@ def test_d3_beyond_the_range_and_unsigned():
 
 
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32", "f64"])
-def test_saturating_u8_fails(source):
+def test_cast_to_u8_that_saturates_or_rounds_fails(source):
     x = np.array([300, 256, 1000, 3], np.float64).astype(dtype(source).numpy)
     expected = reference.cast(x, dtype("u8"))
     assert expected.value[0] == 44
@@ -83,7 +83,7 @@ def test_saturating_u8_fails(source):
     fails(reference.cast(np.array([1.5, 2.5], x.dtype), dtype("u8")), np.array([2, 2], np.uint8))
 
 
-def test_f16_to_u8_by_either_amd_route():
+def test_cast_f16_to_u8_accepts_both_amd_conversions():
     x = np.array([-1, 40000, -300], np.float16)
     expected = reference.cast(x, dtype("u8"))
     assert expected.value.tolist() == [0, 40000 & 255, 0]
@@ -95,14 +95,14 @@ def test_f16_to_u8_by_either_amd_route():
 
 @pytest.mark.parametrize("to", ["u8", "u32", "u64", "i16", "i32", "i64"])
 @given(x=st.integers(-(2**63), 2**63 - 1))
-def test_integers_keep_their_low_bits(to, x):
+def test_cast_between_integers_keeps_low_bits(to, x):
     kind = dtype(to)
     value = int(reference.cast(np.array([x], np.int64), kind).value[0])
     assert (value - x) % (1 << 8 * kind.itemsize) == 0
 
 
 @given(x=st.floats(0, 2**31, width=32))
-def test_floats_truncate(x):
+def test_cast_float_to_integer_truncates(x):
     for source in ("f32", "f64"):
         for to in ("u32", "i64"):
             assert reference.cast(np.array([x], dtype(source).numpy), dtype(to)).value[0] == int(x)
@@ -110,7 +110,7 @@ def test_floats_truncate(x):
                 assert reference.cast(np.array([-x], dtype(source).numpy), dtype(to)).value[0] == -int(x)
 
 
-def test_integers_to_floats_round_once():
+def test_cast_integer_to_float_rounds_once():
     x = np.array([2**53 + 1, (1 << 24) + 1, (1 << 60) + (1 << 36) + 1, 2**63 - 1], np.int64)
     assert reference.cast(x, dtype("f64")).value.tolist() == [2**53, 2**24 + 1, 2**60 + 2**36, 2**63]
     assert reference.cast(x, dtype("f32")).value.astype(float).tolist() == [2**53, 2**24, 2**60 + 2**37, 2**63]
@@ -122,7 +122,7 @@ def test_integers_to_floats_round_once():
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16"])
-def test_f64_rounds_once_and_not_by_way_of_f32(name):
+def test_cast_f64_to_half_through_f32_fails(name):
     kind = dtype(name)
     unit = 2.0 ** (1 - kind.precision)
     x = np.array([1 + unit / 2 + 2.0**-40, 1 + unit / 2, 2.0])
@@ -132,7 +132,7 @@ def test_f64_rounds_once_and_not_by_way_of_f32(name):
 
 
 @pytest.mark.parametrize(("source", "to"), [("f32", "f16"), ("f64", "f16"), ("f32", "bf16"), ("f64", "f32")])
-def test_narrowing(source, to):
+def test_cast_to_narrower_float_keeps_special_values(source, to):
     kind = dtype(to)
     special = np.array([np.nan, np.inf, -np.inf, -0.0, kind.max, 2.0 ** (kind.emin - kind.precision)])
     expected = reference.cast(special.astype(dtype(source).numpy), kind)
@@ -143,7 +143,7 @@ def test_narrowing(source, to):
 
 
 @pytest.mark.parametrize("source", ["f16", "bf16"])
-def test_every_half_value_survives_widening_and_every_nan_stays_nan(source):
+def test_cast_half_to_wider_float_and_back_is_exact(source):
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype(source).numpy)
     for to in ("f16", "bf16", "f32", "f64"):
         value = reference.cast(x, dtype(to)).value
@@ -154,7 +154,7 @@ def test_every_half_value_survives_widening_and_every_nan_stays_nan(source):
 
 @pytest.mark.parametrize("to", NUMBERS.values(), ids=str)
 @pytest.mark.parametrize("source", NUMBERS.values(), ids=str)
-def test_every_pair_keeps_shape_and_small_integers(source, to):
+def test_cast_keeps_shape_and_small_integers(source, to):
     for shape in ((), (0,), (2, 3)):
         x = np.resize([0, 1, 2, 3, 72, 104], shape).astype(source.numpy)
         value = reference.cast(x, to).value

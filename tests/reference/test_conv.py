@@ -1,4 +1,4 @@
-"""Convolutions, columns and pools against loops over the definition; adjoints; windows off the edge; special values."""
+"""Convolution, im2col, col2im and pooling against loops over the definition, with padding and special values."""
 
 import itertools
 
@@ -20,7 +20,7 @@ small = st.integers(1, 3)
 
 @st.composite
 def calls(draw, rank):
-    """Integer source and weight, stride, padding, dilation, and the shape of the output."""
+    """Draw integer source and weight, stride, padding, dilation, and compute the shape of the output."""
     batch, channels_in, channels_out = draw(small), draw(small), draw(small)
     stride, padding, dilation = draw(small), draw(st.integers(0, 3)), draw(small)
     taps = [draw(st.integers(1, 4)) for _ in range(rank)]
@@ -33,7 +33,7 @@ def calls(draw, rank):
 
 
 def looped(src, weight, stride, padding, dilation, shape):
-    """The definition, product by product."""
+    """Compute a convolution by its definition, product by product."""
     out = np.zeros(shape)
     taps = list(itertools.product(*map(range, weight.shape[2:])))
     for b, o, *place in np.ndindex(*shape):
@@ -45,19 +45,19 @@ def looped(src, weight, stride, padding, dilation, shape):
 
 
 @given(call=calls(1))
-def test_conv1d(call):
+def test_conv1d_matches_definition(call):
     np.testing.assert_array_equal(reference.conv1d(*call).value, looped(*call))
 
 
 @given(call=calls(2))
-def test_conv2d(call):
+def test_conv2d_matches_definition(call):
     np.testing.assert_array_equal(reference.conv2d(*call).value, looped(*call))
 
 
 @by_kind("rank", [1, 2])
 @given(data=st.data())
-def test_a_transposed_convolution_is_the_adjoint(rank, data):
-    """<conv(x), y> = <x, conv_transpose(y)>, where the rows that no window covers are output padding."""
+def test_conv_transpose_is_adjoint_of_conv(rank, data):
+    """<conv(x), y> = <x, conv_transpose(y)>. Rows that no window covers are output padding."""
     src, weight, stride, padding, dilation, shape = data.draw(calls(rank))
     forward, backward = (
         (reference.conv1d, reference.conv_transpose1d),
@@ -70,7 +70,7 @@ def test_a_transposed_convolution_is_the_adjoint(rank, data):
 
 
 @given(call=calls(2))
-def test_columns_times_weight_are_the_convolution(call):
+def test_im2col_times_weight_equals_conv2d(call):
     src, weight, stride, padding, dilation, (batch, channels, *out) = call
     shape = (batch, *out, src.shape[1], *weight.shape[2:])
     columns = reference.im2col(src, *weight.shape[2:], stride, padding, dilation, shape=shape).value
@@ -80,7 +80,7 @@ def test_columns_times_weight_are_the_convolution(call):
 
 
 @given(call=calls(1))
-def test_columns_of_a_signal(call):
+def test_im2col1d_times_weight_equals_conv1d(call):
     src, weight, stride, padding, dilation, (batch, _, length) = call
     shape = (batch, length, src.shape[1], weight.shape[2])
     columns = reference.im2col1d(src, weight.shape[2], stride, padding, dilation, shape=shape).value
@@ -89,7 +89,7 @@ def test_columns_of_a_signal(call):
 
 
 @given(data=st.data())
-def test_added_columns_are_the_adjoint_of_columns(data):
+def test_col2im1d_is_adjoint_of_im2col1d(data):
     batch, length, channels, taps, stride = (data.draw(small) for _ in range(5))
     src = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-9, 10, (batch, length, channels, taps))
     shape = (batch, channels, (length - 1) * stride + taps)
@@ -100,7 +100,7 @@ def test_added_columns_are_the_adjoint_of_columns(data):
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_added_columns_round_at_every_addition(kind):
+def test_col2im1d_rounds_every_addition_in_order(kind):
     src = np.random.default_rng(6).standard_normal((1, 6, 2, 5)).astype(kind.numpy)
     expected = reference.col2im1d(src, 1, shape=(1, 2, 10))
     total = kind.numpy.type(0)
@@ -112,7 +112,7 @@ def test_added_columns_round_at_every_addition(kind):
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_what_lies_off_the_edge_is_not_multiplied(kind):
+def test_conv1d_skips_padding_for_infinite_weight(kind):
     src = np.ones((1, 1, 2), kind.numpy)
     weight = np.array([[[INF, 1, 2]]], kind.numpy)
     expected = reference.conv1d(src, weight, 1, 1, 1, shape=(1, 1, 2))
@@ -120,7 +120,7 @@ def test_what_lies_off_the_edge_is_not_multiplied(kind):
     fails(expected, np.array([[[NAN, INF]]], kind.numpy), "nan")
 
 
-def test_the_dilation_does_not_scale_positions():
+def test_conv1d_dilation_spaces_taps_only():
     src = np.arange(9, dtype=np.float32).reshape(1, 1, 9)
     weight = np.ones((1, 1, 2), np.float32)
     expected = reference.conv1d(src, weight, 1, 0, 3, shape=(1, 1, 6))
@@ -134,7 +134,7 @@ def pooled(src, sizes, strides):
 
 
 @given(data=st.data())
-def test_pools(data):
+def test_pooling_matches_definition(data):
     sizes, strides = ([data.draw(small) for _ in range(2)] for _ in range(2))
     extents = [data.draw(st.integers(k, 7)) for k in sizes]
     src = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-9, 10, (2, 2, *extents)).astype(np.float32)
@@ -147,7 +147,7 @@ def test_pools(data):
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_max_pools_ignore_nan_or_propagate_it(kind):
+def test_max_pool2d_propagates_nan_only_for_half_types(kind):
     src = np.array([NAN, 1, 2, NAN, NAN, NAN, -INF, -3], kind.numpy).reshape(1, 1, 4, 2)
     expected = reference.max_pool2d(src, 1, 2, 1, 1, shape=(1, 1, 4, 1))
     numbers = [NAN, NAN, NAN, -3] if kind in HALVES else [1, 2, NAN, -3]
@@ -155,14 +155,14 @@ def test_max_pools_ignore_nan_or_propagate_it(kind):
     fails(expected, np.array([1, NAN, NAN, -3], kind.numpy).reshape(1, 1, 4, 1), "nan")
 
 
-def test_pools_of_integers_wrap_and_truncate():
+def test_avg_pool2d_of_integers_wraps_and_truncates():
     src = np.array([200, 100, 255, 255], np.uint8).reshape(1, 1, 2, 2)
     assert reference.avg_pool2d(src, 1, 2, 1, 1, shape=(1, 1, 2, 1)).value.ravel().tolist() == [22, 127]
     assert reference.max_pool2d(src, 2, 1, 1, 1, shape=(1, 1, 1, 2)).value.ravel().tolist() == [255, 255]
 
 
 @by_kind("kind", WIDE, ids=str)
-def test_strided_and_broadcast_operands(kind):
+def test_conv2d_of_strided_operands_equals_contiguous(kind):
     base = np.random.default_rng(7).standard_normal((3, 2, 6, 5)).astype(kind.numpy)
     weight = np.broadcast_to(base[:1, :, :2, :1], (2, 2, 2, 3))
     for src in (base[::2, :, 1::2], base.swapaxes(2, 3), np.broadcast_to(base[:1, :, :3, :1], (2, 2, 3, 4))):

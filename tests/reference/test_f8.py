@@ -1,4 +1,4 @@
-"""f8_e4m3: devices that compute in f32 and round once pass on all 256 values; other ways to round are caught."""
+"""f8_e4m3: devices that compute in f32 and round once pass on all 256 values; other roundings fail."""
 
 import math
 
@@ -24,12 +24,12 @@ erf, erfc = (np.frompyfunc(f, 1, 1) for f in (math.erf, math.erfc))
 
 
 def f8(*values):
-    """Saturating, which ml_dtypes is not."""
+    """Convert to f8_e4m3 with saturation, which ml_dtypes does not do."""
     return np.clip(np.array(values, np.float64), -448, 448).astype(KIND.numpy)
 
 
 def rounded(x):
-    """Device results of type f32, stored."""
+    """Store f32 results as a device does, with saturation."""
     assert x.dtype == F32
     return np.clip(x, -448, 448).astype(KIND.numpy)
 
@@ -69,12 +69,12 @@ DEVICE = {
 
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
 @pytest.mark.parametrize("name", DEVICE)
-def test_functions_in_f32_pass_on_every_value(name, vendor):
+def test_f8_function_computed_in_f32_passes_on_every_value(name, vendor):
     passes(getattr(reference, name)(EVERY), rounded(DEVICE[name](X)), vendor)
 
 
 @pytest.mark.parametrize("name", DEVICE)
-def test_the_next_value_fails(name):
+def test_f8_function_with_adjacent_value_fails(name):
     right = rounded(DEVICE[name](X))
     for i in np.flatnonzero(np.isfinite(right) & (np.abs(right) < 448) & (right != 0)):
         wrong = right.copy()
@@ -83,14 +83,14 @@ def test_the_next_value_fails(name):
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh", "erf", "normcdf", "gelu", "silu", "sigmoid"])
-def test_only_a_value_next_to_a_tie_may_round_either_way(name):
-    """The largest f32 error is 17 ULP, and an f8 has 2^20 f32 between two ties: almost every interval is a point."""
+def test_f8_bounds_allow_two_values_at_most_once(name):
+    """Almost every interval is a point: f32 errors are at most 17 ULP, and 2^20 f32 values lie between two f8 ties."""
     bounds = getattr(reference, name)(EVERY).bounds(Limits("amd"))
     assert np.count_nonzero((bounds.below != 0) | (bounds.above != 0)) - np.isnan(bounds.centre).sum() <= 1
 
 
 @pytest.mark.parametrize("parameter", EVERY[::5])
-def test_functions_with_a_parameter_pass_on_every_value(parameter):
+def test_f8_elu_and_powf_computed_in_f32_pass_on_every_value(parameter):
     p = F32(parameter)
     with np.errstate(all="ignore"):
         powers = np.power(X, np.full_like(X, p))
@@ -100,7 +100,7 @@ def test_functions_with_a_parameter_pass_on_every_value(parameter):
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
-def test_operators_are_exact_for_every_pair(name):
+def test_f8_operators_are_exact_for_every_pair(name):
     operator = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[name]
     got = rounded(operator(X[:, None], X))
     expected = getattr(reference, name)(*PAIRS)
@@ -109,19 +109,19 @@ def test_operators_are_exact_for_every_pair(name):
 
 
 @pytest.mark.parametrize(("name", "device"), [("maximum", np.fmax), ("minimum", np.fmin)])
-def test_extrema_ignore_a_nan(name, device):
+def test_f8_maximum_and_minimum_ignore_nan(name, device):
     passes(getattr(reference, name)(*PAIRS), rounded(device(X[:, None], X)))
     propagated = (np.maximum if name == "maximum" else np.minimum)(X[:, None], X)
     fails(getattr(reference, name)(*PAIRS), rounded(propagated), "nan")
 
 
 @pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
-def test_comparisons_are_those_of_f32(name):
+def test_f8_comparisons_match_f32(name):
     wide = getattr(reference, name)(X[:, None], X)
     assert getattr(reference, name)(*PAIRS).value.tolist() == wide.value.tolist()
 
 
-def test_affine_is_one_rounding_fused_or_not():
+def test_f8_affine_accepts_fused_and_separate_with_one_rounding():
     for m, a in ((1.5, -1), (0.3, 0.002), (-448, 448), (2.0**-9, 2.0**-9), (1.125, 0)):
         m, a = f8(m, a)
         exact = X.astype(float) * float(m) + float(a)
@@ -149,12 +149,12 @@ def steps(x):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_defects_fail(name):
+def test_f8_function_with_defect_fails(name):
     op, device, kind = WRONG[name]
     fails(getattr(reference, op)(EVERY), device(X), kind)
 
 
-def test_conversions_saturate_and_go_by_way_of_f32():
+def test_f8_cast_saturates_and_rounds_through_f32():
     def bits(x):
         return reference.cast(x, KIND).value.view(np.uint8).tolist()
 
@@ -169,7 +169,7 @@ def test_conversions_saturate_and_go_by_way_of_f32():
 
 
 @pytest.mark.parametrize("to", ["f16", "bf16", "f32", "f64"])
-def test_d19_reading(to):
+def test_cast_from_f8_read_as_fnuz_is_divergence_d19(to):
     expected = reference.cast(EVERY, dtype(to))
     passes(expected, EVERY.astype(dtype(to).numpy))
     fnuz = EVERY.view(ml_dtypes.float8_e4m3fnuz).astype(dtype(to).numpy)
@@ -179,7 +179,7 @@ def test_d19_reading(to):
     assert not compare(expected, fnuz, vendor="amd").passed
 
 
-def test_d19_writing():
+def test_cast_to_f8_written_as_fnuz_is_divergence_d19():
     x = np.array([1, -0.0, math.nan, 200, 1000, 0.001], F32)
     expected = reference.cast(x, KIND)
     bits = np.array([0x40, 0, 0x80, 0x7C, 0x7F, 1], np.uint8)
@@ -191,7 +191,7 @@ def test_d19_writing():
     fails(expected, overflowed, "nan")
 
 
-def test_values_are_shown_exactly_and_distances_counted():
+def test_f8_values_print_exactly_and_ulp_distance_counts_steps():
     assert [format_value(v) for v in f8(448, 1.125, 2.0**-9, math.nan)] == ["448.0", "1.125", "0.001953125", "nan"]
     assert all(float(format_value(v)) == float(v) for v in EVERY if not np.isnan(v))
     one, minus = f8(1)[0], f8(-(2.0**-9))[0]

@@ -1,4 +1,4 @@
-"""f16 and bf16: simulated devices that round every operator pass on every input; planted defects are caught."""
+"""f16 and bf16: simulated devices that round every operator pass on every input; planted defects fail."""
 
 import math
 
@@ -42,7 +42,7 @@ WIDE = {
 
 
 def through_f32(function, x, ulps=0.0):
-    """A device function: float64, an error of some f32 ULP, f32, then the half type."""
+    """Simulate a device function: compute in float64, add an error in f32 ULP, round to f32 and to the half type."""
     exact = WIDE[function](x.astype(np.float64))
     noise = np.where(np.arange(x.size) % 2, ulps, -ulps).reshape(x.shape)
     spacing = np.spacing(np.abs(exact).astype(np.float32)).astype(float)
@@ -90,37 +90,37 @@ def relu(x):
 @BOTH
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
 @pytest.mark.parametrize("name", WIDE)
-def test_functions_through_f32_pass_on_every_input(kind, name, vendor):
+def test_half_function_through_f32_passes_on_every_input(kind, name, vendor):
     x = every(kind)
     passes(getattr(reference, name)(x), through_f32(name, x), vendor)
 
 
 @BOTH
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh", "erf", "normcdf"])
-def test_documented_f32_errors_pass(kind, name):
+def test_half_function_with_documented_f32_error_passes(kind, name):
     x = every(kind)
-    x = x[~(np.abs(x) > 0.5)] if name == "tanh" else x  # near 1 tanh is allowed less
+    x = x[~(np.abs(x) > 0.5)] if name == "tanh" else x  # the error bound of tanh is tighter near 1
     documented = reference.accuracy(name, "f32", Limits("cuda"))
     passes(getattr(reference, name)(x), through_f32(name, x, ulps=documented - 0.5), "cuda")
 
 
 @BOTH
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh", "erf", "normcdf"])
-def test_the_next_half_value_fails(kind, name):
+def test_half_function_with_adjacent_value_fails(kind, name):
     x = every(kind)
     right = through_f32(name, x)
     inner = np.isfinite(right) & (np.abs(right.astype(float)) > 1e-3) & (np.abs(right.astype(float)) < 1e3)
     wrong = right.copy()
     wrong.view(np.uint16)[inner] += 1
     verdict = fails(getattr(reference, name)(x), wrong)
-    # only an input whose exact value lies next to a tie may round either way
+    # both roundings pass only where the exact value lies next to a tie
     assert verdict.wrong > 0.98 * inner.sum()
 
 
 @BOTH
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
 @pytest.mark.parametrize("device", [gelu, gelu_contracted, gelu_erf, silu, sigmoid, relu], ids=lambda f: f.__name__)
-def test_recipes_rounded_by_step_pass_on_every_input(kind, device, vendor):
+def test_half_composed_function_rounded_by_step_passes_on_every_input(kind, device, vendor):
     x = every(kind)
     name = device.__name__.removesuffix("_contracted")
     verdict = passes(getattr(reference, name)(x), device(x), vendor)
@@ -129,16 +129,16 @@ def test_recipes_rounded_by_step_pass_on_every_input(kind, device, vendor):
 
 @BOTH
 @pytest.mark.parametrize("alpha", [1.0, 0.3, -2.5, 0.0])
-def test_elu_rounded_by_step_passes_on_every_input(kind, alpha):
+def test_half_elu_rounded_by_step_passes_on_every_input(kind, alpha):
     x, a = every(kind), kind.numpy.type(alpha)
     passes(reference.elu(x, a), elu(x, a))
 
 
 @BOTH
 @pytest.mark.parametrize("exponent", [2.0, 0.5, -1.0, 3.3, 0.0, np.inf, -np.inf, np.nan])
-def test_powers_through_f32_pass_on_every_input(kind, exponent):
+def test_half_powf_through_f32_passes_on_every_input(kind, exponent):
     x, y = every(kind), kind.numpy.type(exponent)
-    wide = x.astype(np.float32) * np.float32(1)  # NaN are quiet: of a signalling one, some C libraries' x^0 is NaN
+    wide = x.astype(np.float32) * np.float32(1)  # quiet NaN: some C libraries return NaN for a signalling NaN to the 0
     powers = np.power(wide, np.full(x.shape, y, np.float32))
     passes(reference.powf(x, y), powers.astype(kind.numpy))
 
@@ -169,7 +169,7 @@ WRONG = {
 
 @BOTH
 @pytest.mark.parametrize("name", WRONG)
-def test_planted_defects_fail(kind, name):
+def test_half_function_with_defect_fails(kind, name):
     op, device = WRONG[name]
     x = every(kind)
     finite = x[np.abs(x.astype(np.float32)) < 30]
@@ -177,37 +177,37 @@ def test_planted_defects_fail(kind, name):
     assert not compare(getattr(reference, op)(finite), got, vendor="amd").passed
 
 
-def test_approximate_tanh_fails():
+def test_f16_approximate_tanh_fails():
     x = every(HALVES[0])
     approximate = (np.tanh(x.astype(float)) * (1 + 2.0**-11)).astype(np.float16)
     fails(reference.tanh(x), approximate)
 
 
 @BOTH
-def test_elu_in_f32_rounded_once_fails(kind):
+def test_half_elu_in_f32_rounded_once_fails(kind):
     x, a = every(kind), kind.numpy.type(1)
     fails(reference.elu(x, a), np.where(x > 0, x, np.expm1(x.astype(float))).astype(kind.numpy))
 
 
-def test_values_that_only_step_by_step_rounding_gives():
+def test_f16_values_specific_to_rounding_by_step_are_expected():
     f16 = np.float16
     assert reference.silu(np.array([-12], f16)).value.tobytes() == f16(-0.0).tobytes()
     fails(reference.silu(np.array([-12], f16)), np.array([-7.373e-05], f16))
     assert reference.elu(np.array([-1e-3], f16), f16(1)).value[0] == f16(-9.766e-4)
     fails(reference.elu(np.array([-1e-3], f16), f16(1)), np.array([-1e-3], f16))
-    # the cube overflows from 40.3 on
+    # the cube overflows above 40.3
     big = np.array([50, -50], f16)
     assert reference.gelu(big).value.tolist() == [50, 0]
 
 
 @BOTH
-def test_a_lost_nan_fails(kind):
+def test_half_relu_that_loses_nan_fails(kind):
     x = every(kind)
     got = np.where(np.isnan(x), kind.numpy.type(0), relu(x)).astype(kind.numpy)
     fails(reference.relu(x), got, "nan")
 
 
-def test_bf16_products_may_go_through_f32():
+def test_bf16_product_through_f32_passes():
     kind = HALVES[1].numpy
     x = np.array([2.0**-67], kind) * kind.type(1 + 2.0**-7)
     y = np.array([2.0**-67], kind) * kind.type(1 + 2.0**-7)
@@ -218,8 +218,8 @@ def test_bf16_products_may_go_through_f32():
 
 
 @BOTH
-def test_hulls_are_narrow(kind):
-    """Nowhere does a hull hold more values than contraction and the accuracy of functions explain."""
+def test_half_bounds_contain_few_values(kind):
+    """Contraction and the accuracy of functions account for every value that a hull contains."""
     x = every(kind)
     x = x[np.isfinite(x)]
     for name, most in (("exp", 2), ("tanh", 2), ("erf", 2), ("silu", 5), ("sigmoid", 5), ("gelu_erf", 7)):

@@ -1,4 +1,4 @@
-"""Softmax and norms: exact values by other means, devices modelled step by step, special rows, tight bounds."""
+"""Softmax, RMS norm and layer norm: exact values, simulated devices, special rows and tight error bounds."""
 
 import math
 from decimal import Decimal, localcontext
@@ -25,7 +25,7 @@ def normal(kind, *shape, mean=0.0, seed=0):
 
 
 def device_softmax(x):
-    """Step by step in x's type, the sum of half types in f32."""
+    """Simulate a kernel that rounds every step to x's type and sums half types in f32."""
     kind, wide = x.dtype, np.float64 if x.dtype == np.float64 else np.float32
     powers = np.exp((x - x.max(axis=1, keepdims=True)).astype(wide)).astype(kind)
     return powers * (1 / powers.astype(wide).sum(axis=1, keepdims=True)).astype(kind)
@@ -46,7 +46,7 @@ def device_layer(x, alpha, beta, eps=EPS):
 
 @ALL
 @pytest.mark.parametrize("columns", [1, 2, 33, 1000])
-def test_devices_stay_within_the_bounds(kind, columns):
+def test_normalization_by_simulated_device_passes(kind, columns):
     for seed in range(3):
         x, alpha, beta = (normal(kind, *shape, seed=seed) for shape in ((3, columns), (columns,), (columns,)))
         passes(reference.softmax(x, ROW), device_softmax(x))
@@ -55,7 +55,7 @@ def test_devices_stay_within_the_bounds(kind, columns):
 
 
 @ALL
-def test_softmax_is_exact_to_twice_the_precision(kind):
+def test_softmax_value_is_exact_to_twice_the_precision(kind):
     x = normal(kind, 1, 7)
     with localcontext() as context:
         context.prec = 60
@@ -73,7 +73,7 @@ def test_softmax_is_exact_to_twice_the_precision(kind):
 
 
 @ALL
-def test_rows_of_softmax_that_are_not_finite(kind):
+def test_softmax_of_rows_with_nan_or_infinity_follows_formula(kind):
     x = np.array([[1, NAN, 2], [-INF, -INF, -INF], [INF, 1, 2], [-INF, 1, 1]], kind.numpy)
     expected = reference.softmax(x, ROW)
     value = np.array([[NAN] * 3, [NAN] * 3, [NAN] * 3, [0, 0.5, 0.5]], kind.numpy)
@@ -81,26 +81,26 @@ def test_rows_of_softmax_that_are_not_finite(kind):
     assert np.array_equal(expected.value, value, equal_nan=True)
 
 
-def test_softmax_of_one_column_is_1():
+def test_softmax_of_one_column_is_one():
     assert reference.softmax(np.array([[5.0], [-1e30]], np.float32), ROW).value.tolist() == [[1], [1]]
 
 
 @ALL
-def test_a_softmax_that_misses_a_term_fails(kind):
+def test_softmax_with_missing_term_fails(kind):
     x = normal(kind, 3, 64)
     x[0, 5] = x[0].max()
     got = device_softmax(np.where(np.arange(64) == 5, kind.numpy.type(-100), x))
     fails(reference.softmax(x, ROW), got)
 
 
-def test_softmax_of_a_half_type_rounds_every_step():
+def test_softmax_of_bf16_rounded_once_fails():
     x = normal(FLOATS[1], 3, 200)
     once = device_softmax(x.astype(np.float32)).astype(x.dtype)
     fails(reference.softmax(x, ROW), once)
 
 
 @ALL
-def test_norms_in_f32_whatever_the_type(kind):
+def test_rms_norm_of_any_dtype_is_computed_in_f32(kind):
     x, alpha = normal(kind, 3, 100), normal(kind, 100, seed=1)
     value = reference.rms_norm(x, alpha, EPS, BLOCK).value
     assert np.array_equal(value, value.astype(np.float32).astype(kind.numpy))
@@ -113,7 +113,7 @@ def test_norms_in_f32_whatever_the_type(kind):
 
 @ALL
 @pytest.mark.parametrize("mistake", ["a term", "eps", "count"])
-def test_norms_with_a_mistake_fail(kind, mistake):
+def test_rms_norm_with_defect_fails(kind, mistake):
     x, alpha = normal(kind, 3, 65), np.ones(65, kind.numpy)
     x[:, -1] = 2
     w = x.astype(np.float32)
@@ -125,13 +125,13 @@ def test_norms_with_a_mistake_fail(kind, mistake):
     fails(reference.rms_norm(x, alpha, EPS, BLOCK), (w / np.sqrt(squares)).astype(x.dtype))
 
 
-def test_missing_weights_drop_out():
+def test_normalization_without_weights_passes():
     x, ones, zeros = normal(FLOATS[2], 3, 9), np.ones(9, np.float32), np.zeros(9, np.float32)
     passes(reference.rms_norm(x, None, EPS, BLOCK), device_rms(x, ones))
     passes(reference.layer_norm(x, None, None, EPS, BLOCK), device_layer(x, ones, zeros))
 
 
-def test_a_variance_by_difference_fails_where_the_mean_is_large():
+def test_layer_norm_with_cancelling_variance_fails():
     x = normal(FLOATS[2], 3, 100, mean=1000)
     ones, zeros = np.ones(100, np.float32), np.zeros(100, np.float32)
     expected = reference.layer_norm(x, None, None, EPS, BLOCK)
@@ -142,7 +142,7 @@ def test_a_variance_by_difference_fails_where_the_mean_is_large():
 
 
 @pytest.mark.parametrize("kind", FLOATS[2:], ids=str)
-def test_squares_that_overflow_give_zero(kind):
+def test_rms_norm_with_overflowing_squares_is_zero(kind):
     x = np.array([[1e30, 1, 2], [1, NAN, 2], [INF, 1, 0]], kind.numpy)
     value = np.array([[0, 0, 0], [NAN, NAN, NAN], [NAN, 0, 0]], kind.numpy)
     passes(reference.rms_norm(x, None, EPS, BLOCK), value)
@@ -150,18 +150,18 @@ def test_squares_that_overflow_give_zero(kind):
 
 
 @pytest.mark.parametrize("kind", FLOATS[2:], ids=str)
-def test_rows_of_layer_norm_that_are_not_finite(kind):
+def test_layer_norm_of_rows_with_nan_or_infinity_is_nan(kind):
     x = np.array([[INF, 1, 2], [1, NAN, 2], [5, 5, 5]], kind.numpy)
     passes(reference.layer_norm(x, None, None, EPS, BLOCK), np.array([[NAN] * 3, [NAN] * 3, [0] * 3], kind.numpy))
 
 
-def test_no_spread_and_no_eps_may_give_anything():
+def test_layer_norm_of_constant_row_without_eps_accepts_anything():
     x = np.full((1, 3), 0.1, np.float32)
     for got in (NAN, 1, -1, 0):
         passes(reference.layer_norm(x, None, None, np.float32(0), BLOCK), np.full((1, 3), got, np.float32))
 
 
-def test_a_product_that_overflows_before_the_bias_is_added():
+def test_layer_norm_overflow_before_bias_passes():
     x = np.array([[3, -1, -1, -1]], np.float32)
     alpha, beta = np.full(4, 3e38, np.float32), np.array([-3e38, 0, 0, 0], np.float32)
     expected = reference.layer_norm(x, alpha, beta, EPS, BLOCK)
@@ -171,7 +171,7 @@ def test_a_product_that_overflows_before_the_bias_is_added():
     passes(expected, expected.value)
 
 
-def test_rows_without_columns():
+def test_normalization_of_empty_rows_is_empty():
     x, none = np.zeros((2, 0), np.float32), np.zeros(0, np.float32)
     for expected in (
         reference.softmax(x, ROW),

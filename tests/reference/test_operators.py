@@ -1,4 +1,4 @@
-"""Two-operand ops, multiply-add and selection: exact values, wraparound, NaN rules, permitted contractions."""
+"""Binary operators, affine, where and fill: exact values, wraparound, NaN rules, permitted contractions."""
 
 from fractions import Fraction
 
@@ -30,7 +30,7 @@ def wrapped(value: int, kind):
 
 @by_kind("kind", INTEGERS, ids=str)
 @given(data=st.data())
-def test_integers_wrap(kind, data):
+def test_integer_operators_wrap(kind, data):
     x, y, a = (data.draw(st.integers(kind.min, kind.max)) for _ in range(3))
     left, right = array(kind, x), array(kind, y)
     assert reference.add(left, right).value[0] == wrapped(x + y, kind)
@@ -45,7 +45,7 @@ def test_integers_wrap(kind, data):
 
 
 @by_kind("kind", INTEGERS, ids=str)
-def test_division_by_zero_is_unspecified(kind):
+def test_integer_division_by_zero_accepts_anything(kind):
     x, y = array(kind, 7, 0, kind.min, 9), array(kind, 0, 0, kind.max, 4)
     if kind.kind == "int":
         y[2] = -1
@@ -61,7 +61,7 @@ def test_division_by_zero_is_unspecified(kind):
 
 @by_kind("kind", FLOATS, ids=str)
 @by_kind("name", ["add", "sub", "mul", "div"])
-def test_float_operators_are_correctly_rounded(name, kind):
+def test_float_operators_with_one_ulp_error_fail(name, kind):
     rng = np.random.default_rng(1)
     x, y = (rng.normal(0, 1, 2000).astype(kind.numpy) * kind.numpy.type(s) for s in (1, 1.5))
     operator = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[name]
@@ -77,7 +77,7 @@ def test_float_operators_are_correctly_rounded(name, kind):
 
 
 @by_kind("name", ["div", "recip", "sqrt"])
-def test_f16_quotients_of_amd_may_round_the_other_way(name):
+def test_f16_division_through_f32_passes(name):
     x = np.arange(0x3C00, 0x4000, dtype=np.uint16).view(np.float16)
     args = (x, np.full_like(x, 3)) if name == "div" else (x,)
     expected = getattr(reference, name)(*args)
@@ -91,8 +91,8 @@ def test_f16_quotients_of_amd_may_round_the_other_way(name):
     fails(expected, one_away, vendor="cuda")
 
 
-def test_a_nominal_result_uses_none_of_a_hull():
-    """Also near overflow, where the hull extends from the largest value to infinity."""
+def test_f16_recip_with_expected_value_uses_no_budget():
+    """Include results near overflow, where the hull extends from the largest value to infinity."""
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     expected = reference.recip(x)
     got = expected.value.copy()
@@ -101,14 +101,14 @@ def test_a_nominal_result_uses_none_of_a_hull():
     assert (verdict.budget, verdict.beyond_observed, verdict.divergences) == (0, False, ())
 
 
-def test_exact_f16_quotients_stay_exact():
+def test_f16_division_with_exact_quotient_allows_no_error():
     expected = reference.div(np.array([6, 1], np.float16), np.array([3, 4], np.float16))
     for wrong in (np.array([2.002, 0.25], np.float16), np.array([2, 0.2498], np.float16)):
         fails(expected, wrong)
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_zeros_and_infinities(kind):
+def test_float_operators_check_zeros_and_infinities(kind):
     zero = array(kind, 0.0, -0.0)
     assert reference.div(array(kind, 1, 1), zero).value.astype(float).tolist() == [np.inf, -np.inf]
     negative = reference.mul(array(kind, -2), array(kind, 0))
@@ -120,7 +120,7 @@ def test_zeros_and_infinities(kind):
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_extrema_and_nan(kind):
+def test_maximum_and_minimum_propagate_nan_only_for_half_types(kind):
     nan = np.nan
     x, y = array(kind, 1, nan, 2, nan, -0.0), array(kind, 3, 4, nan, nan, 0.0)
     kept = [nan, nan] if kind in HALVES else [4, 2]
@@ -133,7 +133,7 @@ def test_extrema_and_nan(kind):
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_comparisons(kind):
+def test_comparisons_of_floats_match_table(kind):
     x, y = array(kind, 1, 2, 2, np.nan, 0.0), array(kind, 2, 2, 1, 1, -0.0)
     table = {"eq": "01001", "ne": "10110", "lt": "10000", "le": "11001", "gt": "00100", "ge": "01101"}
     for name, bits in table.items():
@@ -142,14 +142,14 @@ def test_comparisons(kind):
         assert "".join(map(str, value)) == bits
 
 
-def test_operands_broadcast():
+def test_operators_broadcast_operands():
     x, y = np.ones((4, 1), np.float32), np.arange(3, dtype=np.float32)
     assert reference.add(x, y).value.shape == (4, 3)
     assert reference.where(np.array([[0], [2]], np.uint8), y, y[:1]).value.tolist() == [[0, 0, 0], [0, 1, 2]]
 
 
 @by_kind("kind", FLOATS, ids=str)
-def test_affine_is_one_of_two_values(kind):
+def test_affine_accepts_fused_and_separate(kind):
     rng = np.random.default_rng(3)
     x = rng.normal(0, 1, 3000).astype(kind.numpy)
     m, a = kind.numpy.type(1.2345), kind.numpy.type(-0.777)
@@ -164,8 +164,8 @@ def test_affine_is_one_of_two_values(kind):
     fails(expected, np.nextafter(outside, kind.numpy.type(100)))
 
 
-def test_affine_accepts_nothing_between_its_two_values():
-    """Under cancellation they lie far apart, and a tolerance would hide anything."""
+def test_affine_between_fused_and_separate_fails():
+    """Under cancellation the two values lie far apart, so a tolerance would hide errors."""
     x, m = np.array([1 + 2.0**-12], np.float32), np.float32(1 + 2.0**-12)
     a = np.float32(-1)
     separate, fused = x * m + a, np.array([2.0**-11 + 2.0**-24], np.float32)
@@ -178,7 +178,7 @@ def test_affine_accepts_nothing_between_its_two_values():
 
 
 def nearest(exact: Fraction, kind):
-    """Correct rounding of a number between 2**-30 and 2**30."""
+    """Round a number between 2**-30 and 2**30 correctly."""
     if exact == 0:
         return kind.numpy.type(0)
     size = abs(exact)
@@ -190,7 +190,7 @@ def nearest(exact: Fraction, kind):
 
 
 @by_kind("kind", NUMBERS.values(), ids=str)
-def test_selection_and_fill(kind):
+def test_where_and_fill_return_values_of_dtype(kind):
     x, y = array(kind, 1, 2, 3), array(kind, 4, 5, 6)
     assert reference.where(np.array([0, 7, 0], np.int64), x, y).value.astype(float).tolist() == [4, 2, 6]
     filled = reference.fill(kind.numpy.type(3), (2, 2)).value

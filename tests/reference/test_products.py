@@ -1,4 +1,4 @@
-"""Sums of products and means: exact values, what any order may give, probes that allow nothing."""
+"""Sums of products and means: exact values, any order of summation, and inputs that allow no error."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ def held_in(kind):
 
 
 def summed(left, right, kind, order, hold=None):
-    """A device that adds rounded products in order."""
+    """Simulate a device that adds rounded products in the given order."""
     hold = hold or held_in(kind)
     total = hold(0)
     for i in order:
@@ -43,7 +43,7 @@ def exactly(left, right):
 
 @ALL
 @given(data=st.data())
-def test_the_centre_is_exact_and_any_order_passes(kind, data):
+def test_sum_of_products_in_any_order_passes_and_centre_is_exact(kind, data):
     left, right = drawn(data, kind)
     expected = sum_of_products(left, right)
     order = data.draw(st.permutations(range(len(left))))
@@ -51,7 +51,7 @@ def test_the_centre_is_exact_and_any_order_passes(kind, data):
     bounds = expected.bounds(Limits("amd"))
     if kind.name == "f64" and bounds.above > 0:
         centre = Fraction(float(bounds.centre)) + Fraction(float(bounds.residual))
-        # No float64 holds less than 2^-1074.
+        # The smallest float64 is 2^-1074.
         assert (
             abs(centre - exactly(left, right)) <= abs(exactly(left, right)) * Fraction(2) ** -100 + Fraction(2) ** -1074
         )
@@ -59,7 +59,7 @@ def test_the_centre_is_exact_and_any_order_passes(kind, data):
 
 @ALL
 @given(data=st.data())
-def test_integers_allow_nothing_but_the_rounded_sum(kind, data):
+def test_sum_of_products_of_whole_numbers_allows_no_error(kind, data):
     count = data.draw(st.integers(1, 20))
     whole = st.lists(st.integers(-40, 40), min_size=count, max_size=count)
     left, right = (np.array(data.draw(whole)).astype(kind.numpy) for _ in range(2))
@@ -72,7 +72,7 @@ def test_integers_allow_nothing_but_the_rounded_sum(kind, data):
 
 
 @ALL
-def test_one_product_is_rounded_to_nearest(kind):
+def test_sum_of_one_product_is_rounded_to_nearest(kind):
     third = np.array([1 / 3, 0, 0]).astype(kind.numpy)
     factor = np.array([0.7, 0, 0]).astype(kind.numpy)
     expected = sum_of_products(third, factor)
@@ -81,14 +81,14 @@ def test_one_product_is_rounded_to_nearest(kind):
     fails(expected, np.nextafter(exact, exact.dtype.type(1)))
 
 
-def test_a_small_product_of_f64_is_rounded_to_nearest():
+def test_sum_of_one_small_f64_product_is_rounded_to_nearest():
     x, y = np.array([2.225073858507201e-308]), np.array([6.008563046753179])
-    passes(sum_of_products(x, y), np.array(1.3369496562522877e-307))  # what is missing from it is nearly half a place
+    passes(sum_of_products(x, y), np.array(1.3369496562522877e-307))  # its error is almost half an ULP
     fails(sum_of_products(x, y), np.array(1.336949656252288e-307))
 
 
 @by_kind("kind", FLOATS[:2], ids=str)
-def test_sums_held_in_a_half_type_fail(kind):
+def test_sum_of_products_accumulated_in_half_type_fails(kind):
     rng = np.random.default_rng(3)
     left, right = rng.standard_normal((2, 40, 60)).astype(kind.numpy)
     expected = sum_of_products(left, right)
@@ -98,13 +98,13 @@ def test_sums_held_in_a_half_type_fail(kind):
     fails(expected, np.stack(held))
 
 
-def test_f32_is_not_enough_for_f64():
+def test_sum_of_f64_products_in_f32_fails():
     left, right = np.random.default_rng(4).standard_normal((2, 7))
     fails(sum_of_products(left, right), summed(left, right, dtype("f64"), range(7), np.float32))
 
 
 @by_kind("kind", FLOATS[1:], ids=str)
-def test_overflow_on_the_way_to_a_finite_sum(kind):
+def test_sum_of_products_accepts_intermediate_overflow(kind):
     ones = np.ones(3, kind.numpy)
     expected = sum_of_products(np.array([kind.max, kind.max, -kind.max], kind.numpy), ones)
     for possible in (kind.max, INF):
@@ -116,7 +116,7 @@ def test_overflow_on_the_way_to_a_finite_sum(kind):
 
 
 @ALL
-def test_infinities_and_nan_propagate(kind):
+def test_sum_of_products_propagates_infinity_and_nan(kind):
     x = np.array([[INF, 1, 2], [INF, -INF, 1], [NAN, 1, 1], [INF, 0, 1], [-INF, 3, 4]], kind.numpy)
     y = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1]], kind.numpy)
     expected = sum_of_products(x, y)
@@ -129,7 +129,7 @@ def test_infinities_and_nan_propagate(kind):
 
 
 @by_kind("kind", FLOATS[1:], ids=str)
-def test_subnormal_products_may_be_off_by_less_than_one_place(kind):
+def test_sum_of_subnormal_products_rounded_each_passes(kind):
     tiny = 2.0 ** (kind.emin - 1)
     x = np.array([tiny, tiny, tiny], kind.numpy)
     expected = sum_of_products(x, np.full(3, 0.3, kind.numpy))
@@ -139,7 +139,7 @@ def test_subnormal_products_may_be_off_by_less_than_one_place(kind):
 
 @by_kind("name", ["u8", "u32"])
 @given(data=st.data())
-def test_integers_wrap(name, data):
+def test_integer_sum_of_products_wraps(name, data):
     kind = DTYPES[name]
     rows = data.draw(st.lists(st.tuples(*2 * [st.integers(0, kind.max)]), min_size=1, max_size=9))
     left, right = (np.array(side, kind.numpy) for side in zip(*rows, strict=True))
@@ -151,7 +151,7 @@ def test_integers_wrap(name, data):
 
 @ALL
 @given(data=st.data())
-def test_means_in_any_order_pass(kind, data):
+def test_mean_in_any_order_passes(kind, data):
     x, _ = drawn(data, kind)
     total = summed(x, np.ones_like(x), held_in_dtype(kind), data.draw(st.permutations(range(len(x)))))
     passes(mean(x), np.array(total * held_in(kind)(np.float32(1 / len(x)))).astype(kind.numpy))
@@ -161,7 +161,7 @@ def held_in_dtype(kind):
     return kind if kind.itemsize > 2 else DTYPES["f32"]
 
 
-def test_the_factor_of_a_mean_is_an_f32():
+def test_mean_of_f64_multiplies_by_f32_factor():
     x = np.array([1.0, 2.0, 4.0])
     expected = mean(x)
     passes(expected, np.array(7 * float(np.float32(1 / 3))))
@@ -170,14 +170,14 @@ def test_the_factor_of_a_mean_is_an_f32():
 
 
 @ALL
-def test_a_mean_over_one_more_element_fails(kind):
+def test_mean_with_wrong_count_fails(kind):
     x = np.random.default_rng(5).standard_normal((20, 9)).astype(kind.numpy)
     wrong = (x.astype(np.float64).sum(axis=1) / 10).astype(kind.numpy)
     fails(mean(x), wrong)
 
 
 @ALL
-def test_a_product_of_matrices(kind):
+def test_matmul_matches_numpy(kind):
     a, b = (np.arange(12).reshape(shape).astype(kind.numpy) for shape in ((3, 4), (4, 3)))
     exact = a.astype(np.float64) @ b.astype(np.float64)
     passes(matmul(a, b), exact.astype(kind.numpy))

@@ -1,4 +1,4 @@
-"""Blocks of quantized values against the public gguf package, and against their definition one value at a time."""
+"""Decoding of quantized blocks, against the gguf package and against the definition of the formats."""
 
 import struct
 
@@ -15,13 +15,13 @@ by_format = pytest.mark.parametrize("kind", BLOCKS, ids=str)
 
 
 def random_blocks(kind, *shape, seed=0):
-    """Any bits."""
+    """Return blocks of random bits."""
     count = int(np.prod(shape)) * kind.itemsize
     return np.random.default_rng(seed).integers(0, 256, count, np.uint8).view(kind.numpy).reshape(shape)
 
 
 @pytest.mark.parametrize("kind", IN_GGUF, ids=str)
-def test_values_are_those_of_gguf(kind):
+def test_decode_matches_gguf(kind):
     x = random_blocks(kind, 40, 5)
     quantization = gguf.GGMLQuantizationType[kind.name.upper()]
     theirs = gguf.quants.dequantize(np.ascontiguousarray(x).view(np.uint8), quantization)
@@ -32,7 +32,7 @@ def test_values_are_those_of_gguf(kind):
 
 
 @pytest.mark.parametrize(("name", "scale", "first"), [("q8_1", "<e", 4), ("q8_K", "<f", 4)])
-def test_signed_bytes_times_a_scale(name, scale, first):
+def test_decode_q8_1_and_q8_k_multiplies_bytes_by_scale(name, scale, first):
     kind = dtype(name)
     for block in random_blocks(kind, 50):
         raw = block.tobytes()
@@ -42,7 +42,7 @@ def test_signed_bytes_times_a_scale(name, scale, first):
 
 
 @by_format
-def test_the_parts_make_up_the_values(kind):
+def test_decode_parts_have_consistent_shapes(kind):
     x = random_blocks(kind, 3, 7, 2, seed=1)
     found = blocks.decode(x)
     assert found.q.shape[:3] == x.shape
@@ -53,7 +53,7 @@ def test_the_parts_make_up_the_values(kind):
 
 
 @by_format
-def test_the_place_in_an_array_does_not_matter(kind):
+def test_decode_does_not_depend_on_position_in_array(kind):
     x = random_blocks(kind, 4, 3, seed=2)
     whole = blocks.decode(x).rows.reshape(4, 3, kind.values)
     for index in np.ndindex(x.shape):
@@ -62,7 +62,7 @@ def test_the_place_in_an_array_does_not_matter(kind):
     assert blocks.decode(x[:, :0]).rows.shape == (4, 0)
 
 
-def test_an_infinite_scale_is_infinite_but_for_zeros():
+def test_decode_infinite_scale_is_nan_only_for_zero_quants():
     x = np.zeros(1, dtype("q4_0").numpy)
     x["d"] = np.inf
     x["qs"][0, 0] = 0x89
@@ -73,7 +73,7 @@ def test_an_infinite_scale_is_infinite_but_for_zeros():
 
 
 @pytest.mark.parametrize("name", ["q2_K", "q4_K", "q5_K"])
-def test_infinite_scales_with_an_infinite_minimum_have_no_value(name):
+def test_decode_infinite_scale_and_minimum_is_nan(name):
     x = np.zeros(1, dtype(name).numpy)
     for field in ("scales", "qs"):
         x[field] = 0xFF

@@ -1,4 +1,4 @@
-"""Ops on quantized blocks: exact values one product at a time, what any order may give, and what must not pass."""
+"""Ops on quantized blocks: exact values, any order of summation, special values, and defects that must fail."""
 
 from fractions import Fraction
 
@@ -24,7 +24,7 @@ def scales_of(kind):
 
 
 def made(kind, *shape, seed=0, whole=False):
-    """Blocks of any quants, with scales that are small: whole numbers or not."""
+    """Return blocks with random quants and small scales; ``whole`` makes the scales whole numbers."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(shape)) * kind.itemsize
     found = rng.integers(0, 256, count, np.uint8).view(kind.numpy).reshape(shape).copy()
@@ -47,7 +47,7 @@ def product(w, y, tiled=False):
 
 
 def terms(row, y, tiled, number=Fraction):
-    """What a kernel adds up, block of activations by block: ``d * x`` and what is subtracted or added for minima."""
+    """Yield the terms that a kernel adds, one per block of activations, with the correction for minima."""
     kind = next(d for d in DTYPES.values() if d.numpy == row.dtype)
     for i, block in enumerate(row):
         w = blocks.decode(block[None])
@@ -79,7 +79,7 @@ def exactly(row, y, tiled):
 
 
 def simulated(w, y, tiled, order):
-    """One f32 operation after the other."""
+    """Simulate a kernel that rounds every operation to f32."""
     found = np.zeros((len(y), len(w)), np.float32)
     for j, r in np.ndindex(found.shape):
         each = list(terms(w[r], y[j], tiled, np.float32))
@@ -98,7 +98,7 @@ ORDERS = {
 
 @by_format
 @pytest.mark.parametrize("to", [F32, F16], ids=str)
-def test_dequantized_values_round_once_for_each_type(kind, to):
+def test_dequantize_matches_gguf_and_allows_no_error(kind, to):
     x = made(kind, 6, 3)
     their_type = gguf.GGMLQuantizationType[kind.name.upper()]
     theirs = gguf.quants.dequantize(x.view(np.uint8), their_type).astype(to.numpy)
@@ -109,9 +109,9 @@ def test_dequantized_values_round_once_for_each_type(kind, to):
     fails(expected, np.nextafter(theirs, to.numpy.type(INF)))
 
 
-def test_q8_k_rounds_its_product_to_f32_before_f16():
+def test_dequantize_q8_k_to_f16_rounds_through_f32():
     x = np.zeros(1, dtype("q8_K").numpy)
-    # 3 d is a little above the middle of two f16, but exactly there once it is an f32, and then the even one is below.
+    # 3 d lies slightly above a tie of f16; rounded to f32 it is the tie, whose even neighbour is the lower one.
     x["d"], x["qs"][0, 0] = (1 + 9 * 2.0**-11 + 2.0**-25) / 3, 3
     exact = float(x["d"][0]) * 3
     assert exact == 1 + 9 * 2.0**-11 + 2.0**-25
@@ -120,7 +120,7 @@ def test_q8_k_rounds_its_product_to_f32_before_f16():
     assert reference.dequantize(x, F16).value[0] == 1 + 4 * 2.0**-10
 
 
-def test_an_infinite_scale_times_an_unsigned_quant_may_be_nan():
+def test_dequantize_infinite_scale_accepts_infinity_and_nan():
     x = np.zeros(1, dtype("q4_0").numpy)
     x["d"] = INF
     expected = reference.dequantize(x, F32)
@@ -131,7 +131,7 @@ def test_an_infinite_scale_times_an_unsigned_quant_may_be_nan():
 
 
 @by_format
-def test_rows_of_blocks(kind):
+def test_get_rows_of_blocks_dequantizes_selected_rows(kind):
     table, ids = made(kind, 5, 2), np.array([4, 0, 0, 3], np.uint32)
     expected = reference.get_rows(table, ids)
     np.testing.assert_array_equal(expected.value, reference.dequantize(table, F32).value[[4, 0, 0, 3]])
@@ -140,7 +140,7 @@ def test_rows_of_blocks(kind):
 
 
 @pytest.mark.parametrize("name", ["f32", "f16", "bf16"])
-def test_rows_of_floats_keep_every_bit(name):
+def test_get_rows_of_floats_checks_sign_of_zero(name):
     table = np.array([[1.5, -0.0], [0.1, INF], [NAN, 3e-7]]).astype(dtype(name).numpy)
     expected = reference.get_rows(table, np.array([1, 0, 2], np.uint32))
     right = table[[1, 0, 2]].astype(np.float32)
@@ -151,7 +151,7 @@ def test_rows_of_floats_keep_every_bit(name):
 
 @by_format
 @tiled_or_not
-def test_products_are_exact_sums(kind, tiled):
+def test_q8_1_product_value_is_exact_sum(kind, tiled):
     w, y = operands(kind)
     value = product(w, y, tiled).value
     for j, r in np.ndindex(value.shape):
@@ -161,14 +161,14 @@ def test_products_are_exact_sums(kind, tiled):
 @by_format
 @tiled_or_not
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-def test_any_order_passes(kind, tiled, order):
+def test_q8_1_product_in_any_order_passes(kind, tiled, order):
     w, y = operands(kind, columns=1024, seed=5)
     passes(product(w, y, tiled), simulated(w, y, tiled, order))
 
 
 @by_format
 @tiled_or_not
-def test_whole_numbers_allow_nothing_but_their_sum(kind, tiled):
+def test_q8_1_product_of_whole_numbers_allows_no_error(kind, tiled):
     w, y = operands(kind, whole=True)
     expected = product(w, y, tiled)
     right = simulated(w, y, tiled, ORDERS["shuffled"])
@@ -210,7 +210,7 @@ DAMAGES = (
 @by_format
 @tiled_or_not
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_shows_on_whole_numbers(kind, tiled, damage):
+def test_q8_1_product_with_defect_fails(kind, tiled, damage):
     w, y = operands(kind, whole=True)
     expected = product(w, y, tiled)
     damage(w, y)
@@ -220,7 +220,7 @@ def test_damage_shows_on_whole_numbers(kind, tiled, damage):
 
 @by_format
 @tiled_or_not
-def test_the_stored_sum_is_not_the_sum_of_the_codes(kind, tiled):
+def test_q8_1_product_uses_stored_sum_where_kernel_does(kind, tiled):
     w, y = operands(kind, whole=True)
     expected = product(w, y, tiled)
     y["s"] = y["d"] * y["qs"].astype(np.float16).sum(axis=-1)
@@ -232,7 +232,7 @@ def test_the_stored_sum_is_not_the_sum_of_the_codes(kind, tiled):
 
 
 @pytest.mark.parametrize("name", ["q5_0", "q4_K", "q5_K"])
-def test_tiled_arithmetic_differs(name):
+def test_q8_1_tiled_product_differs_from_matvec(name):
     w, y = operands(dtype(name), whole=True)
     fails(product(w, y, tiled=True), product(w, y).value)
     fails(product(w, y), product(w, y, tiled=True).value)
@@ -240,23 +240,23 @@ def test_tiled_arithmetic_differs(name):
 
 @by_format
 @tiled_or_not
-def test_a_bound_is_a_few_roundings(kind, tiled):
+def test_q8_1_product_bound_detects_one_missing_product(kind, tiled):
     w, y = operands(kind, columns=256)
     expected = product(w, y, tiled)
     bounds = expected.bounds(Limits("amd"))
     assert (bounds.above > 0).all()
     positive = sum(abs(t) for t in terms(w[0], y[0], tiled))
     assert bounds.above[0, 0] >= 23 * 2.0**-24 * float(positive)
-    # the terms of an all but random sum are not much larger than itself
+    # the terms of a random sum are not much larger than the sum
     assert (bounds.above < 23 * 2.0**-24 * 1e4 * np.abs(bounds.centre).max()).all()
-    # A product left out of 256 shows, here of the quant of least weight.
+    # One missing product of 256 is detected, even for the quant with the least weight.
     y["qs"][:, 3, 5] = np.where(y["qs"][:, 3, 5] > 0, 0, 127)
     assert fails(expected, product(w, y, tiled).value).wrong >= expected.value.size // 2
 
 
 @by_format
 @tiled_or_not
-def test_padding_and_further_rows_do_not_matter(kind, tiled):
+def test_q8_1_product_ignores_padding_and_additional_rows(kind, tiled):
     w, y = operands(kind, columns=256)
     expected = product(w, y, tiled)
     padding = np.full((2, 8), -1, np.int8).repeat(36, axis=-1).view(dtype("q8_1").numpy)
@@ -270,7 +270,7 @@ def test_padding_and_further_rows_do_not_matter(kind, tiled):
 
 @by_format
 @tiled_or_not
-def test_a_nan_scale_makes_its_row_nan(kind, tiled):
+def test_q8_1_product_with_nan_scale_is_nan_in_its_row(kind, tiled):
     for name in scales_of(kind):
         w, y = operands(kind)
         right = product(w, y, tiled).value
@@ -287,7 +287,7 @@ def test_a_nan_scale_makes_its_row_nan(kind, tiled):
 @tiled_or_not
 @pytest.mark.parametrize("field", ["d", "s"])
 @pytest.mark.parametrize("special", [NAN, INF])
-def test_specials_of_the_activations_matter_where_they_are_used(kind, tiled, field, special):
+def test_q8_1_product_propagates_special_activations_that_it_uses(kind, tiled, field, special):
     w, y = operands(kind)
     right = product(w, y, tiled).value
     y[field][1, 2] = special
@@ -302,7 +302,7 @@ def test_specials_of_the_activations_matter_where_they_are_used(kind, tiled, fie
 
 
 @by_format
-def test_an_infinite_scale_gives_anything_that_is_not_finite(kind):
+def test_q8_1_product_with_infinite_scale_accepts_any_non_finite_value(kind):
     for name in scales_of(kind):
         w, y = operands(kind)
         right = product(w, y).value
@@ -319,7 +319,7 @@ def test_an_infinite_scale_gives_anything_that_is_not_finite(kind):
 
 
 @by_format
-def test_experts_are_chosen_by_their_ids(kind):
+def test_moe_q8_1_selects_experts_by_id(kind):
     stack = made(kind, 4, 3, 2)
     ids = np.array([[3, 0], [1, 1]], np.uint32)
     columns = 2 * kind.values
@@ -339,7 +339,7 @@ def test_experts_are_chosen_by_their_ids(kind):
 
 
 def lanes(w, y):
-    """A kernel of 32 threads per row: each adds up every 32nd product, and a tree of five steps their sums."""
+    """Simulate a kernel with 32 threads per row: each adds every 32nd product, and a tree adds their sums."""
     found = []
     for row in blocks.decode(w).rows.astype(np.float32):
         partial = np.zeros(32, np.float32)
@@ -352,7 +352,7 @@ def lanes(w, y):
 
 
 def by_super_block(w, y):
-    """Integers times activations first, and the scales last."""
+    """Simulate a kernel that multiplies quants by activations first and applies the scales last."""
     parts = blocks.decode(w)
     a = y.reshape(1, *parts.q.shape[1:])
     products = ((parts.q - parts.zero).astype(np.float32) * a).sum(axis=-1, dtype=np.float32)
@@ -363,7 +363,7 @@ def by_super_block(w, y):
 
 
 @by_format
-def test_f32_activations(kind):
+def test_matvec_of_f32_activations_in_any_order_passes(kind):
     w = made(kind, 5, 768 // kind.values)
     y = np.random.default_rng(7).normal(0, 1, 768).astype(np.float32)
     expected = reference.matvec(w, y, (4,))
@@ -376,7 +376,7 @@ def test_f32_activations(kind):
 
 
 @by_format
-def test_whole_f32_activations(kind):
+def test_matvec_of_whole_f32_activations_allows_no_error(kind):
     w = made(kind, 4, 512 // kind.values, whole=True)
     y = np.random.default_rng(8).integers(-4, 5, 512).astype(np.float32)
     expected = reference.matvec(w, y, (4,))
@@ -388,7 +388,7 @@ def test_whole_f32_activations(kind):
 
 
 @by_format
-def test_specials_among_f32_activations(kind):
+def test_matvec_propagates_special_f32_activations(kind):
     w = made(kind, 2, 1)
     y = np.ones(kind.values, np.float32)
     for special, allowed in ((NAN, [NAN]), (INF, [NAN, INF, -INF])):
@@ -402,7 +402,7 @@ def test_specials_among_f32_activations(kind):
                 fails(expected, got, "nan" if np.isnan(special) else "infinity")
 
 
-def test_f32_activations_may_overflow_before_a_small_scale():
+def test_matvec_accepts_overflow_before_small_scale():
     w = np.zeros((1, 1), dtype("q8_0").numpy)
     w["d"], w["qs"] = 2.0**-14, 127
     y = np.full(32, 3e37, np.float32)
@@ -413,7 +413,7 @@ def test_f32_activations_may_overflow_before_a_small_scale():
     fails(expected, expected.value * np.float32(1.01))
 
 
-def test_f32_activations_may_overflow_in_a_group_whose_scale_is_0():
+def test_matvec_accepts_overflow_in_group_with_zero_scale():
     w = made(dtype("q6_K"), 1, 1)
     w["scales"][..., 0] = 0
     y = np.zeros(256, np.float32)
@@ -426,16 +426,16 @@ def test_f32_activations_may_overflow_in_a_group_whose_scale_is_0():
     fails(expected, expected.value + np.float32(1))
 
 
-def test_the_smallest_activations_lose_what_no_f32_holds():
+def test_matvec_of_smallest_subnormals_passes():
     w = made(dtype("q6_K"), 3, 1)
     y = np.random.default_rng(2).integers(-9, 9, 256).astype(np.float32) * np.float32(2.0**-149)
     passes(reference.matvec(w, y, (3,)), lanes(w, y))
 
 
-# Known values of candle's own tests: Q4_0 weights made of 0, 1, ..., 255, times the same vector.
+# Values from candle's tests: Q4_0 weights quantized from 0, 1, ..., 255, times the same vector.
 
 
-def test_candles_figures():
+def test_products_match_values_of_candle():
     x = np.arange(256, dtype=np.float32)
     kind = dtype("q4_0")
     w = gguf.quants.quantize(x, gguf.GGMLQuantizationType.Q4_0).view(kind.numpy)[None]
@@ -446,7 +446,7 @@ def test_candles_figures():
     fails(reference.matvec(w, x, (1,)), np.array([5561664.5], np.float32))
 
 
-# Activations to q8_1.
+# Quantization of activations to q8_1.
 
 
 def quantizes(x, got, nb=None):
@@ -455,7 +455,7 @@ def quantizes(x, got, nb=None):
 
 
 def by_hand(x, nb):
-    """One f32 operation after the other."""
+    """Quantize to q8_1 and round every operation to f32."""
     v = np.zeros((len(x), nb * 32), np.float32)
     v[:, : x.shape[1]] = x
     v = v.reshape(len(x), nb, 32)
@@ -470,7 +470,7 @@ def by_hand(x, nb):
 
 @pytest.mark.parametrize("columns", [1, 31, 32, 33, 500, 512])
 @pytest.mark.parametrize("scale", [1e-30, 1e-4, 1.0, 3e3, 1e30])
-def test_quantized_rows(columns, scale):
+def test_quantize_q8_1_accepts_f32_arithmetic_and_rejects_changed_fields(columns, scale):
     x = (np.random.default_rng(columns).normal(0, 1, (3, columns)) * scale).astype(np.float32)
     expected = reference.quantize_q8_1(x, (3, 16))
     right = by_hand(x, 16)
@@ -487,7 +487,7 @@ def test_quantized_rows(columns, scale):
     assert not expected.accepts(wrong)[:, 0].any()
 
 
-def test_only_codes_beside_a_tie_may_be_either():
+def test_quantize_q8_1_accepts_two_codes_only_next_to_tie():
     x = np.zeros((1, 32), np.float32)
     x[0, :6] = 127, 2.5, -3.5, np.nextafter(np.float32(4.5), np.float32(0)), 5.4, 0.5
     right = by_hand(x, 1)
@@ -499,7 +499,7 @@ def test_only_codes_beside_a_tie_may_be_either():
         assert quantizes(x, other, 1).all() == accepted
 
 
-def test_the_divisor_is_a_quotient_by_127():
+def test_quantize_q8_1_scale_by_reciprocal_is_rejected():
     x = np.full((1, 32), 127.06201934814453, np.float32)
     right = by_hand(x, 1)
     assert quantizes(x, right, 1).all()
@@ -509,7 +509,7 @@ def test_the_divisor_is_a_quotient_by_127():
     assert not quantizes(x, right, 1).any()
 
 
-def test_the_sum_is_the_one_of_the_values_themselves():
+def test_quantize_q8_1_sum_of_codes_is_rejected():
     x = np.full((1, 32), 0.3, np.float32)
     x[0, 0] = 100
     right = by_hand(x, 1)
@@ -519,7 +519,7 @@ def test_the_sum_is_the_one_of_the_values_themselves():
     assert not quantizes(x, wrong, 1).any()
 
 
-def test_the_sum_overflows_to_infinity():
+def test_quantize_q8_1_sum_overflows_to_infinity():
     x = np.full((1, 32), -3000, np.float32)
     right = by_hand(x, 1)
     assert right["s"] == -INF
@@ -528,7 +528,7 @@ def test_the_sum_overflows_to_infinity():
     assert not quantizes(x, right, 1).any()
 
 
-def test_f32_sums_that_cancel_may_overflow_on_the_way():
+def test_quantize_q8_1_accepts_intermediate_overflow_of_sum():
     x = np.zeros((1, 32), np.float32)
     x[0, :3] = 3e38, 3e38, -3e38
     right = by_hand(x, 1)
@@ -540,14 +540,14 @@ def test_f32_sums_that_cancel_may_overflow_on_the_way():
     for s in (INF, -INF, NAN, 0):
         right["s"] = s
         assert quantizes(x, right, 1).all()
-    x[0, :2], x[0, 2:4] = 1e12, -1e12  # far from the end of f32, though the sum may be beyond that of f16
+    x[0, :2], x[0, 2:4] = 1e12, -1e12  # far below the maximum of f32, although the sum may exceed the maximum of f16
     right = by_hand(x, 1)
     assert quantizes(x, right, 1).all()
     right["s"] = NAN
     assert not quantizes(x, right, 1).any()
 
 
-def test_nan_is_only_in_the_sum():
+def test_quantize_q8_1_of_nan_checks_only_the_sum():
     x = np.ones((1, 64), np.float32)
     x[0, 40] = NAN
     got = by_hand(x[:, :32], 2)
@@ -559,7 +559,7 @@ def test_nan_is_only_in_the_sum():
 
 
 @pytest.mark.parametrize(("others", "sums"), [((), [INF]), ((-INF,), [NAN])])
-def test_infinities(others, sums):
+def test_quantize_q8_1_of_infinity_checks_scale_and_sum(others, sums):
     x = np.arange(32, dtype=np.float32)[None]
     x[0, 5] = INF
     x[0, 6 : 6 + len(others)] = others
@@ -575,9 +575,9 @@ def test_infinities(others, sums):
     assert not quantizes(x, got, 1).any()
 
 
-def test_codes_without_a_divisor_are_not_specified():
+def test_quantize_q8_1_with_underflowing_scale_accepts_any_codes():
     x = np.zeros((1, 64), np.float32)
-    x[0, 3] = 1e-44  # of which a 127th part is 0
+    x[0, 3] = 1e-44  # divided by 127 this is 0
     got = np.zeros((1, 2), dtype("q8_1").numpy)
     got["qs"][0, 0] = 77
     assert quantizes(x, got, 2).all()
@@ -585,7 +585,7 @@ def test_codes_without_a_divisor_are_not_specified():
     assert quantizes(x, got, 2).tolist() == [[True, False]]
 
 
-def test_zeros_of_either_sign_give_an_empty_block():
+def test_quantize_q8_1_of_zeros_is_zero_block():
     x = np.array([[0.0, -0.0] * 16], np.float32)
     got = np.zeros((1, 16), dtype("q8_1").numpy)
     assert quantizes(x, got).all()

@@ -1,4 +1,4 @@
-"""f32 and f64: correctly rounded results and documented errors pass, larger errors and planted defects fail."""
+"""f32 and f64 functions: correctly rounded results and documented errors pass; larger errors and defects fail."""
 
 import math
 
@@ -56,7 +56,7 @@ def wide_gelu(x, cubic=0.044715, scale=0.7978845608028654, tanh=np.tanh, half=0.
 
 
 def rounded(exact, kind):
-    """Correctly rounded to f32 or f64, which needs no second rounding: MPFR rounds to 24 or 53 bits and subnormals."""
+    """Round to f32 or f64 in one step: MPFR rounds to 24 or 53 bits and handles subnormals."""
     context = gmpy2.ieee(8 * kind.itemsize)
     return kind.numpy.type(float(context.plus(exact)))
 
@@ -64,7 +64,7 @@ def rounded(exact, kind):
 @BOTH
 @pytest.mark.parametrize("name", PLAIN + COMPOSED)
 @given(data=st.data())
-def test_correctly_rounded_results_pass_everywhere(name, kind, data):
+def test_correctly_rounded_function_passes(name, kind, data):
     x = data.draw(st.floats(width=8 * kind.itemsize, allow_infinity=False, allow_nan=False) | st.floats(-20, 20))
     x = kind.numpy.type(x)
     if name == "log":
@@ -80,8 +80,8 @@ def test_correctly_rounded_results_pass_everywhere(name, kind, data):
 @BOTH
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
-def test_budgets_end_where_documented(name, kind, vendor):
-    x = np.linspace(0.07, 0.5 if name == "tanh" else 6.0, 200).astype(kind.numpy)  # near 1 tanh is allowed less
+def test_function_error_above_documented_bound_fails(name, kind, vendor):
+    x = np.linspace(0.07, 0.5 if name == "tanh" else 6.0, 200).astype(kind.numpy)  # tanh: tighter near 1
     expected = getattr(reference, name)(x)
     limit = reference.accuracy(name, str(kind), Limits(vendor))
     unit = ulp(expected.value, kind)
@@ -96,7 +96,7 @@ def test_budgets_end_where_documented(name, kind, vendor):
 
 
 @pytest.mark.parametrize("name", PLAIN + COMPOSED)
-def test_f64_values_are_exact_to_twice_the_precision(name):
+def test_f64_function_value_is_exact_to_twice_the_precision(name):
     rng = np.random.default_rng(5)
     x = np.concatenate([rng.normal(0, 4, 60), rng.normal(0, 1e-8, 20), rng.normal(0, 200, 20), [1e22, 0.5]])
     if name == "log":
@@ -109,7 +109,7 @@ def test_f64_values_are_exact_to_twice_the_precision(name):
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "gelu_erf", "silu", "sigmoid"])
-def test_f32_values_are_exact_to_a_millionth_of_an_ulp(name):
+def test_f32_function_value_is_exact_to_a_millionth_of_an_ulp(name):
     bits = np.random.default_rng(6).integers(0, 1 << 32, 1500, dtype=np.uint32)
     x = bits.view(np.float32)
     x = np.abs(x[np.isfinite(x)]) if name == "log" else x[np.isfinite(x)]
@@ -121,12 +121,15 @@ def test_f32_values_are_exact_to_a_millionth_of_an_ulp(name):
 
 
 def near_one(x, kind, vendor):
-    """The allowed error of tanh near 1 without its last rounding and a margin, in ULP below 1."""
+    """Return most of the error bound of tanh near 1, without the final rounding, in ULP of values below 1."""
     return 0.95 * reference.accuracy("tanh_tail", str(kind), Limits(vendor)) * (1 - np.tanh(np.abs(x)))
 
 
 def noisy(function, name, kind, vendor):
-    """A device function with the documented error, of alternating sign; tanh near 1 has the error of its formula."""
+    """Return a device function with the documented error in alternating directions.
+
+    Near 1, tanh has the error of its formula.
+    """
 
     def device(x):
         exact = function(x.astype(np.float64))
@@ -141,7 +144,7 @@ def noisy(function, name, kind, vendor):
 
 
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
-def test_f32_recipes_with_documented_errors_pass(vendor):
+def test_f32_composed_function_with_documented_errors_passes(vendor):
     x = np.concatenate([np.linspace(-120, 120, 40001), np.linspace(-6, 6, 40001), np.linspace(-1e-3, 1e-3, 1001)])
     x = x.astype(np.float32)
     exp, tanh = (noisy(getattr(np, name), name, F32, vendor) for name in ("exp", "tanh"))
@@ -155,9 +158,9 @@ def test_f32_recipes_with_documented_errors_pass(vendor):
 
 @BOTH
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
-def test_tanh_near_one_is_allowed_little_more_than_its_rounding(kind, vendor):
+def test_tanh_near_one_with_two_ulp_error_fails(kind, vendor):
     x = np.array([2.0, 4.0, 6.0, 8.0, 30.0], kind.numpy)
-    below = -np.finfo(kind.numpy).epsneg  # an ULP of what is smaller than 1
+    below = -np.finfo(kind.numpy).epsneg  # one ULP of values just below 1
     for signs in (1, -1):
         passes(reference.tanh(signs * x), signs * np.tanh(x), vendor)
         off = signs * (np.tanh(x) + kind.numpy.type(2 * below))
@@ -165,7 +168,7 @@ def test_tanh_near_one_is_allowed_little_more_than_its_rounding(kind, vendor):
 
 
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
-def test_gelu_of_large_negative_numbers_is_as_close_as_tanh_is_to_minus_one(vendor):
+def test_gelu_of_large_negative_input_has_tight_bound(vendor):
     x = np.array([-5.5, -5.9, -7.0, -12.0], np.float32)
     bounds = reference.gelu(x).bounds(Limits(vendor))
     assert (np.maximum(bounds.above, bounds.below) < 0.6 * 2.0**-24 * np.abs(x)).all()
@@ -174,8 +177,8 @@ def test_gelu_of_large_negative_numbers_is_as_close_as_tanh_is_to_minus_one(vend
     assert fails(reference.gelu(x), np.full(4, 1e-6, np.float32), vendor=vendor).wrong == 4
 
 
-def test_elu_rounds_both_the_difference_and_the_product():
-    """For alpha other than 1 two roundings add up to more than u|R|."""
+def test_elu_with_two_roundings_passes():
+    """For alpha other than 1, the errors of the two roundings add up to more than u|R|."""
     x = -np.linspace(2, 12, 200001).astype(np.float32)
     alpha = np.float32(1.7)
     got = alpha * (np.exp(x.astype(float)).astype(np.float32) - 1)
@@ -185,7 +188,7 @@ def test_elu_rounds_both_the_difference_and_the_product():
     passes(reference.elu(x, alpha), got)
 
 
-def test_silu_may_lose_its_tail_where_exp_overflows():
+def test_silu_accepts_zero_where_exp_overflows():
     x = np.array([-88.0, -89.0, -95.0, -103.0], np.float32)
     got = np.array([float(x[0]) / (1 + math.exp(88)), -0.0, -0.0, -0.0], np.float32)
     passes(reference.silu(x), got)
@@ -193,11 +196,11 @@ def test_silu_may_lose_its_tail_where_exp_overflows():
 
 
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
-def test_f64_recipes_pass(vendor):
+def test_f64_composed_function_passes(vendor):
     x = np.concatenate([np.linspace(-40, 40, 301), np.linspace(-800, 720, 101)])
     one = np.float64(1)
     passes(reference.gelu(x), wide_gelu(x, tanh=lambda t: reference.tanh(t).value), vendor)
-    passes(reference.gelu(x), wide_gelu(x), "host")  # NumPy's tanh is not as good near 1
+    passes(reference.gelu(x), wide_gelu(x), "host")  # NumPy's tanh is less accurate near 1
     passes(reference.silu(x), x / (one + np.exp(-x)), vendor)
     passes(reference.sigmoid(x), one / (one + np.exp(-x)), vendor)
     passes(reference.elu(x, np.float64(0.7)), np.where(x > 0, x, 0.7 * (np.exp(x) - one)), vendor)
@@ -222,13 +225,13 @@ DEFECTS = {
 
 @BOTH
 @pytest.mark.parametrize("name", DEFECTS)
-def test_planted_defects_fail(name, kind):
+def test_function_with_defect_fails(name, kind):
     op, device = DEFECTS[name]
     x = np.linspace(0.25, 4.75, 37).astype(kind.numpy)
     fails(getattr(reference, op)(x), device(x))
 
 
-def test_f32_precision_is_not_enough_for_f64():
+def test_f64_function_computed_in_f32_fails():
     x = np.linspace(-4, 4, 31)
     for name in ("exp", "tanh", "gelu", "silu", "sigmoid"):
         narrow = getattr(reference, name)(x.astype(np.float32)).value.astype(np.float64)
@@ -240,7 +243,7 @@ def test_f32_precision_is_not_enough_for_f64():
 @example(x=0.0, y=-2.5)
 @example(x=1.0, y=7.5)
 @example(x=3.0, y=0.0)
-def test_powers_correctly_rounded_pass(kind, x, y):
+def test_correctly_rounded_powf_passes(kind, x, y):
     x, y = kind.numpy.type(x), kind.numpy.type(y)
     exact = PRECISE.pow(gmpy2.mpfr(float(x)), gmpy2.mpfr(float(y)))
     passes(reference.powf(np.array([x]), y), np.array([rounded(exact, kind)]), "cuda")
@@ -248,7 +251,7 @@ def test_powers_correctly_rounded_pass(kind, x, y):
 
 @BOTH
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, -1.0, 3.0, 0.5, -2.5, math.inf, -math.inf, math.nan])
-def test_powers_of_special_values_follow_c(kind, exponent):
+def test_powf_of_special_values_follows_c(kind, exponent):
     x = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -math.inf, math.nan], kind.numpy)
 
     def c_pow(base):
@@ -260,7 +263,7 @@ def test_powers_of_special_values_follow_c(kind, exponent):
             return math.inf
 
     expected = reference.powf(x, kind.numpy.type(exponent)).value.astype(float)
-    # math.pow raises for 0 to a negative power, where C gives an infinity with the sign of the zero for odd integers
+    # math.pow raises for 0 to a negative power; C returns infinity, with the sign of the zero for odd integers
     np.testing.assert_array_equal(
         np.abs(expected) if exponent in (-1.0,) else expected,
         [abs(c_pow(b)) if exponent in (-1.0,) else c_pow(b) for b in x.tolist()],
@@ -272,7 +275,7 @@ def test_powers_of_special_values_follow_c(kind, exponent):
 
 
 @BOTH
-def test_overflow_is_allowed_only_within_the_budget(kind):
+def test_exp_overflow_outside_error_bound_fails(kind):
     largest = kind.max
     edge = math.log(largest)
     x = np.array([edge * (1 - 2e-6 if kind is F32 else 1 - 2e-14)], kind.numpy)
@@ -289,7 +292,7 @@ def test_overflow_is_allowed_only_within_the_budget(kind):
 
 
 @BOTH
-def test_subnormal_results_must_be_right(kind):
+def test_exp_with_flushed_subnormal_result_fails(kind):
     x = np.array([math.log(smallest(kind) * 1000)], kind.numpy)
     expected = reference.exp(x)
     assert 0 < expected.value[0] < 2.0**kind.emin
@@ -297,7 +300,7 @@ def test_subnormal_results_must_be_right(kind):
     fails(expected, np.zeros(1, kind.numpy))
 
 
-def test_flushed_exponentials_are_a_known_divergence():
+def test_f32_exp_with_flushed_result_is_divergence_d14():
     x = np.array([-103.5, -103.9, -1], np.float32)
     expected = reference.exp(x)
     got = expected.value.copy()
@@ -306,12 +309,12 @@ def test_flushed_exponentials_are_a_known_divergence():
     assert passes(expected, expected.value).divergences == ()
 
 
-def test_missing_figures_are_named():
+def test_accuracy_of_unknown_function_raises():
     with pytest.raises(UsageError, match=r"no accuracy figure for gamma in f32 on amd; add a row to accuracy\.csv"):
         reference.accuracy("gamma", "f32", Limits("amd"))
 
 
-def test_narrow_types_have_the_limits_of_f32_and_the_table_says_so():
+def test_accuracy_of_narrow_types_uses_rows_of_f32():
     for kind in ("f16", "bf16", "f8_e4m3"):
         asked = []
         assert reference.accuracy("tanh", kind, Limits("amd", asked=asked)) == 5
@@ -320,7 +323,7 @@ def test_narrow_types_have_the_limits_of_f32_and_the_table_says_so():
     assert reference.accuracy("div", "f16", Limits("amd", "observed")) == 0.51
 
 
-def test_observed_limits_are_within_documented_ones():
+def test_observed_accuracy_is_within_documented():
     for name in PLAIN:
         for kind in ("f32", "f64"):
             documented, observed = (

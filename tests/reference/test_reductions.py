@@ -1,4 +1,4 @@
-"""Reductions: exact values by other means, bounds that devices reach and do not exceed, ties, NaN, overflow."""
+"""Reductions: exact values, error bounds that devices reach but do not exceed, ties, NaN and overflow."""
 
 import math
 from fractions import Fraction
@@ -26,7 +26,7 @@ def threads(count):
 
 
 def device_sum(x, count):
-    """What ``count`` threads get, each adding every count-th element, then a halving tree; every step in x's type."""
+    """Simulate ``count`` threads: each adds every count-th element in x's type, then a halving tree adds the sums."""
     sums = np.zeros(count, x.dtype)
     for i, value in enumerate(x):
         sums[i % count] = sums[i % count] + value
@@ -42,14 +42,14 @@ def normal(kind, *shape, seed=0):
 
 @ALL
 @pytest.mark.parametrize(("terms", "count"), [(1, 1), (5, 8), (33, 32), (300, 64), (1000, 1), (1025, 1024)])
-def test_a_device_sum_is_within_the_depth_bound(kind, terms, count):
+def test_reduce_sum_by_strided_threads_and_tree_passes(kind, terms, count):
     for seed in range(4):
         x = normal(kind, terms, seed=seed)
         passes(reference.reduce_sum(x, 1, threads(count)), device_sum(x, count)[0])
 
 
 @pytest.mark.parametrize("kind", WIDE, ids=str)
-def test_the_exact_sum_is_that_of_fractions(kind):
+def test_reduce_sum_centre_matches_exact_sum(kind):
     x = np.concatenate([normal(kind, 50), normal(kind, 50, seed=1) * kind.numpy.type(1e-18)])
     exact = sum(map(Fraction, x.tolist()))
     bounds = reference.reduce_sum(x, 1, threads(128)).bounds(Limits("amd"))
@@ -58,8 +58,8 @@ def test_the_exact_sum_is_that_of_fractions(kind):
     )
 
 
-def test_the_bound_is_nearly_reached_by_numbers_that_always_round_the_same_way():
-    # 1, then numbers of just under half an ulp of 1, each lost in a serial sum
+def test_reduce_sum_bound_is_nearly_reached_by_one_sided_rounding():
+    # 1, then numbers slightly below half an ULP of 1: a serial sum loses all of them
     x = np.full(4097, 2.0**-24 * (1 - 2.0**-20), np.float32)
     x[0] = 1
     assert device_sum(x, 1)[0] == 1
@@ -72,12 +72,12 @@ DEPTHS += [(1024, 1024, 10), (1025, 1024, 11), (8192, 1024, 17)]
 
 
 @pytest.mark.parametrize(("terms", "count", "depth"), DEPTHS)
-def test_depth_of_strided_sums_and_a_tree(terms, count, depth):
+def test_tree_depth_counts_strided_additions_and_tree(terms, count, depth):
     assert tree_depth(terms, count) == depth
 
 
 @ALL
-def test_sums_of_whole_numbers_are_exact_while_they_fit_the_significand(kind):
+def test_reduce_sum_of_small_whole_numbers_allows_no_error(kind):
     terms = min(2**kind.precision, 2**12) // 4
     x = (np.arange(terms) % 9 - 4).astype(kind.numpy)
     expected = reference.reduce_sum(x, 1, threads(32))
@@ -89,7 +89,7 @@ def test_sums_of_whole_numbers_are_exact_while_they_fit_the_significand(kind):
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=40), st.integers(-20, 20), st.permutations(range(40)))
-def test_sums_of_multiples_of_a_power_of_two_are_exact_in_any_order(values, power, order):
+def test_reduce_sum_of_multiples_of_power_of_two_allows_no_error(values, power, order):
     x = np.ldexp(np.array(values, np.float32), power)
     expected = reference.reduce_sum(x, 1, threads(8))
     serial = np.float32(0)
@@ -99,13 +99,13 @@ def test_sums_of_multiples_of_a_power_of_two_are_exact_in_any_order(values, powe
     passes(expected, serial)
 
 
-def test_one_addition_of_numbers_too_far_apart_may_round():
+def test_reduce_sum_of_two_distant_numbers_has_error_bound():
     x = np.array([1, 2.0**-24], np.float32)
     assert reference.reduce_sum(x, 1, threads(2)).bounds(Limits("amd")).above > 0
 
 
 @pytest.mark.parametrize("name", ["u8", "u32", "i64"])
-def test_integers_wrap(name):
+def test_reduce_sum_of_integers_wraps(name):
     kind = DTYPES[name]
     x = np.array([[kind.max, 7, 9], [1, 2, 3]], kind.numpy)
     with np.errstate(all="ignore"):
@@ -116,12 +116,12 @@ def test_integers_wrap(name):
 
 
 @ALL
-def test_nothing_sums_to_zero(kind):
+def test_reduce_sum_of_empty_rows_is_zero(kind):
     passes(reference.reduce_sum(np.zeros((2, 0), kind.numpy), 1, threads(1)), np.zeros(2, kind.numpy))
 
 
 @ALL
-def test_infinities_and_nan_in_a_sum(kind):
+def test_reduce_sum_propagates_infinity_and_nan(kind):
     x = np.array([[INF, 1], [INF, -INF], [NAN, 1], [-INF, -INF]], kind.numpy)
     expected = reference.reduce_sum(x, 1, threads(2))
     assert np.array_equal(expected.value.astype(float), [INF, NAN, NAN, -INF], equal_nan=True)
@@ -129,7 +129,7 @@ def test_infinities_and_nan_in_a_sum(kind):
 
 
 @ALL
-def test_terms_that_overflow_on_the_way(kind):
+def test_reduce_sum_accepts_intermediate_overflow(kind):
     big = kind.numpy.type(kind.max)
     x = np.array([big, big, -big, -big, 1], kind.numpy)
     expected = reference.reduce_sum(x, 1, threads(1))
@@ -141,7 +141,7 @@ def test_terms_that_overflow_on_the_way(kind):
     fails(reference.reduce_sum(x[4:], 1, threads(1)), np.array(INF, kind.numpy), kind="infinity")
 
 
-def test_sums_over_chosen_dims_are_added_to_the_output():
+def test_sum_onto_adds_sums_over_masked_dims_to_output():
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     out = np.arange(8, dtype=np.float32).reshape(2, 4)
     passes(reference.sum_onto(x, out, np.uint32(0b010)), out + x.sum(1))
@@ -151,7 +151,7 @@ def test_sums_over_chosen_dims_are_added_to_the_output():
 
 
 @ALL
-def test_extrema_of_types_that_ignore_nan_and_of_those_that_keep_it(kind):
+def test_reduce_max_and_min_propagate_nan_only_for_half_types(kind):
     x = np.array([[1, NAN, 3], [NAN, NAN, NAN], [-1, -INF, -0.0]], kind.numpy)
     kept = kind in HALVES
     largest, smallest = reference.reduce_max(x, 1), reference.reduce_min(x, 1)
@@ -160,20 +160,20 @@ def test_extrema_of_types_that_ignore_nan_and_of_those_that_keep_it(kind):
     fails(largest, np.array([3 if kept else NAN, NAN if kept else -INF, 0], kind.numpy), kind="nan")
 
 
-def test_a_signalling_nan_is_ignored_or_takes_the_place_of_numbers_before_it():
-    """AMD's v_max3 of 9, a signalling NaN and 1 is 1: the first two make a NaN, which the third replaces (D7)."""
+def test_reduce_max_with_signalling_nan_accepts_three_results():
+    """AMD's v_max3 of 9, a signalling NaN and 1 returns 1: the first two give NaN, which 1 replaces (D7)."""
     x = np.array([9, 0, 1], np.float32)
     x.view(np.uint32)[1] = 0x7F800001
     for right in (9, 1, NAN):
         passes(reference.reduce_max(x, 1), np.float32(right))
     fails(reference.reduce_max(x, 1), np.float32(2))
-    x.view(np.uint32)[1] = 0x7FC00001  # a quiet one
+    x.view(np.uint32)[1] = 0x7FC00001  # a quiet NaN
     passes(reference.reduce_max(x, 1), np.float32(9))
     fails(reference.reduce_max(x, 1), np.float32(1))
     fails(reference.reduce_max(x, 1), np.float32(NAN), "nan")
 
 
-def test_extrema_of_several_dims_and_of_integers():
+def test_reduce_max_and_min_of_integers_over_several_dims():
     x = np.arange(24, dtype=np.int64).reshape(2, 3, 4) - 12
     passes(reference.reduce_max(x, 2), np.array([-1, 11]))
     passes(reference.reduce_min(x, 3), np.array(-12))
@@ -182,7 +182,7 @@ def test_extrema_of_several_dims_and_of_integers():
 @pytest.mark.parametrize(
     ("values", "place"), [([0, 5, 5, 0], 2), ([1, NAN, 3, 9], 2), ([NAN, 5, 9], 0), ([1, 9, 9], 2)]
 )
-def test_places_of_the_catalogued_examples(values, place):
+def test_argmax_and_argmin_match_listed_examples(values, place):
     x = np.array(values, np.float32)
     grid = threads(1 << (len(x) - 1).bit_length())
     assert reference.argmax(x, 1, grid).value == place
@@ -191,7 +191,7 @@ def test_places_of_the_catalogued_examples(values, place):
 
 
 @pytest.mark.parametrize(("terms", "count"), [(7, 8), (32, 32), (100, 64), (1000, 1024), (2049, 1024), (9, 1)])
-def test_ties_go_to_the_slot_with_the_smallest_reversed_number(terms, count):
+def test_argmax_tie_selects_thread_with_smallest_bit_reversed_index(terms, count):
     rng = np.random.default_rng(terms)
     bits = count.bit_length() - 1
     for _ in range(20):
@@ -202,5 +202,5 @@ def test_ties_go_to_the_slot_with_the_smallest_reversed_number(terms, count):
                 assert found == min(ties, key=lambda i: (int(f"{i % count:0{bits}b}"[::-1], 2) if bits else 0, i))
 
 
-def test_the_first_of_equal_extrema_is_not_right_if_another_is_promised():
+def test_argmax_with_wrong_tie_fails():
     fails(reference.argmax(np.array([0, 5, 5, 0], np.float32), 1, threads(4)), np.uint32(1))

@@ -1,4 +1,4 @@
-"""Images at another size: positions, weights, truncation, contraction, conversions."""
+"""Upsampling of images: positions, weights, truncation, contraction and conversions."""
 
 import math
 from fractions import Fraction
@@ -30,7 +30,7 @@ def bilinear(src, rows, columns, align_corners=0, scale_h=None, scale_w=None):
 
 @ALL
 @given(data=st.data())
-def test_nearest(kind, data):
+def test_upsample_nearest2d_matches_definition(kind, data):
     rows, columns, w_out, h_out = (data.draw(st.integers(1, 6)) for _ in range(4))
     scales = rows / w_out, columns / h_out
     src = image(kind, rows, columns)
@@ -41,15 +41,15 @@ def test_nearest(kind, data):
         np.testing.assert_array_equal(expected.value[:, :, y, x], src[:, :, *at])
 
 
-def test_nearest_positions_are_products_in_f64():
+def test_upsample_nearest2d_computes_positions_in_f64():
     src = np.array([1.0, 2.0]).reshape(1, 1, 2, 1)
     expected = reference.upsample_nearest2d(src, 98, 1, 2 / 98, 1.0)
-    assert expected.value.ravel()[49] == 1  # 49 / 49 falls short of 1
+    assert expected.value.ravel()[49] == 1  # 49 * (2 / 98) rounds to less than 1
 
 
 @BOTH
 @ALL
-def test_the_same_size_is_a_copy(kind, align_corners):
+def test_upsample_bilinear2d_to_same_size_allows_no_error(kind, align_corners):
     src = image(kind, 5, 4)
     expected = bilinear(src, 5, 4, align_corners)
     passes(expected, src)
@@ -61,7 +61,7 @@ def test_the_same_size_is_a_copy(kind, align_corners):
 
 
 def sampled(src, y, x):
-    """The value of a plane at real coordinates, kept inside."""
+    """Interpolate a plane at real coordinates, clamped to its extents."""
     y, x = (min(max(v, 0.0), n - 1.0) for v, n in zip((y, x), src.shape, strict=True))
     i, j = min(int(y), max(src.shape[0] - 2, 0)), min(int(x), max(src.shape[1] - 2, 0))
     k, m = min(i + 1, src.shape[0] - 1), min(j + 1, src.shape[1] - 1)
@@ -72,7 +72,7 @@ def sampled(src, y, x):
 @BOTH
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
 @given(data=st.data())
-def test_bilinear(kind, align_corners, data):
+def test_upsample_bilinear2d_matches_definition(kind, align_corners, data):
     rows, columns, h_out, w_out = (data.draw(st.integers(1, 6)) for _ in range(4))
     factors = [data.draw(st.none() | st.sampled_from([2.0, 0.5, 1.7, 0.3])) for _ in range(2)]
     src = image(kind, rows, columns)
@@ -94,7 +94,7 @@ def test_bilinear(kind, align_corners, data):
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("contracted", [False, True])
-def test_coordinates_may_be_contracted(kind, contracted):
+def test_upsample_bilinear2d_accepts_contracted_coordinates(kind, contracted):
     src, differ = image(kind, 3, 5), 0
     got = np.empty((2, 2, 9, 11))
     for y, x in np.ndindex(9, 11):
@@ -109,14 +109,14 @@ def test_coordinates_may_be_contracted(kind, contracted):
     passes(bilinear(src, 9, 11), got.astype(kind.numpy))
 
 
-def test_integers_truncate():
+def test_upsample_bilinear2d_of_integers_truncates():
     src = np.array([0, 255], np.uint8).reshape(1, 1, 1, 2)
     expected = bilinear(src, 1, 4)
     passes(expected, np.array([0, 63, 191, 255], np.uint8).reshape(1, 1, 1, 4))
     fails(expected, np.array([0, 64, 191, 255], np.uint8).reshape(1, 1, 1, 4))
 
 
-def test_a_constant_that_truncates_may_lose_one_where_weights_round():
+def test_upsample_bilinear2d_of_constant_integers_allows_small_error():
     src = np.full((1, 1, 1, 3), 5, np.uint8)
     expected = bilinear(src, 1, 7)
     passes(expected, np.full((1, 1, 1, 7), 5, np.uint8))
@@ -124,16 +124,16 @@ def test_a_constant_that_truncates_may_lose_one_where_weights_round():
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
-def test_a_weight_of_zero_times_infinity_is_nan(kind):
+def test_upsample_bilinear2d_zero_weight_times_infinity_is_nan(kind):
     src = np.array([[1, math.inf], [1, math.inf]], kind.numpy).reshape(1, 1, 2, 2)
     expected = bilinear(src, 1, 3)
     passes(expected, np.array([math.nan, math.inf, math.inf], kind.numpy).reshape(1, 1, 1, 3))
     fails(expected, np.array([1, math.inf, math.inf], kind.numpy).reshape(1, 1, 1, 3), "nan")
 
 
-def test_half_types_may_be_rounded_by_way_of_f32():
+def test_upsample_bilinear2d_of_f16_accepts_rounding_through_f32():
     src = np.array([1, 1 + 2.0**-10], np.float16).reshape(1, 1, 1, 2)
-    # the weight puts the result a hair above a tie of f16, which f32 does not hold
+    # the exact result lies slightly above a tie of f16; f32 cannot represent the difference
     expected = bilinear(src, 1, 1, 0, None, 1 / (2 + 2.0**-28))
     single, double = np.float16(1 + 2.0**-10), np.float16(1)
     for rounded in (single, double):
@@ -150,6 +150,6 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", [k for k in FLOATS if k.name in ("f32", "f64")], ids=str)
 @pytest.mark.parametrize("name", WRONG)
-def test_planted_defects_fail(name, kind):
+def test_upsample_bilinear2d_with_defect_fails(name, kind):
     src = image(kind, 5, 4)
     fails(bilinear(src, 9, 7), WRONG[name](src))

@@ -1,4 +1,4 @@
-"""Rotary position embedding against complex numbers; argsort judged by what it promises."""
+"""Rotary position embedding against complex multiplication; argsort in any order of ties."""
 
 import itertools
 import math
@@ -23,13 +23,13 @@ def angles(kind, *shape):
 
 
 def turned(pairs, cos, sin):
-    """Complex pairs times complex angles."""
+    """Rotate complex pairs by multiplying them with complex angles."""
     return pairs * (cos.astype(float) + 1j * sin.astype(float))
 
 
 @ALL
 @pytest.mark.parametrize("batched", [False, True])
-def test_pairs_are_turned_like_complex_numbers(kind, batched):
+def test_rope_matches_complex_multiplication(kind, batched):
     x = np.random.default_rng(0).normal(size=(2, 3, 5, 8)).astype(kind.numpy)  # batch, head, time, d
     cos, sin = angles(kind, *((2, 5, 4) if batched else (5, 4)))
     w = x.astype(float)
@@ -49,7 +49,7 @@ def test_pairs_are_turned_like_complex_numbers(kind, batched):
 
 
 @ALL
-def test_either_product_may_be_contracted_and_nothing_else(kind):
+def test_rope_accepts_contraction_of_either_product_only(kind):
     x = np.random.default_rng(0).normal(size=(1, 1, 50, 2)).astype(kind.numpy)
     cos, sin = angles(kind, 50, 1)
     expected = reference.rope(x, cos, sin)
@@ -67,7 +67,7 @@ def test_either_product_may_be_contracted_and_nothing_else(kind):
     fails(expected, off)
 
 
-def test_a_pair_turned_the_other_way_fails():
+def test_rope_in_opposite_direction_fails():
     x, (cos, sin) = np.ones((1, 1, 1, 2), np.float32), angles(FLOATS[2], 1, 1)
     passes(reference.rope(x, cos, sin), reference.rope(x, cos, sin).value)
     fails(reference.rope(x, cos, sin), reference.rope(x, cos, -sin).value)
@@ -81,7 +81,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("x", KEYS, ids=lambda x: str(x.dtype))
-def test_any_order_of_equal_keys_is_right_and_no_other(x):
+def test_argsort_accepts_any_order_of_equal_keys_only(x):
     for function, sign in ((reference.argsort_ascending, 1), (reference.argsort_descending, -1)):
         expected = function(x)
         assert expected.value.dtype == np.uint32
@@ -94,12 +94,12 @@ def test_any_order_of_equal_keys_is_right_and_no_other(x):
         fails(expected, swapped)
 
 
-def test_network_order_of_ties_is_right():
+def test_argsort_with_tie_order_of_sorting_network_passes():
     passes(reference.argsort_ascending(KEYS[0][:1]), np.array([[2, 3, 0, 1]], np.uint32))
 
 
 @pytest.mark.parametrize("wrong", [[0, 0, 2, 3], [0, 1, 2, 4], [0, 1, 2, 2**32 - 1]])
-def test_what_is_no_permutation_fails(wrong):
+def test_argsort_without_permutation_fails(wrong):
     x = np.array([[1, 1, 1, 1], [1, math.nan, 1, 2]], np.float32)
     for row in (0, 1):
         got = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], np.uint32)
@@ -107,14 +107,14 @@ def test_what_is_no_permutation_fails(wrong):
         assert fails(reference.argsort_ascending(x), got).wrong == 1
 
 
-def test_a_row_with_a_nan_may_come_in_any_order():
+def test_argsort_of_row_with_nan_accepts_any_order():
     x = np.array([[3, math.nan, 1, 2]], np.float32)
     passes(reference.argsort_ascending(x), np.array([[0, 1, 2, 3]], np.uint32))
     passes(reference.argsort_descending(x), np.array([[2, 0, 3, 1]], np.uint32))
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=20), st.randoms())
-def test_a_shuffled_result_passes_only_if_it_is_in_order(keys, random):
+def test_argsort_of_shuffled_indices_passes_only_if_ordered(keys, random):
     x = np.array([keys], np.uint8)
     got = list(range(len(keys)))
     random.shuffle(got)
@@ -122,5 +122,5 @@ def test_a_shuffled_result_passes_only_if_it_is_in_order(keys, random):
     (passes if ordered else fails)(reference.argsort_ascending(x), np.array([got], np.uint32))
 
 
-def test_rows_without_columns():
+def test_argsort_of_empty_rows_is_empty():
     passes(reference.argsort_ascending(np.zeros((2, 0), np.float32)), np.zeros((2, 0), np.uint32))

@@ -1,4 +1,4 @@
-"""Rounding to narrow types, ULPs and the exactly rounded multiply-add, against rational arithmetic."""
+"""Rounding to narrow types, ULPs and correctly rounded fma, against rational arithmetic."""
 
 from fractions import Fraction
 
@@ -33,19 +33,19 @@ doubles = st.floats(allow_nan=False, allow_infinity=False)
 
 @pytest.mark.parametrize("to", NARROW, ids=str)
 @given(x=doubles | st.floats(-1e-35, 1e-35) | st.floats(-70000, 70000))
-def test_a_wide_value_is_rounded_once(to, x):
+def test_store_rounds_float64_once(to, x):
     assert float(rounding.store(np.array([x]), to)[0]) == nearest(Fraction(x), to)
     assert rounding.to_grid(np.array([x]), to)[0] == nearest(Fraction(x), to)
 
 
-def test_bf16_ties_that_float32_would_invent():
+def test_store_bf16_does_not_round_through_f32():
     wide = np.array([1 + 2.0**-8 + 2.0**-40, 2.0**-134 + 2.0**-160, -(2.0**-134), np.inf, -np.inf, np.nan])
     got = rounding.store(wide, dtype("bf16")).astype(np.float64)
     np.testing.assert_array_equal(got, [1 + 2.0**-7, 2.0**-133, -0.0, np.inf, -np.inf, np.nan])
 
 
 @pytest.mark.parametrize("to", NARROW, ids=str)
-def test_overflow_begins_half_an_ulp_above_the_largest(to):
+def test_to_grid_overflows_half_an_ulp_above_maximum(to):
     threshold = to.max + rounding.half_ulp_of_max(to)
     below = np.nextafter(threshold, 0)
     beyond = to.max if to.saturates else np.inf
@@ -53,7 +53,7 @@ def test_overflow_begins_half_an_ulp_above_the_largest(to):
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
-def test_ulp(kind):
+def test_ulp_of_special_and_regular_values(kind):
     one, eta = 2.0 ** (1 - kind.precision), rounding.smallest(kind)
     r = np.array([1.0, 1.5, -2.0, 0.0, eta, np.inf])
     assert rounding.ulp(r, kind).tolist() == [one, one, 2 * one, eta, eta, np.inf]
@@ -69,7 +69,7 @@ def elements(of: DType):
 
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
 @given(data=st.data())
-def test_fma_is_rounded_once(kind, data):
+def test_fma_rounds_once(kind, data):
     x, y, z = (data.draw(elements(kind).filter(np.isfinite)) for _ in range(3))
     exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
     got = rounding.fma(*(np.array([v]) for v in (x, y, z)), kind)
@@ -77,7 +77,7 @@ def test_fma_is_rounded_once(kind, data):
     assert float(got[0]) == nearest(exact, kind)
 
 
-def test_fma_with_a_tie_broken_by_a_distant_bit():
+def test_fma_breaks_tie_by_distant_bit():
     x = np.array([1 + 2.0**-23], np.float32)
     z = np.array([2.0**-24 * 2.0**-50], np.float32)
     y = np.array([1 + 2.0**-1], np.float32)

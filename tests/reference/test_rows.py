@@ -1,4 +1,4 @@
-"""Rows picked and updated by ids: the meaning spelled out in loops, rounding of every addition, "none"."""
+"""Ops that select and update rows by ids, against loops; rounding of additions and the id that means "none"."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_none(index):
 @by_value
 @by_dim
 @pytest.mark.parametrize("index", IDS, ids=str)
-def test_rows_are_picked(kind, index, dim):
+def test_index_select_and_gather_match_loops(kind, index, dim):
     inp, line, whole = data(kind, SHAPE, "inp"), ids(index, (COUNT,), dim), ids(index, picked(dim), dim)
     selected, gathered = reference.index_select(line, inp, dim).value, reference.gather(whole, inp, dim).value
     assert selected.dtype == gathered.dtype == kind.numpy
@@ -57,11 +57,11 @@ def test_rows_are_picked(kind, index, dim):
 @by_value
 @by_dim
 @pytest.mark.parametrize("stream", ["sentinel", "repeat"])
-def test_rows_are_updated_in_ascending_order(kind, dim, stream):
+def test_index_add_and_scatter_update_in_ascending_order(kind, dim, stream):
     inp, out = data(kind, picked(dim), "inp"), data(kind, SHAPE, "out")
     line, whole = (ids(dtype("u32"), shape, dim, stream) for shape in ((COUNT,), picked(dim)))
     added, scattered, put = out.copy(), out.copy(), out.copy()
-    for place in np.ndindex(picked(dim)):  # which ascends along every dim
+    for place in np.ndindex(picked(dim)):  # ascending along every dim
         for result, at in ((added, line[place[dim]]), (scattered, whole[place])):
             if not is_none(at):
                 target = placed(place, dim, at)
@@ -74,7 +74,7 @@ def test_rows_are_updated_in_ascending_order(kind, dim, stream):
 
 
 def total(x, y, kind):
-    """The sum, rounded once from the exact one."""
+    """Add two numbers with a single rounding."""
     if kind.is_float:
         return kind.convert(float(Fraction(float(x)) + Fraction(float(y))))
     return (np.array([x]) + np.array([y]))[0]
@@ -92,32 +92,32 @@ def total(x, y, kind):
         ("f16", (65504.0, 65504.0, -65504.0), np.inf, 65504.0),
     ],
 )
-def test_every_addition_rounds(kind, terms, rounded, at_once):
+def test_index_add_rounds_every_addition(kind, terms, rounded, at_once):
     numbers = np.array(terms, DTYPES[kind].numpy)
     expected = reference.index_add(np.zeros(2, np.uint8), numbers[1:], numbers[:1], 0)
     passes(expected, np.array([rounded], numbers.dtype))
     fails(expected, np.array([at_once], numbers.dtype), kind="infinity" if np.isinf(rounded) else "value")
 
 
-def test_integers_wrap():
+def test_scatter_add_of_integers_wraps():
     expected = reference.scatter_add(np.zeros(3, np.int64), np.full(3, 100, np.uint8), np.zeros(1, np.uint8), 0)
     assert expected.value.tolist() == [300 - 256]
 
 
-def test_the_sign_of_a_zero_that_is_moved_counts():
+def test_index_select_checks_sign_of_zero():
     expected = reference.index_select(np.array([0], np.uint8), np.array([-0.0], np.float32), 0)
     fails(expected, np.array([0.0], np.float32), kind="sign of zero")
 
 
 @pytest.mark.parametrize(("index", "rows"), [*itertools.product(["u8", "i64"], [0, 1, 300])])
-def test_none_picks_no_row_however_many_there_are(index, rows):
+def test_index_none_selects_no_row_for_any_number_of_rows(index, rows):
     none = np.full(2, DTYPES[index].max, DTYPES[index].numpy)
     table = np.ones((rows, 3), np.float32)
     assert not reference.index_select(none, table, 0).value.any()
     assert np.array_equal(reference.index_add(none, np.ones((2, 3), np.float32), table, 0).value, table)
 
 
-def test_the_operands_keep_their_content():
+def test_scatter_does_not_modify_operands():
     out = np.zeros((2, 2), np.float32)
     reference.scatter(np.zeros((2, 2), np.uint8), np.ones((2, 2), np.float32), out, 0)
     assert not out.any()

@@ -1,4 +1,4 @@
-"""Products of matrix cores: any order and a cut of every sum pass, a lost term and a wrong scale fail."""
+"""Scaled matmul: any order and truncated sums pass, as matrix cores compute; a missing term or wrong beta fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def drawn(kind, whole=False, k=47):
 
 
 def device(a, b, bias, c, alpha, beta, *, order=slice(None), cut=False):
-    """A sum in f32, product after product; ``cut`` drops what it does not keep instead of rounding it."""
+    """Simulate a sum of products in f32; ``cut`` truncates every sum instead of rounding it."""
     total = np.zeros((a.shape[0], a.shape[1], b.shape[2]), np.float32)
     for k in range(a.shape[2])[order]:
         exact = total + a[:, :, k, None].astype(float) * b[:, None, k].astype(float)
@@ -32,13 +32,13 @@ def device(a, b, bias, c, alpha, beta, *, order=slice(None), cut=False):
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 @pytest.mark.parametrize("how", [{}, {"order": slice(None, None, -1)}, {"cut": True}], ids=str)
-def test_any_order_and_a_cut_pass(kind, how):
+def test_scaled_matmul_in_any_order_or_truncated_passes(kind, how):
     a, b, bias, c = drawn(dtype(kind))
     passes(reference.scaled_matmul(a, b, bias, c, 2, 1, F32), device(a, b, bias, c, 2, 1, **how), "cuda")
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
-def test_integers_have_no_room(kind):
+def test_scaled_matmul_of_whole_numbers_allows_no_error(kind):
     a, b, bias, c = drawn(dtype(kind), whole=True)
     expected = reference.scaled_matmul(a, b, bias, c, 2, 1, F32)
     got = device(a, b, bias, c, 2, 1)
@@ -47,13 +47,13 @@ def test_integers_have_no_room(kind):
     fails(expected, device(a, b, bias, c, 2, 1, order=slice(1, None)))
 
 
-def test_what_was_there_does_not_matter_if_beta_is_zero():
+def test_scaled_matmul_with_zero_beta_ignores_c():
     a, b, bias, c = drawn(dtype("f16"))
     passes(reference.scaled_matmul(a, b, bias, np.full_like(c, np.nan), 1, 0, F32), device(a, b, bias, c, 1, 0))
     fails(reference.scaled_matmul(a, b, bias, c, 1, 0, F32), device(a, b, bias, c, 1, 1))
 
 
-def test_integers_wrap():
+def test_scaled_matmul_of_integers_wraps():
     a, b = np.full((1, 1, 9), -128, np.int8), np.full((1, 9, 1), -128, np.int8)
     c = np.full((1, 1, 1), 2**31 - 1, np.int32)
     expected = reference.scaled_matmul(a, b, None, c, 1, 1, dtype("i32"))

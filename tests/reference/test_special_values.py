@@ -1,4 +1,4 @@
-"""NaN, infinities and zeros, point by point; shapes; the sign of zero."""
+"""Unary functions of NaN, infinities and zeros; shapes and strides; the sign of zero."""
 
 import math
 
@@ -52,7 +52,7 @@ def array(kind, *values):
 
 @ALL
 @pytest.mark.parametrize("name", POINTS)
-def test_points(name, kind):
+def test_unary_function_of_special_values_matches_table(name, kind):
     x = array(kind, -INF, -0.0, 0.0, INF, NAN)
     expected, points = getattr(reference, name)(x), array(kind, *POINTS[name])
     np.testing.assert_array_equal(expected.value.astype(float), points.astype(float))
@@ -77,7 +77,7 @@ def test_relu_keeps_nan_only_in_half_types(kind):
 
 
 @ALL
-def test_elu_points(kind):
+def test_elu_of_special_values_matches_table(kind):
     expected = reference.elu(array(kind, -INF, -0.0, 0.0, 3.0, INF, NAN), kind.numpy.type(0.5))
     np.testing.assert_array_equal(expected.value.astype(float), [-0.5, 0, 0, 3, INF, NAN])
     infinite = reference.elu(array(kind, -1.0, -(2.0**-kind.precision), 1.0), kind.numpy.type(INF))
@@ -88,22 +88,22 @@ def test_elu_points(kind):
 
 @ALL
 @pytest.mark.parametrize("alpha", [0.5, -2.0])
-def test_elu_of_zero_is_a_zero_with_the_sign_of_alpha(kind, alpha):
-    expected = reference.elu(array(kind, -0.0, 0.0), kind.numpy.type(alpha))  # alpha times exp(0) - 1, which is +0
+def test_elu_of_zero_has_sign_of_alpha(kind, alpha):
+    expected = reference.elu(array(kind, -0.0, 0.0), kind.numpy.type(alpha))  # alpha * (exp(0) - 1) = alpha * +0
     passes(expected, array(kind, *2 * [math.copysign(0.0, alpha)]))
     fails(expected, array(kind, *2 * [math.copysign(0.0, -alpha)]), "sign of zero")
     fails(expected, array(kind, kind.numpy.type(math.copysign(smallest(kind), alpha)), 0.0 * alpha))
 
 
 @ALL
-def test_round_goes_away_from_zero(kind):
+def test_round_of_half_goes_away_from_zero(kind):
     x = array(kind, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49, -0.3, 100.0)
     value = reference.round(x).value.astype(float)
     assert value.tolist() == [1, -1, 2, 3, -3, 0, -0.0, 100]
     assert np.signbit(value[-2])
 
 
-def test_round_just_below_one_half():
+def test_round_just_below_one_half_is_zero():
     assert reference.round(np.array([0.49999997], np.float32)).value[0] == 0
     assert reference.round(np.array([0.49999999999999994])).value[0] == 0
     assert reference.round(np.array([4503599627370497.5])).value[0] == 4503599627370498
@@ -120,7 +120,7 @@ def test_round_just_below_one_half():
         ("sqrt", -0.0, -0.0),
     ],
 )
-def test_sign_of_zero_counts(kind, name, x, zero):
+def test_unary_function_with_wrong_sign_of_zero_fails(kind, name, x, zero):
     expected = getattr(reference, name)(array(kind, x))
     passes(expected, array(kind, zero))
     fails(expected, array(kind, 0.0), "sign of zero")
@@ -128,7 +128,7 @@ def test_sign_of_zero_counts(kind, name, x, zero):
 
 @ALL
 @pytest.mark.parametrize("name", ["sin", "tanh", "silu", "gelu", "relu", "sign"])
-def test_sign_of_zero_does_not_count(kind, name):
+def test_unary_function_accepts_either_sign_of_zero(kind, name):
     for zero in (0.0, -0.0):
         passes(getattr(reference, name)(array(kind, -0.0)), array(kind, zero))
 
@@ -136,7 +136,7 @@ def test_sign_of_zero_does_not_count(kind, name):
 @ALL
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3, 4)])
 @pytest.mark.parametrize("name", UNARY)
-def test_any_shape(name, kind, shape):
+def test_unary_function_keeps_shape_and_dtype(name, kind, shape):
     x = np.resize(np.linspace(-3, 3, 24), shape).astype(kind.numpy)
     expected = getattr(reference, name)(x)
     assert isinstance(expected.value, np.ndarray)
@@ -148,7 +148,7 @@ def test_any_shape(name, kind, shape):
 
 @ALL
 @pytest.mark.parametrize("name", UNARY)
-def test_strided_and_broadcast_operands(name, kind):
+def test_unary_function_of_strided_operand_equals_contiguous(name, kind):
     base = np.linspace(-3, 3, 24).astype(kind.numpy).reshape(4, 6)
     for view in (base.T, base[::2, ::-1], np.broadcast_to(base[1], (3, 6)), np.broadcast_to(base[0, 0], (2, 2))):
         strided, dense = (getattr(reference, name)(v).value for v in (view, view.copy()))
@@ -157,7 +157,7 @@ def test_strided_and_broadcast_operands(name, kind):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", NUMBERS.values(), ids=str)
-def test_references_are_silent(kind):
+def test_references_raise_no_warnings(kind):
     extremes = [0, 1, kind.max, kind.min] + ([NAN, INF, -INF, -0.0, 1e-30] if kind.is_float else [])
     with np.errstate(all="warn"):
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Assertions on the verdict that an output gets."""
+"""Assertions that an output passes or fails against an expected value."""
 
 import numpy as np
 
