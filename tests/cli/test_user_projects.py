@@ -130,7 +130,9 @@ def test_build_names_broken_side(parity, with_nvcc, monkeypatch, tmp_path):
     ):
         assert said in result.err
     assert 'both.cu:1:1: nosuch: identifier "nosuch" is undefined (error: sm_90)' in result.out
-    assert len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2  # signatures of the two modules that compile
+    assert (
+        len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2
+    )  # signatures of the two modules that compile
     assert parity("build", "cuda", "--kernels", ".").code == 0  # without --target, a broken CUDA side is not an error
     assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
 
