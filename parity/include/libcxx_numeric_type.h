@@ -1,5 +1,5 @@
-// HIP's <hip/amd_detail/amd_math_functions.h> specializes this template for _Float16 where the library is libc++, whose
-// newer versions have it no longer.
+// HIP's <hip/amd_detail/amd_math_functions.h> specializes this template for _Float16 if the standard library is libc++.
+// Newer versions of libc++ no longer declare it.
 #pragma once
 
 namespace std {

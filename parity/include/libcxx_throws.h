@@ -1,6 +1,6 @@
-// What libc++ calls where it throws is the host's alone. Its constexpr functions (std::array::at, std::optional::value)
-// are of the device as well; there they end the program. This comes before all other headers of the library, which may
-// call these functions.
+// libc++ reports errors through these functions, which are host-only. Its constexpr functions (std::array::at,
+// std::optional::value) are callable on the device, so the device overloads trap. Include this header before all other
+// libc++ headers, which may call the functions.
 #pragma once
 
 #include <__config>

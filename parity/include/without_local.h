@@ -1,4 +1,4 @@
-// HIP's <hip/amd_detail/device_library_decls.h> leaves this macro behind; <ranges> of libc++ has a function of that name.
+// HIP's <hip/amd_detail/device_library_decls.h> leaks this macro. libc++'s <ranges> has a function of the same name.
 #pragma once
 
 #undef __local

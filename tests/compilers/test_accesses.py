@@ -1,4 +1,4 @@
-"""Annotations of memory accesses: alignments that types require, and names of private arrays."""
+"""Annotations of memory accesses: required alignments and names of private arrays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PRIVATE_ON = [pytest.param("gfx1030", marks=pytest.mark.thorough), WIDE, "gfx110
 
 @pytest.fixture(scope="module", params=["gfx1100", "gfx90a"])
 def kernels(request, tmp_path_factory, cache):
-    """Calls a kernel with 128 threads."""
+    """Return a function that launches a kernel with 128 threads."""
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
@@ -79,7 +79,7 @@ def test_misaligned_address_is_reported(kernels, name):
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_accesses_that_the_compiler_merged_are_not_reported(kernels, name):
+def test_access_aligned_for_its_type_is_not_reported(kernels, name):
     kernels(name)
 
 
@@ -124,7 +124,7 @@ def private(request, tmp_path_factory, cache):
 
 @pytest.mark.parametrize("private", PRIVATE_ON, indirect=True, scope="module")
 @pytest.mark.parametrize("name", NAMED)
-def test_access_outside_of_private_array_names_the_array(private, name):
+def test_access_outside_private_array_names_array(private, name):
     device, code = emulator.AmdgpuDevice(traced=True), private.built.code_object
     at, out = device.allocate(12, "at"), device.allocate(8, "out")
     device.write(at, np.array([0, 2000, 1], np.int32))

@@ -1,4 +1,4 @@
-"""Compilation with clang from wheels, and messages about missing parts."""
+"""Compilation with clang from the wheels, and errors for missing wheels."""
 
 import importlib.util
 import sys
@@ -47,7 +47,7 @@ def test_clang_compiles_and_assembles_for_target(source, name):
     assert not list(source.parent.glob("*.o"))
 
 
-def test_listing_in_other_folder_is_the_same(source, tmp_path):
+def test_listing_does_not_depend_on_folder(source, tmp_path):
     other = tmp_path / "elsewhere"
     other.mkdir()
     (other / source.name).write_text(MATH)
@@ -59,7 +59,7 @@ def test_listing_in_other_folder_is_the_same(source, tmp_path):
 
 
 def test_precompiled_headers_are_shared_by_folders_and_unrelated_macros(source, monkeypatch):
-    """A module with stubs has a separate folder for them. Macros that only the source uses do not matter either."""
+    """Modules share them despite separate stub folders and macros that only the source uses."""
     read, run = [], zig.run
 
     def noted(arguments, **options):
@@ -103,7 +103,7 @@ __global__ void brought(int* x) {
 
 
 def test_refused_call_fails_before_code_generation(source, monkeypatch):
-    """A call in one of parity's headers is reported where the source leads to it."""
+    """A refused call inside a header of parity is reported at the line of the source that causes it."""
     made = []
     monkeypatch.setattr(clang, "_generate", made.append)
     source.write_text(REFUSED)
@@ -127,7 +127,7 @@ def without(monkeypatch, package):
     monkeypatch.delenv("ROCM_PATH", raising=False)
 
 
-def test_device_library_missing_names_the_wheel(monkeypatch):
+def test_missing_device_library_names_wheel(monkeypatch):
     without(monkeypatch, "quadrants")
     folders = list(device_library._library_folders())
     monkeypatch.setattr(device_library, "_library_folders", lambda: iter(f / "absent" for f in folders))
@@ -146,7 +146,7 @@ def test_device_library_without_wheel_comes_from_rocm(monkeypatch, tmp_path):
         clang_version.fingerprint(target("gfx1100"))
 
 
-def test_compiler_missing_names_the_wheel(monkeypatch):
+def test_missing_compiler_names_wheel(monkeypatch):
     zig.zig.cache_clear()
     without(monkeypatch, "ziglang")
     with pytest.raises(MissingTool, match=r"ziglang.*python -m pip install 'ziglang==0\.17\.\*'"):
@@ -166,7 +166,7 @@ def test_fingerprint_depends_on_target_and_compiler(monkeypatch):
 
 
 def test_function_as_template_argument_is_mangled_like_nvcc(source):
-    """Clang 18 and later spell out the type of such an argument if it depends on another one: TnPF..."""
+    """Clang 18 and later mangle the type of such an argument (TnPF...) if it depends on another argument."""
     source.write_text(
         "#include <hip/hip_runtime.h>\n"
         "template <class T> __device__ T twice(T x) { return 2 * x; }\n"

@@ -1,4 +1,4 @@
-"""Compile options from settings and flags."""
+"""Compile options that result from settings and flags."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""CUDA's C++ library for devices, executed: atomics, semaphores and functions."""
+"""Device code that uses libcu++: atomics, semaphores, arrays and functions."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Device headers other than mathematics, executed for every target: lanes, votes, atomics, bits."""
+"""Device headers other than mathematics, executed on every target: shuffles, votes, atomics and bit functions."""
 
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from marks import thorough
 
 from parity import emulator
 from parity.build.modules import build
@@ -13,6 +14,7 @@ from parity.compilers.targets import TARGETS
 
 HERE = Path(__file__).parent
 THREADS = 128
+FEW_TARGETS = [name if name in ("gfx1100", "gfx90a") else thorough(name) for name in TARGETS]
 
 
 @pytest.fixture(scope="module", params=TARGETS)
@@ -26,7 +28,7 @@ def built(request, cache):
 
 @pytest.fixture
 def run(built, cache):
-    """Run a kernel (x, out) and return out."""
+    """Return a function that runs a kernel with the arguments x and out and returns out."""
     device, code = emulator.AmdgpuDevice(cache=cache), built.code_object
 
     def execute(kernel, x, out, grid=1):
@@ -40,13 +42,13 @@ def run(built, cache):
     return execute
 
 
-def test_headers_only_votes_and_wavefront_size_are_hazards(built):
+def test_headers_module_reports_only_ballot_and_warp_size_as_hazards(built):
     assert not built.unmapped
     assert {hazard.name for hazard in built.hazards} == {"__ballot", "warpSize"}
 
 
 def exchanged(values, form, argument, width):
-    """Return what CUDA's shuffle returns to each thread, in warps of 32."""
+    """Return the result of CUDA's shuffle for each thread, in warps of 32."""
     result = []
     for thread, own in enumerate(values):
         lane, group = thread % 32, thread % 32 // width * width
@@ -69,16 +71,17 @@ EXCHANGES = (
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("u8", np.uint8),
+        thorough("u8", np.uint8),
         ("i32", np.int32),
-        ("u64", np.uint64),
+        thorough("u64", np.uint64),
         ("f16", np.float16),
         ("bf16", ml_dtypes.bfloat16),
         ("f32", np.float32),
         ("f64", np.float64),
     ],
 )
-def test_lanes_exchange_within_groups_of_a_warp_of_32(run, name, kind):
+@pytest.mark.parametrize("built", FEW_TARGETS, indirect=True, scope="module")
+def test_shuffles_stay_within_groups_of_32_lane_warp(run, name, kind):
     x = (np.arange(THREADS) * 1.5 + 1).astype(kind)
     if name == "u64":
         x *= np.uint64(0x1_0000_0001)
@@ -97,7 +100,7 @@ def test_votes_count_active_lanes_of_wavefront(run, built):
         wave = x[thread // lanes * lanes :][:lanes]
         active, positive = (sum(1 << n for n in np.flatnonzero(w).tolist()) for w in (wave, wave > 0))
         votes_here = votes[6 * thread : 6 * thread + 6].tolist()
-        # The helpful style limits __activemask to a warp of 32.
+        # The helpful style limits __activemask to a warp of 32 lanes.
         warp = active >> (int(thread) % lanes & 32) & 0xFFFFFFFF
         assert votes_here == [warp, positive, 0, 1, active == positive, 1], thread
 
@@ -106,7 +109,8 @@ NUMBERS = (("i32", np.int32), ("u32", np.uint32), ("u64", np.uint64), ("f32", np
 
 
 @pytest.mark.parametrize(("name", "kind"), NUMBERS)
-def test_atomics_lose_nothing(run, name, kind):
+@pytest.mark.parametrize("built", FEW_TARGETS, indirect=True, scope="module")
+def test_atomics_of_all_threads_lose_no_update(run, name, kind):
     x = (np.arange(2 * THREADS) * 37 % 256 + 5).astype(kind)
     if name in ("i32", "f32", "f64"):
         x[::3] *= kind(-1)
@@ -117,7 +121,8 @@ def test_atomics_lose_nothing(run, name, kind):
 
 
 @pytest.mark.parametrize(("name", "kind"), NUMBERS[:3])
-def test_bitwise_atomics_and_compare_and_swap(run, name, kind):
+@pytest.mark.parametrize("built", FEW_TARGETS, indirect=True, scope="module")
+def test_bitwise_atomics_and_compare_and_swap_match_numpy(run, name, kind):
     x = (np.arange(2 * THREADS) * 0x1234567 % 0x7FFFFFFF).astype(kind) | kind(0x100)
     ones = kind(-1) if name == "i32" else ~kind(0)
     got = run(f"bitwise_{name}", x, np.array([ones, 2, 3, 4], kind), grid=2)
@@ -127,7 +132,7 @@ def test_bitwise_atomics_and_compare_and_swap(run, name, kind):
     assert got[3] == x.sum(dtype=kind) + kind(4)
 
 
-def test_bit_counts_match_numpy(run):
+def test_bit_functions_match_python(run):
     x = np.array([0, 1, 0x80, 1 << 31, 1 << 32, 1 << 63, 0xF0F0F0F0F0, 2**64 - 1] * 8, np.uint64)
     got = run("bits", x, np.zeros(8 * len(x), np.uint64)).reshape(8, -1)
     for value, counts in zip(x.tolist(), got.T.tolist(), strict=True):

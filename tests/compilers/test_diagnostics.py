@@ -1,4 +1,4 @@
-"""Errors in the log of a compiler."""
+"""Parsing of errors in a compiler's log."""
 
 from parity.compilers.diagnostics import diagnostics
 

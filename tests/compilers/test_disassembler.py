@@ -1,4 +1,4 @@
-"""Code objects that are given instead of sources, with their listings removed."""
+"""Disassembly of code objects that users provide instead of sources."""
 
 import re
 
@@ -68,7 +68,7 @@ def tools():
 
 @pytest.fixture
 def given(tmp_path, compiled, cache, tools):
-    """Build a folder that contains only these code objects."""
+    """Return a function that builds a folder with only the given code objects."""
 
     def read(files, targets=DEFAULT_TARGETS):
         for name, content in files.items():
@@ -105,7 +105,7 @@ def expected():
 def test_disassembled_code_object_computes_like_its_source(given, binaries, compiled, cache):
     names = {"gfx1030": "module-gfx1030.hsaco", "gfx1100": "module.gfx1100.co", "gfx90a": "module.hsaco"}
     results = given({names[target]: content for target, content in binaries.items()})
-    # An old LLVM is refused for a target that it does not support.
+    # An old LLVM reports an error for a target that it does not support.
     results = [built for built in results if "install a newer LLVM" not in str(built.error)]
     assert {"gfx1030", "gfx90a"} <= {built.target for built in results}
     assert [(built.module, built.target, built.error) for built in results] == [
@@ -192,7 +192,7 @@ def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump",
 
 @pytest.fixture
 def path(monkeypatch, tmp_path):
-    """Set PATH to folders and hide ROCm."""
+    """Return a function that sets PATH to folders; hide ROCm."""
 
     def set_to(*folders):
         monkeypatch.setenv("PATH", ":".join(map(str, folders)))
@@ -231,7 +231,7 @@ def test_old_llvm_for_new_target_is_an_error(path, tmp_path, binaries):
         disassembler.disassembled_listing(tmp_path / "module.hsaco")
 
 
-def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
+def test_source_location_does_not_depend_on_llvm_version(given, binaries, monkeypatch):
     real = disassembler.Disassembler.run
     listings = []
     for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer versions
@@ -249,7 +249,7 @@ def test_source_place_does_not_depend_on_llvm_version(given, binaries, monkeypat
     assert "./module.cu:" not in listings[0]
 
 
-def test_find_disassembler_without_llvm_says_what_to_install(monkeypatch, tmp_path):
+def test_find_disassembler_without_llvm_names_package_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path))
     if not disassembler.Path("/opt/rocm").exists():

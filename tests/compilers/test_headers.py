@@ -1,4 +1,4 @@
-"""AMD's headers from wheels: extraction, verification, and the fallback."""
+"""AMD's and cuRAND's headers from wheels: download, verification, extraction and fallback."""
 
 import dataclasses
 import hashlib
@@ -29,7 +29,7 @@ def forgotten():
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    """Return a wheel in a folder that pip uses instead of a network."""
+    """Return a wheel in a folder that pip uses instead of the network."""
     folder = tmp_path / "index"
     folder.mkdir()
     file = folder / "big-1.0-py3-none-any.whl"
@@ -91,7 +91,7 @@ def test_available_headers_without_network_warns_of_fallback(index, tmp_path, ca
     assert clang_version.described().endswith("headers of parity")
 
 
-def test_wheels_are_pinned():
+def test_wheels_have_pinned_versions_and_digests():
     assert all(len(wheel.sha256) == 64 and wheel.version in str(wheel) for wheel in headers.WHEELS)
 
 

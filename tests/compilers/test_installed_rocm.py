@@ -1,4 +1,4 @@
-"""An installed ROCm: discovery and selection with a simulated one, compilation with a real one."""
+"""An installed ROCm: discovery and selection with a simulated ROCm, compilation with a real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parity.errors import MissingTool, UsageError
 from parity.platform.cache import Cache
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-# A hipcc that supports gfx1030 and gfx90a, and answers -### as clang does.
+# A hipcc that supports gfx1030 and gfx90a and prints the output of clang's -###.
 HIPCC = """#!/bin/sh
 case "$*" in
 *gfx1030*|*gfx90a*) echo ' "/there/llvm/bin/clang" "-cc1" "-mlink" "/there/amdgcn/bitcode/ocml.bc"' >&2 ;;
@@ -26,7 +26,7 @@ esac
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Install a simulated ROCm of some version, and hide all others."""
+    """Return a function that installs a simulated ROCm of a version and hides all others."""
 
     def install(version, program="hipcc"):
         root = tmp_path / f"rocm-{version}-{program}"
@@ -104,7 +104,7 @@ def test_installed_rocm_unsupported_target_is_an_error(stand_in, monkeypatch, tm
 
 def test_installed_rocm_code_runs_on_emulator(real, monkeypatch, capfd, tmp_path):
     target = next(name for name in ("gfx1030", "gfx90a") if real.supports(TARGETS[name]))
-    monkeypatch.setenv(rocm.VARIABLE, "auto")  # the option replaces it until the end of the test
+    monkeypatch.setenv(rocm.VARIABLE, "auto")  # --toolchain overrides it; monkeypatch restores it after the test
     monkeypatch.chdir(KERNELS.parent)
     code = main(["run", "affine", "sort.argsort_asc", "--dtype", "f32", "--target", target, "--toolchain", "rocm",
                  "--output", str(tmp_path / "out")])  # fmt: skip

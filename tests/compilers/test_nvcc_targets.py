@@ -108,7 +108,7 @@ def test_parse_ptx_eight_bytes_may_be_pointer_or_number():
     assert "a pointer, not passed by value" in first_difference(mix, [(8, False), *rest[:-1], (8, False)])
 
 
-def test_nvcc_missing_says_what_to_install(monkeypatch, tmp_path):
+def test_nvcc_missing_names_package_to_install(monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     monkeypatch.setattr(cuda_toolkit, "_places", lambda: iter(()))
     with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install .*\[nvcc\]"):
@@ -117,7 +117,7 @@ def test_nvcc_missing_says_what_to_install(monkeypatch, tmp_path):
 
 @pytest.fixture
 def compilers(monkeypatch, tmp_path):
-    """Create an nvcc of some version in a folder. Without it, only the wheel has one."""
+    """Return a function that creates an nvcc of a version in a folder; only the wheel has one by default."""
 
     def make(folder, version):
         path = tmp_path / folder / "nvcc"
@@ -223,7 +223,7 @@ extern "C" __global__ void k(__half* x, __half* y, int n) {
 """
 
 
-def test_ptx_in_other_folder_has_the_same_lines(compiler, tmp_path):
+def test_ptx_does_not_depend_on_folder(compiler, tmp_path):
     found = []
     for folder in (tmp_path / "here", tmp_path / "elsewhere" / "deep"):
         folder.mkdir(parents=True)
@@ -280,7 +280,7 @@ def test_old_nvcc_without_gcc_is_an_error(compilers, without_gcc, tmp_path):
         build(tmp_path, ["k"], targets=["sm_90"], cache=Cache(tmp_path / "cache"))
 
 
-def test_nvcc_without_host_compiler_says_what_to_install(compilers, monkeypatch, tmp_path):
+def test_nvcc_without_host_compiler_names_package_to_install(compilers, monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
     monkeypatch.setattr(cuda_toolkit, "_gcc", lambda: None)
 
@@ -418,7 +418,7 @@ def test_nvcc_build_takes_required_switch_from_build_files(compiler, tmp_path):
     assert (built.error, sorted(each.flag for each in built.switches)) == (None, ["-DSTEPS=4", "-DWITH_IT"])
 
 
-def test_nvcc_build_has_standard_headers_of_other_compilers(compiler, tmp_path):
+def test_nvcc_build_supplies_implicit_standard_headers(compiler, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k(float* x) { x[0] = FLT_MAX; }\n')
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert not built.error, built.error
@@ -438,7 +438,7 @@ def test_nvcc_build_accepts_constexpr_functions_and_device_lambdas(compiler, tmp
 
 
 @pytest.mark.thorough
-def test_nvcc_build_drops_stub_that_hides_a_kernel(compiler, tmp_path):
+def test_nvcc_build_drops_stub_that_hides_kernel(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"
         'extern "C" __global__ void k(c10::Half* x) { x->own = 1; }\nat::Tensor f(at::Tensor x) { return x; }\n'
@@ -500,7 +500,7 @@ def test_nvcc_build_never_omits_device_code(compiler, tmp_path):
     assert (tmp_path / "k.cu", 3, "common.h") in found
 
 
-def test_nvcc_build_guesses_the_same_templates_as_amd(compiler, tmp_path):
+def test_nvcc_build_guesses_same_template_arguments_as_amd(compiler, tmp_path):
     (tmp_path / "k.cu").write_text("template <typename T> __global__ void k(T* x) { *x = 0; }\n")
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.guessed and built.code_object.symbol("k<float>") in built.code_object.kernels

@@ -1,4 +1,4 @@
-"""The table of targets, and everything derived from it."""
+"""The table of targets and the values derived from it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_targets_have_documented_wavefronts():
 
 
 def test_target_abi_matches_llvm_guide():
-    """LLVM's user guide: packed work-item ids, architected flat scratch, workgroup ids in ttmp."""
+    """Source: LLVM's user guide for AMDGPU (packed work-item ids, architected flat scratch, workgroup ids in ttmp)."""
     assert {t.name: (t.packed_ids, t.architected_scratch, t.group_ids_in_ttmp) for t in TARGETS.values()} == {
         "gfx1030": (False, False, False),
         "gfx1100": (True, True, False),
@@ -66,7 +66,7 @@ def test_cuda_target_lds_is_opt_in_limit():
         "sm_120": 99,
     }
     assert {name: target(name).lds_bytes // 1024 for name in kib} == kib
-    assert target("sm_61").lds_bytes == 48 * 1024  # its limits have no row
+    assert target("sm_61").lds_bytes == 48 * 1024  # no row lists its limits, so the default applies
 
 
 def test_target_unknown_name_suggests_nearest():
@@ -76,7 +76,7 @@ def test_target_unknown_name_suggests_nearest():
 
 @pytest.fixture
 def planted(tmp_path):
-    """Return a table with an additional row, which differs from gfx1100 only in its name."""
+    """Return a table with an additional row that differs from gfx1100 only in its name."""
     text = TABLE.read_text()
     row = next(line for line in text.splitlines(keepends=True) if line.startswith("gfx1100,"))
     table = tmp_path / TABLE.relative_to(ROOT)
@@ -85,7 +85,7 @@ def planted(tmp_path):
     return table
 
 
-def test_read_new_row_is_a_target(planted, cache, tmp_path, monkeypatch):
+def test_read_new_row_adds_working_target(planted, cache, tmp_path, monkeypatch):
     targets, _ = read(planted)
     assert targets["gfx1101"] == replace(TARGETS["gfx1100"], name="gfx1101")
     monkeypatch.setitem(TARGETS, "gfx1101", targets["gfx1101"])
@@ -118,7 +118,7 @@ def test_nox_runs_every_target(planted, tmp_path):
     assert "gfx1101" in read(planted)[0]
 
 
-def test_no_code_names_a_target():
+def test_code_does_not_name_targets():
     strings = (
         (file.relative_to(ROOT).as_posix(), node.value)
         for file in (ROOT / "noxfile.py", *ROOT.glob("parity/**/*.py"))

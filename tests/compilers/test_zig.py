@@ -1,4 +1,4 @@
-"""The compiler binary: killed and interrupted processes."""
+"""Compiler processes that are killed, interrupted or out of resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parity.platform import subprocesses
 
 @pytest.fixture
 def compiler(tmp_path, monkeypatch):
-    """Replace the compiler by a shell script."""
+    """Return a function that replaces the compiler by a shell script."""
 
     def put(script):
         path = tmp_path / "zig"
@@ -52,7 +52,7 @@ def test_interrupt_kills_compilers(compiler, tmp_path):
         thread.join(0.01)
     with subprocesses.killed():
         thread.join()
-        with pytest.raises(ResourceExhausted):  # a process that a thread would start next
+        with pytest.raises(ResourceExhausted):  # processes started later are killed as well
             zig.run(["clang"])
     assert "SIGKILL" in raised[0]
     compiler("exit 0")

@@ -1,4 +1,4 @@
-// The primitives of asynchronous copies.
+// Primitives for asynchronous copies.
 #pragma once
 
 #include <parity/compat/copies.h>

@@ -1,1 +1,1 @@
-// What a dry run of the compiler is given.
+// The empty input for a dry run of the compiler.

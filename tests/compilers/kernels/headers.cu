@@ -1,8 +1,8 @@
-// What the device headers offer beyond mathematics: exchange between lanes, votes, atomics, bit operations.
+// Functions of the device headers other than mathematics: shuffles, votes, atomics and bit operations.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// out[k * blockDim.x + t] is what thread t gets from exchange k.
+// out[k * blockDim.x + t] is the result of shuffle k in thread t.
 #define EXCHANGE(name, T)                                                                     \
     extern "C" __global__ void exchange_##name(const T* x, T* out) {                          \
         const T v = x[threadIdx.x];                                                           \
@@ -26,7 +26,7 @@ EXCHANGE(bf16, __nv_bfloat16)
 EXCHANGE(f32, float)
 EXCHANGE(f64, double)
 
-// Votes of the whole wavefront, in a branch that only some lanes take.
+// Votes of a wavefront in a branch that only some lanes take.
 extern "C" __global__ void votes(const int* x, unsigned long long* out) {
     const int v = x[threadIdx.x];
     if (v == 0) return;
@@ -40,7 +40,7 @@ extern "C" __global__ void votes(const int* x, unsigned long long* out) {
     if (threadIdx.x == 0) out[6 * blockDim.x] = warpSize;
 }
 
-// Every thread of the grid takes part in every one of the results.
+// Every thread of the grid contributes to every result.
 #define ATOMICS(name, T)                                                               \
     extern "C" __global__ void atomics_##name(const T* x, T* out) {                    \
         const T v = x[blockIdx.x * blockDim.x + threadIdx.x];                          \

@@ -1,7 +1,8 @@
-// <hip/hip_cooperative_groups.h> with votes and matches of tiles and of coalesced groups, which HIP 6.2 lacks in part, and
-// with the sizes of blocks and tiles in CUDA's newer words.
+// <hip/hip_cooperative_groups.h> with the votes and matches of tiles and coalesced groups that HIP 6.2 lacks, and with
+// CUDA's newer names for the sizes of blocks and tiles.
 //
-// Bit k of a mask is that of the thread of rank k. A mask has 64 bits, as in the versions of HIP that have these functions.
+// Bit k of a mask belongs to the thread of rank k. Masks have 64 bits, as in the HIP versions that have these
+// functions.
 #pragma once
 
 namespace cooperative_groups {
@@ -15,8 +16,9 @@ __device__ unsigned long long match_all(const Group& group, T value, int& all);
 }  // namespace parity_votes
 }  // namespace cooperative_groups
 
-// Both classes declare shfl so: what stands before it becomes a function that nobody calls. Where HIP has these members
-// itself, they win: they are no templates, or less general ones.
+// Tiles and coalesced groups both declare shfl in this form. The macro turns the text before the name into an unused
+// function and inserts the new members. Members that HIP declares itself take precedence: they are not templates, or
+// are more specialized templates.
 #define shfl(value, rank)                                                                  \
     parity_before_votes(T x) const { return x; }                                           \
     template <class Vote>                                                                  \
@@ -45,7 +47,7 @@ __device__ unsigned long long match_all(const Group& group, T value, int& all);
     }                                                                                      \
     template <class T>                                                                     \
     __CG_QUALIFIER__ T shfl(value, rank)
-// A block declares its own before it.
+// Inserts the members of a block in the same way.
 #define group_dim()                                                                        \
     parity_before_sizes() { return internal::workgroup::block_dim(); }                     \
     template <class... None>                                                               \
@@ -64,7 +66,7 @@ __device__ unsigned long long match_all(const Group& group, T value, int& all);
 namespace cooperative_groups {
 namespace parity_votes {
 
-// The lanes of a coalesced group are known to the base class alone.
+// Only the base class has access to the lanes of a coalesced group.
 struct Lanes : thread_group {
     static __device__ unsigned long long of(const coalesced_group& group) {
         const thread_group& base = group;
@@ -80,7 +82,7 @@ __device__ unsigned long long lanes(const tile_base<size>&) {
     return all << (__lane_id() & ~(size - 1));
 }
 
-// The bits of these lanes side by side.
+// Packs the bits of these lanes next to each other, in order of rank.
 __device__ inline unsigned long long by_rank(unsigned long long bits, unsigned long long lanes) {
     const int first = __builtin_ctzll(lanes);
     if (((lanes >> first) & ((lanes >> first) + 1)) == 0) return (bits & lanes) >> first;

@@ -1,5 +1,6 @@
-// <hip/hip_fp8.h> with the 8-bit floats of the OCP specification ("OFP8", 2023), which HIP has from 6.3 on: before, it
-// has those of gfx94x alone (FNUZ), where the same bits mean half the value. Rounding, saturation and NaN are CUDA's.
+// <hip/hip_fp8.h> with the 8-bit floats of the OCP specification ("OFP8", 2023). HIP has them since 6.3. Earlier
+// versions only have the FNUZ formats of gfx94x, in which the same bits mean half the value. Rounding, saturation and
+// NaN are as in CUDA.
 #pragma once
 
 #include <hip/hip_version.h>
@@ -8,7 +9,7 @@
 #include_next <hip/hip_fp8.h>
 #else
 
-// AMD's enumeration makes room for one that has all four.
+// Renames AMD's enumeration, which only has the FNUZ formats, to make room for one with all four formats.
 #define __hip_fp8_interpretation_t parity_fp8_fnuz_interpretation_t
 #define __HIP_E4M3_FNUZ parity_fp8_e4m3_fnuz
 #define __HIP_E5M2_FNUZ parity_fp8_e5m2_fnuz
@@ -20,7 +21,7 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 
-// Which formats there are: both, as on devices that have neither.
+// Both families of formats are available, as on devices without hardware support for either.
 #define HIP_FP8_TYPE_OCP 1
 #define HIP_FP8_TYPE_FNUZ 1
 
@@ -41,13 +42,13 @@ PARITY_FP8 constexpr parity_fp8_fnuz_interpretation_t fnuz(__hip_fp8_interpretat
 PARITY_FP8 __hip_fp8_storage_t encode(double x, __hip_saturation_t saturate, bool e4m3) {
     unsigned long long pattern;
     __builtin_memcpy(&pattern, &x, sizeof(pattern));
-    const int fraction = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14;  // bits of the fraction, exponent of subnormals
+    const int fraction = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14;  // fraction bits, subnormal exponent
     const unsigned sign = unsigned(pattern >> 63) << 7;
     const double magnitude = __builtin_fabs(x);
     if (magnitude != magnitude) {
         return __hip_fp8_storage_t(sign | (e4m3 ? 0x7f : 0x7e | (pattern >> 50 & 3)));
     }
-    // Half a step beyond the largest, a tie still rounds down to it in E4M3, whose significand is even there.
+    // A tie half a step above the largest value rounds down to it in E4M3, where the significand of that value is even.
     if (e4m3 ? magnitude > 464.0 : magnitude >= 61440.0) {
         const unsigned beyond = e4m3 ? 0x7f : 0x7c;
         return __hip_fp8_storage_t(sign | (saturate == __HIP_SATFINITE ? (e4m3 ? 0x7e : 0x7b) : beyond));
@@ -57,11 +58,11 @@ PARITY_FP8 __hip_fp8_storage_t encode(double x, __hip_saturation_t saturate, boo
     const unsigned long long scale_bits = (unsigned long long)(1023 + fraction - exponent) << 52;
     double scale;
     __builtin_memcpy(&scale, &scale_bits, sizeof(scale));
-    const unsigned steps = unsigned(__builtin_rint(magnitude * scale));  // of the last place; ties to even
+    const unsigned steps = unsigned(__builtin_rint(magnitude * scale));  // in units of the last place; ties to even
     return __hip_fp8_storage_t(sign | (steps + (unsigned(exponent - least) << fraction)));
 }
 
-// A NaN of float is made the positive one of CUDA first.
+// Replaces a NaN by CUDA's positive NaN first.
 PARITY_FP8 __hip_fp8_storage_t encode_float(float x, __hip_saturation_t saturate, bool e4m3) {
     return x != x ? 0x7f : encode(double(x), saturate, e4m3);
 }
@@ -101,7 +102,7 @@ PARITY_FP8 float widened(__hip_bfloat16_raw x) {
     return value;
 }
 
-// Out of range is cut off, NaN is 0.
+// Saturates; NaN becomes 0.
 template <class Integer>
 __host__ __device__ __forceinline__ Integer integer_of(float x) {
     constexpr bool is_signed = Integer(-1) < Integer(0);

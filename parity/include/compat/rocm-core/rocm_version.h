@@ -1,4 +1,4 @@
-// <rocm-core/rocm_version.h> where ROCm is not installed. HIP's version is that of the ROCm it belongs to.
+// <rocm-core/rocm_version.h> for machines without ROCm. HIP has the same version number as its ROCm release.
 #pragma once
 
 #if __has_include_next(<rocm-core/rocm_version.h>)

@@ -1,4 +1,4 @@
-// HIP's names that the stubs in ../../stubs use, for CUDA's compiler.
+// Maps the HIP names that the stubs in ../../stubs use to CUDA names, for nvcc.
 #pragma once
 
 #include <cuda_runtime.h>

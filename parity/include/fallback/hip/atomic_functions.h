@@ -1,5 +1,5 @@
-// CUDA's atomic functions: relaxed, for the whole device; each returns the value before. Where the hardware has no such
-// instruction for the memory in question (floating-point addition, mostly), the compiler makes a compare-and-swap loop.
+// CUDA's atomic functions: relaxed, with device scope. Each returns the previous value. If the hardware lacks an
+// instruction (mostly for floating-point addition), the compiler generates a compare-and-swap loop.
 #pragma once
 
 #include <hip/host_defines.h>

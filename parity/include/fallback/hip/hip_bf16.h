@@ -1,6 +1,6 @@
-// `__hip_bfloat16`, with the operators and conversions of <cuda_bf16.h>. Stored as 16 bits and computed in float with
-// one rounding per operator: clang's own __bf16 keeps float precision between the operators of an expression.
-// binary32 holds more than twice the precision of bfloat16, so that + - * / are correctly rounded this way.
+// `__hip_bfloat16`, with the operators and conversions of <cuda_bf16.h>. Values are stored as 16 bits. Operators
+// compute in float and round once; clang's __bf16 keeps float precision within an expression instead. binary32 has more
+// than twice the precision of bfloat16, so + - * / are correctly rounded.
 #pragma once
 
 #include <hip/host_defines.h>

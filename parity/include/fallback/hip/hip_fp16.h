@@ -1,5 +1,5 @@
 // `__half`, IEEE binary16, with the operators and conversions of <cuda_fp16.h>. The hardware computes in binary16, so
-// every operator rounds to the type; the compiler may contract a product and a sum to one fused operation.
+// every operator rounds to the type. The compiler may contract a product and a sum to an fma.
 #pragma once
 
 #include <hip/host_defines.h>

@@ -1,7 +1,6 @@
-// The device side of <hip/hip_runtime.h> for a compiler that comes without the HIP headers: keywords, thread
-// coordinates, barriers, lane exchange, atomics, bit operations and mathematics. Freestanding: nothing outside this
-// folder is included.
-// The kernels' ABI is code object version 5 (LLVM, "User Guide for AMDGPU Backend": implicit kernel arguments).
+// The device side of <hip/hip_runtime.h> for compilers without the HIP headers: keywords, thread coordinates, barriers,
+// shuffles, atomics, bit operations and mathematics. It is freestanding and includes only files of this folder. The
+// kernel ABI is code object version 5 (LLVM, "User Guide for AMDGPU Backend": implicit kernel arguments).
 #pragma once
 
 #include <hip/atomic_functions.h>
@@ -12,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The first implicit argument is the number of blocks in x, y and z, as three 32-bit integers.
+// The first implicit argument holds the number of blocks in x, y and z as three 32-bit integers.
 __HIP_INLINE__ unsigned __hip_num_blocks(int axis) {
     return ((const __attribute__((address_space(4))) unsigned*)__builtin_amdgcn_implicitarg_ptr())[axis];
 }
 
-// A coordinate is a property, not a member with a conversion: its type is unsigned wherever a template looks at it.
+// A coordinate is a property instead of a member with a conversion, so that templates deduce unsigned.
 #define __HIP_COORDINATE(object, get_x, get_y, get_z)                              \
     struct __hip_##object {                                                        \
         __declspec(property(get = __get_x)) unsigned x;                            \
@@ -48,7 +47,7 @@ __HIP_INLINE__ void __syncthreads() {
 __HIP_INLINE__ void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 __HIP_INLINE__ void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 
-// A load through the read-only cache of CUDA; the compiler finds out by itself what it may cache.
+// CUDA's load through the read-only cache. The compiler decides which loads it may cache.
 template <class T>
 __HIP_INLINE__ T __ldg(const T* p) {
     return *p;

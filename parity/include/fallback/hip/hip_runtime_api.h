@@ -1,5 +1,5 @@
-// The host side of HIP as declarations: what the host functions beside a kernel need to be read. Nothing here is
-// linked or called, because only device code is made; host functions give clang the templates to instantiate.
+// Declarations of HIP's host API, so that host functions next to a kernel compile. Nothing is linked or called, because
+// only device code is generated. Host functions show clang which templates to instantiate.
 #pragma once
 
 #include <hip/host_defines.h>
@@ -89,7 +89,7 @@ unsigned __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, hi
 hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, hipStream_t*);
 }
 
-// Typed as programs call them.
+// Templates, because programs pass typed pointers.
 template <class T>
 hipError_t hipMalloc(T** memory, size_t bytes);
 template <class T>

@@ -1,5 +1,5 @@
-// The CUDA/HIP device mathematics: transcendental functions from AMD's device library (ocml.bc, linked as bitcode),
-// and operations that are one instruction or a short exact sequence, bit operations among them, from compiler builtins.
+// CUDA's and HIP's device mathematics. Transcendental functions come from AMD's device library (ocml.bc, linked as
+// bitcode). Bit operations and other short exact operations use compiler builtins.
 #pragma once
 
 #include <hip/host_defines.h>
@@ -9,7 +9,7 @@
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 
-// A function `name` of the C library gives name##f(float), name(double) and the C++ overload name(float).
+// Each C library function `name` defines name##f(float), name(double) and the C++ overload name(float).
 #define __HIP_OCML1(name, ocml)                                                      \
     extern "C" __device__ __attribute__((const)) float __ocml_##ocml##_f32(float);   \
     extern "C" __device__ __attribute__((const)) double __ocml_##ocml##_f64(double); \

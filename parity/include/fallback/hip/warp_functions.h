@@ -1,12 +1,12 @@
-// Exchange between the lanes of a wavefront, which has 32 of them on RDNA and 64 on GCN and CDNA.
+// Exchanges between the lanes of a wavefront, which has 32 lanes on RDNA and 64 on GCN and CDNA.
 //
-// `width`, a power of two, divides the wavefront into groups that exchange among themselves. Where CUDA code means its
-// 32 lanes, the width is 32, so that each half of a wavefront of 64 is a warp of its own.
+// `width`, a power of two, splits the wavefront into groups that exchange values separately. CUDA code for 32 lanes
+// passes width 32, so each half of a wavefront of 64 lanes acts as a separate warp.
 #pragma once
 
 #include <hip/host_defines.h>
 
-// An object, as in ROCm 7, because the compiler does not know the number before it knows the target.
+// An object, as in ROCm 7, because the value depends on the target.
 struct __hip_warp_size {
     __device__ __forceinline__ constexpr operator int() const { return __builtin_amdgcn_wavefrontsize(); }
 };
@@ -14,7 +14,7 @@ static constexpr __device__ __hip_warp_size warpSize;
 
 __HIP_INLINE__ unsigned __lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 
-// The value that another lane holds, in words of 32 bits. The other lane has to be active.
+// Returns another lane's value, exchanged in 32-bit words. The other lane must be active.
 template <class T>
 __HIP_INLINE__ T __hip_value_of(T value, int lane) {
     int words[(sizeof(T) + 3) / 4] = {};
@@ -24,15 +24,15 @@ __HIP_INLINE__ T __hip_value_of(T value, int lane) {
     return value;
 }
 
-// The value of lane `source` of the group; an index beyond the group wraps.
+// Returns the value of lane `source` of the group. Indices beyond the group wrap around.
 template <class T>
 __HIP_INLINE__ T __shfl(T value, int source, int width = warpSize) {
     const int self = __lane_id();
     return __hip_value_of(value, (self & -width) + (source & (width - 1)));
 }
 
-// The value from `delta` lanes below, above, or from the lane whose number differs in the bits of `mask`. A lane whose
-// partner lies outside of the group keeps its own value.
+// Return the value from `delta` lanes below or above, or from the lane whose number differs in the bits of `mask`. A
+// lane whose partner is outside the group keeps its value.
 template <class T>
 __HIP_INLINE__ T __shfl_up(T value, unsigned delta, int width = warpSize) {
     const int self = __lane_id(), source = self - int(delta);
@@ -49,9 +49,9 @@ __HIP_INLINE__ T __shfl_xor(T value, int mask, int width = warpSize) {
     return __hip_value_of(value, source >= (self & -width) + width ? self : source);
 }
 
-// The forms with a mask of participating lanes. HIP's take 64 bits alone; the mask of a CUDA source is dropped here, as
-// compat/shuffles.h drops it before AMD's headers. Reconvergence before the exchange is up to the program, as in ROCm
-// without its optional checks.
+// Shuffles with a mask of participating lanes. HIP's accept 64-bit masks only; these ignore the mask of a CUDA source,
+// as compat/shuffles.h does for AMD's headers. The program must reconverge before the exchange, as in ROCm without its
+// optional checks.
 #define __HIP_WITH_MASK(name, type)                                                                    \
     template <class Mask, class T>                                                                     \
     __HIP_INLINE__ T name##_sync(Mask, T value, type argument, int width = warpSize) {                 \

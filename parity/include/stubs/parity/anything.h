@@ -1,4 +1,4 @@
-// What stands in host code for a value that could not be compiled. Nothing of it is executed.
+// Replaces a value in host code that does not compile. It is never executed.
 #pragma once
 
 namespace parity_stub {

@@ -1,5 +1,5 @@
-// The libraries that host code calls: cuBLAS, cuFFT, cuSPARSE, cuSOLVER, cuDNN, NCCL. Only their names matter, and those
-// that a module uses are written to library_names.h when it is compiled.
+// Libraries that host code calls: cuBLAS, cuFFT, cuSPARSE, cuSOLVER, cuDNN, NCCL. Only their names matter. The build
+// writes the names that a module uses to library_names.h.
 #pragma once
 
 #include <cuComplex.h>

@@ -1,5 +1,5 @@
 // Eigen's matrices, vectors, arrays, maps and rotations as kernels commonly use them, written from its documentation.
-// An operation gives its result at once, where Eigen gives an expression; a part of a matrix is a view of its elements.
+// Operations return results instead of expressions. Parts of a matrix are views of its elements.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -64,7 +64,7 @@ template <typename T> class Quaternion;
 template <typename T> class AngleAxis;
 
 namespace parity_stub {
-// What a class of elements holds: of which type, how many rows and columns (or Dynamic), and whether as an array.
+// Element type of a class, number of rows and columns (or Dynamic), and whether it is an array.
 template <class D> struct Traits;
 template <typename T, int R, int C, int O, int MR, int MC>
 struct Traits<Matrix<T, R, C, O, MR, MC>> { using Scalar = T; static constexpr int rows = R, cols = C; static constexpr bool array = false; };
@@ -74,7 +74,7 @@ template <typename T, int R, int C, bool A>
 struct Traits<View<T, R, C, A>> { using Scalar = std::remove_const_t<T>; static constexpr int rows = R, cols = C; static constexpr bool array = A; };
 
 template <typename T, int R, int C, bool array> using Plain = std::conditional_t<array, Array<T, R, C>, Matrix<T, R, C>>;
-// What the elements of a class are copied to: the class itself, with its options, or one as it is without any.
+// The type that holds a copy of an object: the class itself for matrices and arrays, else one with default options.
 template <class D> struct PlainOf { using type = Plain<typename Traits<D>::Scalar, Traits<D>::rows, Traits<D>::cols, Traits<D>::array>; };
 template <typename T, int R, int C, int O, int MR, int MC>
 struct PlainOf<Matrix<T, R, C, O, MR, MC>> { using type = Matrix<T, R, C, O, MR, MC>; };
@@ -82,7 +82,7 @@ template <typename T, int R, int C, int O, int MR, int MC>
 struct PlainOf<Array<T, R, C, O, MR, MC>> { using type = Array<T, R, C, O, MR, MC>; };
 constexpr int known(int a, int b) { return a == Dynamic ? b : a; }
 
-// Elements of a size that is known lie in the object, aligned as Eigen aligns them; others are allocated.
+// Fixed-size elements are stored in the object with Eigen's alignment; others are allocated.
 constexpr size_t alignment(size_t bytes, size_t least, bool aligned) { return aligned && bytes % 16 == 0 && least < 16 ? 16 : least; }
 template <typename T, int R, int C, int O, bool fixed = (R != Dynamic && C != Dynamic)> struct Storage {
   alignas(alignment(sizeof(T) * R * C, alignof(T), !(O & DontAlign))) T elements[R * C];
@@ -110,7 +110,7 @@ template <typename T, int R, int C, int O> struct Storage<T, R, C, O, false> {
   PARITY_EIGEN Index cols() const { return cols_; }
 };
 
-// m << 1, 2, 3; also with vectors and blocks, which are set side by side.
+// m << 1, 2, 3; vectors and blocks are placed next to each other.
 template <class D> struct CommaInitializer {
   D& to;
   Index row = 0, col = 0, height = 1;
@@ -169,7 +169,7 @@ template <class D> class DenseBase {
   PARITY_PART(x, 0) PARITY_PART(y, 1) PARITY_PART(z, 2) PARITY_PART(w, 3) PARITY_PART(value, 0)
 #undef PARITY_PART
 
-  // Parts of it, which can be assigned: how many elements from one row to the next, and from one column to the next.
+  // Assignable parts, given by the distance in elements between rows and between columns.
 #define PARITY_PART(head, signature, ...)                       \
   head PARITY_EIGEN auto signature { return __VA_ARGS__; }      \
   head PARITY_EIGEN auto signature const { return __VA_ARGS__; }
@@ -256,7 +256,7 @@ template <class D> class DenseBase {
   static PARITY_EIGEN PlainObject UnitZ() { return Unit(2); }
   static PARITY_EIGEN PlainObject UnitW() { return Unit(3); }
 
-  // Element by element.
+  // Elementwise operations.
   template <class Function> PARITY_EIGEN auto unaryExpr(Function f) const {
     Of<std::decay_t<decltype(f(Scalar()))>> out;
     out.resize(rows(), cols());
@@ -310,7 +310,7 @@ template <class D> class DenseBase {
     const_cast<DenseBase<B>&>(other) = mine;
   }
 
-  // All elements to one.
+  // Reductions.
   template <typename U, class Function> PARITY_EIGEN U fold(U sum, Function f) const {
     for (Index j = 0; j < cols(); ++j) for (Index i = 0; i < rows(); ++i) sum = f(sum, (*this)(i, j));
     return sum;
@@ -347,7 +347,7 @@ template <class D> class DenseBase {
   PARITY_EXTREME(maxCoeff, >)
 #undef PARITY_EXTREME
 
-  // Vectors and matrices.
+  // Linear algebra.
   template <class B> PARITY_EIGEN Scalar dot(const DenseBase<B>& b) const {
     Scalar sum = -Scalar(0);
     for (Index i = 0; i < size(); ++i) sum += (*this)(i) * b(i);
@@ -506,7 +506,7 @@ PARITY_DENSE(Matrix)
 PARITY_DENSE(Array)
 #undef PARITY_DENSE
 
-// Sums, products and comparisons. Those of arrays are element by element, those of matrices are matrix products.
+// Sums, products and comparisons: elementwise for arrays; the product of two matrices is the matrix product.
 #define PARITY_BOTH(op, result, condition)                                                                                 \
   template <class A, class B, std::enable_if_t<(condition), A>* = nullptr>                                                 \
   PARITY_EIGEN auto operator op(const DenseBase<A>& a, const DenseBase<B>& b) {                                            \
@@ -545,7 +545,7 @@ PARITY_EIGEN auto operator*(const DenseBase<A>& a, const DenseBase<B>& b) {
   Matrix<T, A::RowsAtCompileTime, B::ColsAtCompileTime> out;
   out.resize(a.rows(), b.cols());
   return out.fill([&](Index i, Index j) {
-    T sum = -T(0);  // the neutral element: 0 would turn -0 into 0
+    T sum = -T(0);  // the neutral element: a sum from 0 would turn -0 into 0
     for (Index k = 0; k < a.cols(); ++k) sum += a(i, k) * b(k, j);
     return sum;
   });
@@ -553,7 +553,7 @@ PARITY_EIGEN auto operator*(const DenseBase<A>& a, const DenseBase<B>& b) {
 template <class D> std::ostream& operator<<(std::ostream& out, const DenseBase<D>&);
 
 namespace parity_stub {
-// Elimination with the largest pivot of a column.
+// Gaussian elimination with partial pivoting.
 template <class M> struct Solver {
   using Scalar = typename M::Scalar;
   M left;
@@ -608,7 +608,7 @@ template <class M> using LDLT = parity_stub::Cholesky<M>;
 template <class M> using PartialPivLU = parity_stub::Solver<M>;
 template <class M> using FullPivLU = parity_stub::Solver<M>;
 
-// Memory of others as a matrix.
+// Views of external memory as a matrix.
 template <int outer = 0, int inner = 0> struct Stride {
   Index outer_ = outer, inner_ = inner;
   Stride() = default;
@@ -667,7 +667,7 @@ template <typename T, int N> using RowVector = Matrix<T, 1, N>;
 PARITY_SQUARE(2, 2) PARITY_SQUARE(3, 3) PARITY_SQUARE(4, 4) PARITY_SQUARE(Dynamic, X)
 #undef PARITY_SQUARE
 
-// Rotations; those of quaternions as their formulas have them, for unit quaternions.
+// Rotations. The formulas for quaternions assume unit quaternions.
 template <typename T> class AngleAxis {
   T angle_;
   Matrix<T, 3, 1> axis_;

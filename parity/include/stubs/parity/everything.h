@@ -1,4 +1,4 @@
-// bits/stdc++.h: GCC's header of all headers, for a library that has none.
+// bits/stdc++.h: GCC's header that includes all standard headers, for other standard libraries.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// {fmt} as host code uses it: its names, and nothing for the device.
+// {fmt} for host code: declarations only, nothing for the device.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Stub of GLM: vectors and column-major matrices of 2 to 4 components, and quaternions, written from GLM's manual.
+// Stub of GLM: vectors, column-major matrices of 2 to 4 components, and quaternions, written from GLM's manual.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -17,7 +17,7 @@ typedef int length_t;
 enum qualifier { packed_highp, highp = packed_highp, defaultp = highp };
 template <length_t L, typename T, qualifier Q = defaultp> struct vec;
 
-// PARITY_GLM_N(f, op) is f for each of N components, with the component's name and number.
+// PARITY_GLM_N(f, op) expands f for each of N components, with the component's name and index.
 #define PARITY_GLM_2(f, op) f(x, 0, op), f(y, 1, op)
 #define PARITY_GLM_3(f, op) PARITY_GLM_2(f, op), f(z, 2, op)
 #define PARITY_GLM_4(f, op) PARITY_GLM_3(f, op), f(w, 3, op)
@@ -41,7 +41,7 @@ template <length_t L, typename T, qualifier Q = defaultp> struct vec;
   PARITY_GLM vec& operator op##=(const vec<L, U, Q>& v) { return *this = vec(EACH(PARITY_GLM_TO_V, op)); }  \
   template <typename U>                                                                                     \
   PARITY_GLM vec& operator op##=(U s) { return *this = vec(EACH(PARITY_GLM_TO_S, op)); }
-// All that vectors of every length have; a vector converts to another type, and explicitly to a shorter vector.
+// Members of vectors of every length. A vector converts to other types, and explicitly to shorter vectors.
 #define PARITY_GLM_VECTOR(L, EACH)                                                                          \
   typedef T value_type;                                                                                     \
   typedef vec type;                                                                                         \
@@ -110,7 +110,7 @@ template <length_t N, length_t... I> struct count : count<N - 1, N - 1, I...> {}
 template <length_t... I> struct count<0, I...> { typedef places<I...> type; };
 template <length_t, typename T> struct repeat { typedef T type; };
 
-// The columns of a matrix with its constructors: of one number, of columns, and of single elements.
+// The columns of a matrix and its constructors: from one number, from columns, and from single elements.
 template <typename T, typename V, typename C, typename E> struct columns;
 template <typename T, typename V, length_t... C, length_t... E> struct columns<T, V, places<C...>, places<E...>> {
   struct elements { T at[sizeof...(E)]; };
@@ -211,7 +211,7 @@ template <typename T, qualifier Q> PARITY_GLM mat<3, 3, T, Q> inverse(const mat<
   }
   return r;
 }
-// A 4x4 matrix without a column and a row.
+// Removes a column and a row from a 4x4 matrix.
 template <typename T, qualifier Q> PARITY_GLM mat<3, 3, T, Q> without(const mat<4, 4, T, Q>& m, int column, int row) {
   mat<3, 3, T, Q> r;
   for (int c = 0; c < 3; ++c) {
@@ -342,7 +342,7 @@ template <length_t L, qualifier Q> PARITY_GLM bool all(const vec<L, bool, Q>& v)
   return found;
 }
 
-// <glm/gtc/matrix_transform.hpp>: right-handed, depths from -1 to 1, as GLM has it by default.
+// <glm/gtc/matrix_transform.hpp>: right-handed, depths from -1 to 1, which is GLM's default.
 template <typename T, qualifier Q> PARITY_GLM mat<4, 4, T, Q> translate(const mat<4, 4, T, Q>& m, const vec<3, T, Q>& v) {
   mat<4, 4, T, Q> r = m;
   r[3] = m[0] * v.x + m[1] * v.y + m[2] * v.z + m[3];
@@ -408,7 +408,7 @@ template <length_t C, length_t R, typename T> PARITY_GLM const T* value_ptr(cons
 PARITY_GLM_MAKE(2) PARITY_GLM_MAKE(3) PARITY_GLM_MAKE(4)
 #undef PARITY_GLM_MAKE
 
-// <glm/gtc/quaternion.hpp> and <glm/gtx/quaternion.hpp>: w is the first argument, and the last in memory.
+// <glm/gtc/quaternion.hpp> and <glm/gtx/quaternion.hpp>: w is the first argument, but the last in memory.
 template <typename T, qualifier Q = defaultp> struct qua {
   typedef T value_type;
   T x, y, z, w;
@@ -425,7 +425,7 @@ template <typename T, qualifier Q = defaultp> struct qua {
     y = c.x * s.y * c.z + s.x * c.y * s.z;
     z = c.x * c.y * s.z - s.x * s.y * c.z;
   }
-  PARITY_GLM explicit qua(const mat<3, 3, T, Q>& m) {  // the largest component first, so that nothing is lost
+  PARITY_GLM explicit qua(const mat<3, 3, T, Q>& m) {  // starts with the largest component to avoid cancellation
     const T of[4] = {m[0][0] - m[1][1] - m[2][2], m[1][1] - m[0][0] - m[2][2], m[2][2] - m[0][0] - m[1][1],
                      m[0][0] + m[1][1] + m[2][2]};
     int most = 3;

@@ -1,4 +1,4 @@
-// Included before the real GLM, which marks its functions __host__ __device__ for nvcc only.
+// Include before the real GLM, which adds __host__ __device__ to its functions for nvcc only.
 #pragma once
 #pragma push_macro("CUDA_VERSION")
 #undef CUDA_VERSION

@@ -1,4 +1,4 @@
-// half.hpp, the half-precision floating-point library: its type, on clang's.
+// Type of half.hpp (the half-precision floating-point library), on clang's type.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,5 +1,5 @@
-// helper_math.h of CUDA's samples: functions of vector types, and for CUDA's compiler their operators. HIP's vector types
-// have operators of their own.
+// helper_math.h of CUDA's samples: functions of vector types, and their operators for nvcc. HIP's vector types already
+// have operators.
 #pragma once
 
 #include <hip/hip_runtime.h>

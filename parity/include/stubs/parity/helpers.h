@@ -1,4 +1,4 @@
-// The helpers of CUDA's samples, which host code uses: helper_cuda.h, helper_functions.h and their like.
+// Helpers of CUDA's samples for host code: helper_cuda.h, helper_functions.h and related headers.
 #pragma once
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-// hipCUB's primitives of wavefronts and blocks, written plainly from their documented behaviour; those of whole devices
-// are declared for the host code that calls them. An installed ROCm has the real ones.
+// hipCUB's warp and block primitives, implemented directly from their documentation. Device-wide primitives are only
+// declared, for the host code that calls them. An installed ROCm provides the real implementation.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -38,7 +38,7 @@ template <typename Key_, typename Value_> struct KeyValuePair {
   Value value;
   __host__ __device__ bool operator!=(const KeyValuePair& b) const { return key != b.key || value != b.value; }
 };
-// Of equal values the one with the smaller key.
+// Of equal values, selects the one with the smaller key.
 struct ArgMax {
   template <typename P>
   __host__ __device__ P operator()(const P& a, const P& b) const { return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a; }
@@ -51,12 +51,12 @@ template <typename T>
 struct NumericTraits { static __host__ __device__ T Max() { return std::numeric_limits<T>::max(); } static __host__ __device__ T Lowest() { return std::numeric_limits<T>::lowest(); } };
 template <typename T> using Traits = NumericTraits<T>;
 struct NullType {};
-// Room for a value that no constructor runs for, in shared memory for instance.
+// Uninitialized storage for a value, for example in shared memory.
 template <typename T> struct Uninitialized {
   alignas(T) unsigned char storage[sizeof(T)];
   __host__ __device__ T& Alias() { return reinterpret_cast<T&>(*this); }
 };
-// The widest word that a type is a multiple of.
+// The widest words that divide a type evenly.
 template <typename T> struct UnitWord {
   template <typename W> static constexpr bool FITS = sizeof(T) % sizeof(W) == 0 && alignof(T) % alignof(W) == 0;
   using ShuffleWord = std::conditional_t<FITS<int>, unsigned, std::conditional_t<FITS<short>, unsigned short, unsigned char>>;
@@ -69,7 +69,8 @@ template <int N> struct Log2 { enum { VALUE = N <= 1 ? 0 : 1 + Log2<(N + 1) / 2>
 template <> struct Log2<1> { enum { VALUE = 0 }; };
 template <typename T> __host__ __device__ void Swap(T& a, T& b) { T c = a; a = b; b = c; }
 __device__ inline int LaneId() { return __lane_id(); }
-// Of 32 bits, as CUB has them: in a wavefront of 64, the first lanes of the upper half have all of them.
+// 32-bit masks, as in CUB. In the upper half of a wavefront of 64 lanes, they cover all lanes of the lower half or
+// none.
 __device__ inline unsigned int LaneMaskLt() { return __lanemask_lt(); }
 __device__ inline unsigned int LaneMaskLe() { return __lanemask_lt() | 1ull << __lane_id(); }
 __device__ inline unsigned int LaneMaskGt() { return ~LaneMaskLe(); }
@@ -95,7 +96,7 @@ template <int LOGICAL_WARP_THREADS, typename T> __device__ T up(const T& value, 
 template <int LOGICAL_WARP_THREADS, typename T> __device__ T at(const T& value, int lane) {
   return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl(static_cast<int>(word), lane, LOGICAL_WARP_THREADS)); });
 }
-// The shared memory of a block's primitive: the caller's or, without one, a variable for each type of primitive.
+// Shared memory of a block primitive: the caller's, or else one variable per type of primitive.
 template <class Primitive, class Storage> class InBlock {
  public:
   struct TempStorage : Storage {};
@@ -108,18 +109,18 @@ template <class Primitive, class Storage> class InBlock {
  private:
   static __device__ TempStorage& own() { __shared__ TempStorage storage; return storage; }
 };
-// Primitives that need no shared memory.
+// Base of primitives that do not need shared memory.
 struct WithoutStorage {
   struct TempStorage {};
   __device__ WithoutStorage() {}
   __device__ explicit WithoutStorage(TempStorage&) {}
 };
-// Elements for which no constructor runs.
+// Array whose elements are not constructed.
 template <typename T, int N> struct Values {
   alignas(T) unsigned char bytes[sizeof(T) * N];
   __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
-// Thread 0 sums the items of a thread in order before threads are combined.
+// Combines a thread's items in order, before the threads are combined.
 template <typename T, int ITEMS_PER_THREAD, typename Op> __device__ T reduced(const T (&items)[ITEMS_PER_THREAD], Op op) {
   T total = items[0];
   for (int i = 1; i < ITEMS_PER_THREAD; ++i) total = op(total, items[i]);
@@ -153,7 +154,7 @@ class WarpReduce : public parity_stub::WithoutStorage {
   template <typename Flag> __device__ T TailSegmentedSum(T value, Flag tail) { return TailSegmentedReduce(value, tail, hipcub::Sum()); }
 
  private:
-  // Where the segment of a lane ends: at the first flag that is at least so many lanes on, or at the end of the warp.
+  // Finds the end of a lane's segment: the first flag at least `distance` lanes further, or the end of the warp.
   template <typename Flag> static __device__ int ended(Flag flag, int distance) {
     const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / LOGICAL_WARP_THREADS * LOGICAL_WARP_THREADS);
     int lane = __lane_id() % LOGICAL_WARP_THREADS + 1;
@@ -195,12 +196,12 @@ template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int
   __device__ void InclusiveSum(T value, T& result, T& total) { InclusiveScan(value, result, hipcub::Sum(), total); }
   __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
   __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
-  // Without an initial value the exclusive result of lane 0 is not defined.
+  // Without an initial value, the exclusive result of lane 0 is undefined.
   template <typename Op> __device__ void ExclusiveScan(T value, T& result, Op op) {
     InclusiveScan(value, result, op);
     result = parity_stub::up<LOGICAL_WARP_THREADS>(result, 1);
   }
-  // The initial value counts for both results of all three, as for those of one.
+  // The initial value contributes to both results, as in the scans with one result.
   template <typename Op> __device__ void Scan(T value, T& inclusive, T& exclusive, T initial, Op op) {
     ExclusiveScan(value, exclusive, initial, op);
     inclusive = op(exclusive, value);
@@ -212,7 +213,7 @@ template <typename T, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int
   __device__ T Broadcast(T value, unsigned int lane) { return parity_stub::at<LOGICAL_WARP_THREADS>(value, lane); }
 };
 
-// The first of count sorted values that is not below a value, and the first that is above it.
+// Indices of the first of count sorted values that is not below a value, and of the first that is above it.
 namespace parity_stub {
 template <typename Offset, typename Below> __device__ Offset bound(Offset count, Below below) {
   Offset first = 0;
@@ -266,7 +267,7 @@ class BlockScan : public parity_stub::InBlock<BlockScan<T, X, ALGORITHM, Y, Z, A
   __device__ void ExclusiveScan(T value, T& result, T initial, Op op) { scanned(value, op); result = before(initial, op); }
   template <typename Op>
   __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) { ExclusiveScan(value, result, initial, op); total = this->storage_[X * Y * Z - 1]; }
-  // The callback of thread 0's wavefront gives what comes before the block, told the block's total.
+  // Thread 0's wavefront passes the block's total to the callback, which returns the prefix of the block.
   template <typename Op, typename Prefix>
   __device__ void InclusiveScan(T value, T& result, Op op, Prefix& prefix) { const T mine = scanned(value, op); result = op(prefixed(prefix), mine); }
   template <typename Op, typename Prefix, typename = std::enable_if_t<!std::is_convertible_v<Prefix, T>>>
@@ -352,7 +353,7 @@ class BlockScan : public parity_stub::InBlock<BlockScan<T, X, ALGORITHM, Y, Z, A
   }
 };
 
-// What each thread moves by itself. Striped: a distance of a block apart, or of a wavefront within its part of the tile.
+// Direct access without shared memory. Striped items are a block width apart, warp-striped items a wavefront width.
 namespace parity_places {
 struct Blocked { static __device__ int at(int thread, int i, int items) { return thread * items + i; } };
 template <int BLOCK_DIM_X> struct Striped { static __device__ int at(int thread, int i, int) { return i * BLOCK_DIM_X + thread; } };
@@ -393,7 +394,7 @@ __device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[ITEMS_PER
 template <typename T, int ITEMS_PER_THREAD, typename Iterator, typename... Valid>
 __device__ void StoreDirectWarpStriped(int thread, Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<parity_places::WarpStriped>(thread, to, items, valid...); }
 
-// A thread's items lie side by side (blocked), except for the algorithms called striped.
+// A thread's items are contiguous (blocked), except in the striped algorithms.
 template <typename T, int X, int ITEMS_PER_THREAD, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
 class BlockLoad : public parity_stub::WithoutStorage {
   using Place = std::conditional_t<ALGORITHM == BLOCK_LOAD_STRIPED, parity_places::Striped<X * Y * Z>, parity_places::Blocked>;
@@ -413,7 +414,7 @@ class BlockStore : public parity_stub::WithoutStorage {
   __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<Place>(RowMajorTid(X, Y, Z), to, items, valid...); }
 };
 
-// Items go to shared memory by one arrangement and come from it by another; ranks are the places of single ones.
+// Writes items to shared memory in one arrangement and reads them in another. Ranks are positions of single items.
 template <typename T, int X, int ITEMS_PER_THREAD, bool TIME_SLICED = false, int Y = 1, int Z = 1, int ARCH = 1>
 class BlockExchange : public parity_stub::InBlock<BlockExchange<T, X, ITEMS_PER_THREAD, TIME_SLICED, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>> {
   using Blocked = parity_places::Blocked;
@@ -463,9 +464,9 @@ class BlockExchange : public parity_stub::InBlock<BlockExchange<T, X, ITEMS_PER_
   }
 };
 
-// Sorted by counting, for every key, those that come before it: stable, and the same for all types.
+// Sorts by counting the keys that precede each key. The sort is stable and works for all types.
 namespace parity_sorted {
-// Unsigned numbers in the order of keys, of which some bits count.
+// Maps keys to unsigned integers in the same order. A sort may use only some of the bits.
 template <typename Key> __device__ unsigned long long bits_of(const Key& key) {
   using Word = std::conditional_t<sizeof(Key) == 8, unsigned long long, std::conditional_t<sizeof(Key) == 4, unsigned int, std::conditional_t<sizeof(Key) == 2, unsigned short, unsigned char>>>;
   Word word;
@@ -480,12 +481,12 @@ struct ByBits {
   template <typename Key>
   __device__ bool operator()(const Key& a, const Key& b) const { return descending ? bits(b) < bits(a) : bits(a) < bits(b); }
   template <typename Key> __device__ unsigned long long bits(const Key& key) const {
-    // -0 is a key like 0.
+    // -0 and 0 are equal keys.
     const unsigned long long all = bits_of(std::is_floating_point_v<Key> && key == Key() ? Key() : key) >> begin;
     return end - begin < 64 ? all & ((1ull << (end - begin)) - 1) : all;
   }
 };
-// The keys and values of a block in shared memory, and how they come to be in order there.
+// Keys and values of a block in shared memory, and functions that sort them.
 template <typename Key, typename Value, int X, int Y, int Z, int ITEMS_PER_THREAD> struct Room {
   static constexpr int ALL = X * Y * Z * ITEMS_PER_THREAD;
   parity_stub::Values<Key, ALL> all_keys;
@@ -541,7 +542,7 @@ class BlockMergeSort : public parity_stub::InBlock<BlockMergeSort<Key, X, ITEMS_
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less); }
   template <typename Less>
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Value (&values)[ITEMS_PER_THREAD], Less less) { this->storage_.template sort<parity_places::Blocked>(keys, values, less); }
-  // What is beyond the valid items is the last key there is.
+  // Items beyond the valid ones take the key `last`, which sorts after all others.
   template <typename Less>
   __device__ void Sort(Key (&keys)[ITEMS_PER_THREAD], Less less, int valid, Key last) { Value none[ITEMS_PER_THREAD]; Sort(keys, none, less, valid, last); }
   template <typename Less>
@@ -553,7 +554,7 @@ class BlockMergeSort : public parity_stub::InBlock<BlockMergeSort<Key, X, ITEMS_
 };
 
 enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
-// Each thread counts for bins of its own.
+// Each thread counts separate bins.
 template <typename T, int X, int ITEMS_PER_THREAD, int BINS, BlockHistogramAlgorithm ALGORITHM = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int ARCH = 1>
 class BlockHistogram : public parity_stub::InBlock<BlockHistogram<T, X, ITEMS_PER_THREAD, BINS, ALGORITHM, Y, Z, ARCH>, parity_stub::Values<T, X * Y * Z * ITEMS_PER_THREAD>> {
  public:
@@ -572,12 +573,12 @@ class BlockHistogram : public parity_stub::InBlock<BlockHistogram<T, X, ITEMS_PE
 };
 
 namespace parity_neighbours {
-// An operator of two items may ask for the place of the second, too.
+// The operator may take the position of the second item as an additional argument.
 template <typename Op, typename T> __device__ auto applied(Op& op, const T& a, const T& b, int place) {
   if constexpr (std::is_invocable_v<Op&, const T&, const T&, int>) return op(a, b, place);
   else return op(a, b);
 }
-// The first and the last items of all threads of a block.
+// The first and last item of each thread of a block.
 template <typename T, int X, int Y, int Z> struct Ends {
   static constexpr int ALL = X * Y * Z;
   alignas(alignof(T)) unsigned char first_[sizeof(T) * ALL];
@@ -623,7 +624,7 @@ class BlockDiscontinuity : public parity_stub::InBlock<BlockDiscontinuity<T, X, 
     head_flags(heads, items, op, before);
     tail_flags(tails, items, op, after);
   }
-  // Without an item before the block its first is a head, and without one behind it the last a tail.
+  // Without a predecessor, the first item of the block is a head. Without a successor, the last item is a tail.
   template <int N, typename Flag, typename Op> __device__ void head_flags(Flag (&heads)[N], T (&items)[N], Op& op, const T* before) {
     const int thread = RowMajorTid(X, Y, Z);
     for (int i = 0; i < N; ++i) {
@@ -642,7 +643,7 @@ class BlockDiscontinuity : public parity_stub::InBlock<BlockDiscontinuity<T, X, 
   }
 };
 
-// What has no neighbour stays as it is.
+// Items without a neighbour stay unchanged.
 template <typename T, int X, int Y = 1, int Z = 1, int ARCH = 1>
 class BlockAdjacentDifference : public parity_stub::InBlock<BlockAdjacentDifference<T, X, Y, Z, ARCH>, parity_neighbours::Ends<T, X, Y, Z>> {
   static constexpr int ALL = X * Y * Z;
@@ -688,7 +689,7 @@ class BlockAdjacentDifference : public parity_stub::InBlock<BlockAdjacentDiffere
   }
 };
 
-// A thread that no other gives something to keeps its own.
+// A thread that receives no item keeps its value.
 template <typename T, int X, int Y = 1, int Z = 1, int ARCH = 1>
 class BlockShuffle : public parity_stub::InBlock<BlockShuffle<T, X, Y, Z, ARCH>, parity_neighbours::Ends<T, X, Y, Z>> {
   static constexpr int ALL = X * Y * Z;
@@ -720,7 +721,7 @@ class BlockShuffle : public parity_stub::InBlock<BlockShuffle<T, X, Y, Z, ARCH>,
   template <int N> __device__ void Down(T (&items)[N], T (&results)[N], T& first) { Down(items, results); first = this->storage_.first(0); }
 };
 
-// Those of a warp, without shared memory.
+// Warp primitives without shared memory.
 enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
 enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
 template <typename T, int ITEMS_PER_THREAD, WarpLoadAlgorithm ALGORITHM = WARP_LOAD_DIRECT, int LOGICAL_WARP_THREADS = HIPCUB_DEVICE_WARP_THREADS, int = 1>
@@ -742,7 +743,7 @@ class WarpStore : public parity_stub::WithoutStorage {
   __device__ void Store(Iterator to, T (&items)[ITEMS_PER_THREAD], Valid... valid) { parity_places::store<Place>(__lane_id() % LOGICAL_WARP_THREADS, to, items, valid...); }
 };
 namespace parity_warps {
-// The items whose places are a lane's own, by the place of each item.
+// Collects the items whose ranks fall into this lane's places.
 template <int LOGICAL_WARP_THREADS, class Place, typename T, typename Result, typename Rank, int N>
 __device__ void scattered(const T (&items)[N], Result (&results)[N], const Rank (&ranks)[N]) {
   Result taken[N] = {};
@@ -821,10 +822,9 @@ template <int N, typename T, typename Op> __device__ T ThreadReduce(T (&items)[N
 }
 namespace internal { using hipcub::ThreadReduce; }
 
-// Only a pointer with another way to read it.
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
-// A hint changes no value.
+// Cache hints do not change values.
 template <CacheLoadModifier, typename Iterator> __device__ auto ThreadLoad(Iterator from) { return *from; }
 template <CacheStoreModifier, typename Iterator, typename T> __device__ void ThreadStore(Iterator to, T value) { *to = value; }
 template <CacheLoadModifier, typename T, typename Offset = ptrdiff_t> struct CacheModifiedInputIterator {

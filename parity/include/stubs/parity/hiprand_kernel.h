@@ -1,6 +1,6 @@
-// hipRAND's device functions. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) is
-// exact. The others are Marsaglia's xorwow, whose state mixes the subsequence into the seed, so that numbers are random
-// and reproducible and streams differ, and are not those of an installed hipRAND. Sobol sequences are exact.
+// hipRAND's device functions. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) and
+// Sobol sequences are exact. Other generators are Marsaglia's xorwow with the subsequence mixed into the seed: random,
+// reproducible, different in each stream, but with other numbers than an installed hipRAND.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -126,7 +126,7 @@ inline __host__ __device__ float4 hiprand_log_normal4(hiprandStatePhilox4_32_10*
   const float2 a = hiprand_log_normal2(s, mean, deviation), b = hiprand_log_normal2(s, mean, deviation);
   return make_float4(a.x, a.y, b.x, b.y);
 }
-// Knuth's product of uniform numbers; the nearest normal distribution where that takes long.
+// Knuth's product of uniform numbers. For large means, uses the normal approximation instead.
 template <typename State> __host__ __device__ unsigned int hiprand_poisson(State* s, double mean) {
   if (mean > 64.0) {
     const double value = mean + sqrt(mean) * hiprand_normal_double(s) + 0.5;
@@ -137,7 +137,7 @@ template <typename State> __host__ __device__ unsigned int hiprand_poisson(State
   return count;
 }
 
-// Sobol sequences in the order of Gray's code, exact for the direction vectors that are given.
+// Sobol sequences in Gray code order, exact for the given direction vectors.
 namespace parity_stub {
 template <typename Word> struct Sobol {
   Word direction[8 * sizeof(Word)], x, place;
@@ -178,7 +178,7 @@ typedef hiprandStateSobol64 hiprandStateSobol64_t;
 typedef hiprandStateScrambledSobol32 hiprandStateScrambledSobol32_t;
 typedef hiprandStateScrambledSobol64 hiprandStateScrambledSobol64_t;
 
-// A number of a sequence makes one number, and the normal distribution is inverted, as hipRAND does it.
+// Uses one number of the sequence per result and inverts the normal distribution, as hipRAND does.
 #define PARITY_STUB_QUASI(State, unit)                                                                                \
   inline __host__ __device__ float hiprand_uniform(State* s) {                                                         \
     return (static_cast<float>(hiprand(s) >> (8 * sizeof(s->x) - 23)) + 0.5f) * 1.1920929e-7f;                         \

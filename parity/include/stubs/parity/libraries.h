@@ -1,6 +1,5 @@
-// The libraries that host code calls: hipBLAS, hipFFT, hipSPARSE, hipSOLVER, hipRAND, MIOpen, RCCL, and cuDNN, whose
-// names hipify keeps. Only their names matter, and those that a module uses are written to library_names.h when it is
-// compiled.
+// Libraries that host code calls: hipBLAS, hipFFT, hipSPARSE, hipSOLVER, hipRAND, MIOpen, RCCL, and cuDNN, whose names
+// hipify keeps. Only their names matter. The build writes the names that a module uses to library_names.h.
 #pragma once
 
 #include <hip/hip_bf16.h>
@@ -20,7 +19,7 @@ typedef double2 hipblasDoubleComplex;
 typedef unsigned short hipblasHalf;
 typedef int hipfftHandle;
 
-// What kernels of linear algebra take, too, with hipBLAS's numbers.
+// Enumerations that linear algebra kernels also take, with hipBLAS's values.
 enum hipblasOperation_t { HIPBLAS_OP_N = 111, HIPBLAS_OP_T, HIPBLAS_OP_C };
 enum hipblasFillMode_t { HIPBLAS_FILL_MODE_UPPER = 121, HIPBLAS_FILL_MODE_LOWER, HIPBLAS_FILL_MODE_FULL };
 enum hipblasDiagType_t { HIPBLAS_DIAG_NON_UNIT = 131, HIPBLAS_DIAG_UNIT };

@@ -1,4 +1,4 @@
-// The types of libraries that only host code calls.
+// Types of libraries that only host code calls.
 #pragma once
 
 namespace parity_stub {
@@ -6,9 +6,9 @@ struct Anything;
 template <typename T> struct NotAnything {
   typedef int Type;
 };
-template <> struct NotAnything<Anything> {};  // which becomes what is wanted by itself
+template <> struct NotAnything<Anything> {};  // Anything converts itself to the type required
 
-// A handle or an enumeration.
+// A handle or an enumeration value.
 struct LibraryType {
   LibraryType() = default;
   template <typename T, typename = typename NotAnything<T>::Type> LibraryType(T);

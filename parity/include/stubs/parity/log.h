@@ -1,4 +1,4 @@
-// A stream that takes anything, for what is logged or said of a failed check: it goes nowhere.
+// A stream that discards log output and the messages of failed checks.
 #pragma once
 
 #include <iostream>

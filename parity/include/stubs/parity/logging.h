@@ -1,4 +1,4 @@
-// The macros of glog, and of dmlc-core in the same names, as host code uses them: what is logged goes nowhere.
+// Macros of glog for host code, and dmlc-core's macros of the same names. They discard all output.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include <parity/log.h>
 
-#ifndef DMLC_LOGGING_H_  // dmlc-core's own guard, which mshadow's copy of it asks for, too
+#ifndef DMLC_LOGGING_H_  // dmlc-core's guard, which mshadow's copy of the header also tests
 #define DMLC_LOGGING_H_
 namespace dmlc {
 struct Error : std::runtime_error { using std::runtime_error::runtime_error; };

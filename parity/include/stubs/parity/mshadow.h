@@ -1,6 +1,6 @@
-// mshadow, the tensors of MXNet, as far as kernels and what launches them use them: shapes, tensors by their pointer,
-// constants and checks of launches, switches over types. Written from its documented interface. Expressions over whole
-// tensors, which run on the host, are not here.
+// mshadow, MXNet's tensors, for kernels and the code that launches them: shapes, tensors as pointers, launch constants
+// and checks, switches over types. Written from its documented interface. Expressions over whole tensors, which run on
+// the host, are not included.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct gpu { static constexpr bool kDevCPU = false; static constexpr int kDevMas
 enum TypeFlag { kFloat32, kFloat64, kFloat16, kUint8, kInt32, kInt8, kInt64 };
 enum LayoutFlag { kNCHW, kNHWC, kCHWN, kNCDHW = 1 << 5, kNDHWC, kCDHWN };
 namespace half {
-// Computes as a float; half_ are its bits.
+// Computes as a float; half_ holds the bits.
 struct half_t {
   uint16_t half_;
   half_t() = default;
@@ -82,7 +82,7 @@ template <typename Device> struct Stream {
   void Wait();
 };
 
-// Rows are stride_ elements apart, all other dims follow each other.
+// Rows are stride_ elements apart; the other dimensions are contiguous.
 template <typename Device, int N, typename DType = default_real_t> struct Tensor {
   static constexpr int kSubdim = N - 1;
   DType* dptr_ = nullptr;

@@ -1,4 +1,4 @@
-// The types of OpenCV that kernels use: integers (opencv2/core/hal/interface.h) and images.
+// OpenCV types that kernels use: integers (opencv2/core/hal/interface.h) and images.
 #pragma once
 
 typedef unsigned char uchar;

@@ -1,4 +1,4 @@
-// Macros and number types of Paddle, as its documentation of custom operators has them. Its tensors are the host's.
+// Macros and number types of Paddle, from its documentation of custom operators. Its tensors exist on the host only.
 #pragma once
 
 #include "torch/types.h"

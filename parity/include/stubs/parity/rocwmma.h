@@ -1,9 +1,9 @@
-// rocWMMA: fragments of matrices that a wavefront holds together, loaded, multiplied and stored.
+// rocWMMA: matrix fragments that a wavefront holds, loads, multiplies and stores.
 //
-// Which lane holds which element is the library's own affair. Here a lane has a row of a or a column of b, or every
-// W-th element of the sums, W being the width of the wavefront: 64 lanes on gfx9, so that code which counts on warps of 32
-// goes wrong there as it does with rocWMMA. Products are made with shuffles, without matrix instructions; halves are
-// summed in single precision and rounded once.
+// The library does not document which lane holds which element. Here a lane has a row of a or a column of b, or every
+// W-th element of the sums. W is the width of the wavefront, 64 lanes on gfx9, so code that assumes warps of 32 lanes
+// fails as it does with rocWMMA. Products use shuffles instead of matrix instructions. Halves are summed in single
+// precision and rounded once.
 #pragma once
 
 #include <hip/hip_fp16.h>
@@ -37,11 +37,11 @@ template <> struct Stored<precision::tf32> { using type = float; };
 template <class Use, int M, int N, int K> constexpr int elements = K;
 template <int M, int N, int K> constexpr int elements<accumulator, M, N, K> = M * N / PARITY_STUB_LANES;
 
-// The type in which sums are made, and a factor in that type.
+// The type of the sums, and conversion of a factor to it.
 template <class T> struct Summed { using type = float; };
 template <> struct Summed<double> { using type = double; };
 template <> struct Summed<int> { using type = int; };
-// By name, for extensions of torch are compiled without conversions of __half.
+// Named conversions, because torch extensions are compiled without conversions of __half.
 template <class To, class From> __device__ __forceinline__ To converted(From x) {
     if constexpr (std::is_same_v<From, __half>) return static_cast<To>(__half2float(x));
     else if constexpr (std::is_same_v<To, __half>) return __float2half(x);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void load_matrix_sync(fragment<matrix_b, M, N, K, T, 
     const unsigned column = parity_stub_wmma::lane() % N;
     for (int k = 0; k < K; ++k) to.x[k] = from[__is_same(Layout, row_major) ? k * ld + column : column * ld + k];
 }
-// The index in memory of an element of the sums that a lane holds.
+// The memory index of an element of the sums that a lane holds.
 template <int N> __device__ __forceinline__ unsigned place(int element, unsigned ld, layout_t layout) {
     const unsigned at = element * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = at / N, column = at % N;
     return layout == mem_row_major ? row * ld + column : column * ld + row;
@@ -105,7 +105,7 @@ __device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
                                          const fragment<matrix_b, M, N, K, B, LayoutB>& b,
                                          const fragment<accumulator, M, N, K, C>& c) {
     using Sum = typename parity_stub_wmma::Summed<C>::type;
-    constexpr int rows = PARITY_STUB_LANES / N;  // that the lanes have of each element
+    constexpr int rows = PARITY_STUB_LANES / N;  // rows of each element that the lanes cover
     for (int k = 0; k < d.num_elements; ++k) {
         const int row = k * rows + parity_stub_wmma::lane() / N;
         Sum sum = parity_stub_wmma::converted<Sum>(c.x[k]);
@@ -119,14 +119,14 @@ __device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
         d.x[k] = parity_stub_wmma::converted<D>(sum);
     }
 }
-// CUDA's has a fifth argument, by default false.
+// CUDA's function has a fifth parameter, false by default.
 template <class D, class A, class B, class C>
 __device__ __forceinline__ void mma_sync(D& d, const A& a, const B& b, const C& c, bool saturate) {
     assert(!saturate && "mma_sync that saturates");
     mma_sync(d, a, b, c);
 }
 
-// Rounds to the nearest, ties away from zero, as cvt.rna.tf32.f32 of PTX does.
+// Rounds to nearest, ties away from zero, like PTX's cvt.rna.tf32.f32.
 __device__ __forceinline__ float __float_to_tf32(float x) {
     const unsigned word = __float_as_uint(x);
     return (word & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float((word + 0x1000u) & 0xffffe000u);

@@ -1,5 +1,5 @@
-// What headers of other projects bring with them, of the standard library, for device code: included first where such
-// headers are not here, or small ones stand for them.
+// Standard headers that headers of other projects include, for device code. Included first if such headers are missing
+// or replaced by stubs.
 #pragma once
 
 #include <float.h>

@@ -1,6 +1,6 @@
-// TensorFlow, for any of its headers: what kernels of custom operations use (number types, loops over a grid, atomic
-// operations, reading through ldg) and what launches them, written from TensorFlow's documented interface. Tensors and
-// kernels of the host are declared as far as launches need.
+// TensorFlow, for any of its headers: number types, grid loops, atomic operations and ldg for kernels of custom
+// operations, and the code that launches them. Written from TensorFlow's documented interface. Tensors and host kernels
+// are declared where launches need them.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,6 @@ using bfloat16 = Eigen::bfloat16;
 using std::string;
 using gpuStream_t = hipStream_t; using gpuError_t = hipError_t; using cudaStream_t = hipStream_t;
 
-// Tensors.
 template <typename T> struct FlatMap {
   T* data() const; int64 size() const; int64 dimension(int) const;
   template <class... Indices> T& operator()(Indices...) const;
@@ -75,7 +74,7 @@ struct OpKernel { explicit OpKernel(OpKernelConstruction*); virtual void Compute
 struct AsyncOpKernel : OpKernel { using OpKernel::OpKernel; using DoneCallback = std::function<void()>; virtual void ComputeAsync(OpKernelContext*, DoneCallback); };
 const gpuStream_t& GetGpuStream(OpKernelContext*);
 
-// Launches: as many blocks as the elements need.
+// Launches with as many blocks as the elements need.
 struct GpuLaunchConfig { int virtual_thread_count = -1; int thread_per_block = -1; int block_count = -1; };
 struct Gpu2DLaunchConfig { dim3 virtual_thread_count; dim3 thread_per_block; dim3 block_count; };
 using Gpu3DLaunchConfig = Gpu2DLaunchConfig; using CudaLaunchConfig = GpuLaunchConfig; using Cuda2DLaunchConfig = Gpu2DLaunchConfig; using Cuda3DLaunchConfig = Gpu2DLaunchConfig;
@@ -93,7 +92,7 @@ PARITY_CONFIG(Gpu2DLaunchConfig, GetGpu2DLaunchConfig) PARITY_CONFIG(Gpu2DLaunch
 PARITY_LAUNCH(GpuLaunchKernel) PARITY_LAUNCH(CudaLaunchKernel)
 #undef PARITY_LAUNCH
 
-// Loops over all elements by all threads of a grid.
+// Grid-stride loops over all elements.
 namespace parity_stub {
 template <typename T> struct Strided {
   struct Iterator {
@@ -127,7 +126,7 @@ __host__ __device__ inline bool FastBoundsCheck(T index, U limit) { return stati
 template <typename T> __global__ void SetZero(const int count, T* out) { GPU_1D_KERNEL_LOOP(i, count) out[i] = T(0); }
 template <typename T> __global__ void SetToValue(const int count, T* out, T value) { GPU_1D_KERNEL_LOOP(i, count) out[i] = value; }
 
-// Atomic operations; those that a GPU lacks change the word that they find until nobody was faster.
+// Atomic operations. Those without hardware support use a compare-and-swap loop.
 #define PARITY_ATOMIC(name, expression)                                                              \
   template <typename T, typename U>                                                                  \
   __device__ inline T Gpu##name(T* address, U given) {                                               \
@@ -151,7 +150,7 @@ template <typename T, typename U> __device__ inline T GpuAtomicAdd(T* address, U
 }
 template <typename T, typename U> __device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(address, value); }
 
-// Arrays that are passed to kernels: in the structure itself if they are short, else behind a pointer.
+// Arrays passed to kernels: inside the structure if short, else behind a pointer.
 #define PARITY_DEVICE_ARRAY(name)                                                                     \
   template <typename T, int MAX = 8>                                                                  \
   struct name##DeviceArrayStruct {                                                                    \

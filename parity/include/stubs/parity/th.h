@@ -1,4 +1,4 @@
-// The headers of Torch 7's TH, on which its library for CUDA is built: the macros that paste names, and its types.
+// Headers of Torch 7's TH, on which its CUDA library is built: token-pasting macros and types.
 #pragma once
 
 #include <cstddef>

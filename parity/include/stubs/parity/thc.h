@@ -1,4 +1,4 @@
-// THCNumerics.cuh of Torch 7 and of PyTorch before 1.5: conversions and arithmetic by the names of functions.
+// THCNumerics.cuh of Torch 7 and PyTorch before 1.5: conversions and arithmetic as named functions.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,4 +1,4 @@
-// THCDeviceTensor of Torch 7 and of PyTorch before 1.5: a pointer with sizes and strides, for the device.
+// THCDeviceTensor of Torch 7 and PyTorch before 1.5: a device pointer with sizes and strides.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -11,7 +11,7 @@ template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType
 template <typename T, int Dim, typename IndexT, template <typename U> class PtrTraits> class THCDeviceTensor;
 
 namespace parity_stub {
-// What is left of a tensor behind some of its indices: its sizes and strides are those of the tensor.
+// A subtensor selected by leading indices. It uses the sizes and strides of the tensor.
 template <typename Tensor, int LEFT, template <typename U> class PtrTraits> class THCSub {
   typedef typename Tensor::DataType T;
   typedef typename Tensor::IndexType I;

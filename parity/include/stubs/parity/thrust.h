@@ -1,6 +1,6 @@
-// Thrust as host code uses it: containers and algorithms are there by name. For the device are pairs, tuples, pointers,
-// complex and random numbers, which are real, what reads and writes the elements of a device_vector, and common algorithms
-// as one thread executes them (thrust_sequential.h). What takes anything has a body, because functions of lambdas need one.
+// Thrust for host code, which only needs the names of containers and algorithms. Pairs, tuples, pointers, complex and
+// random numbers, element access of device_vector and common sequential algorithms (thrust_sequential.h) also work on
+// the device. Functions that take anything have a body, because functions of lambdas need one.
 #pragma once
 
 #include <hip/hip_fp16.h>
@@ -18,7 +18,7 @@
 
 #include <parity/thrust_random.h>
 
-// As rocThrust of ROCm 6.2 has it.
+// The version of rocThrust in ROCm 6.2.
 #define THRUST_VERSION 200100
 #define THRUST_MAJOR_VERSION 2
 #define THRUST_MINOR_VERSION 1
@@ -28,7 +28,7 @@ PARITY_WRAPPED_BEGIN
 namespace thrust {
 using std::get; using std::make_tuple; using std::swap; using std::tuple; using std::tuple_element; using std::tuple_size;
 
-// In C++17 the pairs of the host's library cannot be assigned on the device, nor what its tie returns.
+// In C++17, device code can assign neither std::pair nor the result of std::tie.
 template <typename A, typename B> struct pair {
   using first_type = A;
   using second_type = B;
@@ -247,7 +247,7 @@ namespace system { struct system_error : std::exception {}; namespace cuda = thr
 using system::system_error;
 namespace placeholders {}
 
-// What any algorithm gives: an iterator, a number or nothing, as the caller wants it.
+// Result of any algorithm: converts to an iterator, a number or nothing, as the caller requires.
 namespace parity_stub {
 struct result {
   template <typename T> operator T() const;

@@ -1,3 +1,3 @@
-// Included before the real rocThrust, which uses a macro that newer versions of libc++ do not define.
+// Include before the real rocThrust, which uses a macro that newer versions of libc++ do not define.
 #pragma once
 #define _VSTD std

@@ -1,4 +1,4 @@
-// Thrust's random numbers, which device code draws as well: engines and distributions by the formulas of its sources'
+// Thrust's random number engines and distributions, which device code also uses, with the formulas of its source
 // documentation. The normal distribution is inverted.
 #pragma once
 
@@ -15,7 +15,7 @@ template <typename Word, Word A, Word C, Word M> struct linear_congruential_engi
   __host__ __device__ explicit linear_congruential_engine(Word value = default_seed) { seed(value); }
   __host__ __device__ void seed(Word value = default_seed) { x = C % M == 0 && value % M == 0 ? 1 : value % M; }
   __host__ __device__ Word operator()() { return x = next(x, A, C); }
-  __host__ __device__ void discard(unsigned long long n) {  // twice the steps with every bit
+  __host__ __device__ void discard(unsigned long long n) {  // doubles the steps with every bit
     unsigned long long a = A, c = C;
     for (; n; n >>= 1) {
       if (n & 1) x = next(x, a, c);

@@ -1,5 +1,5 @@
-// Thrust's algorithms inside a kernel: one thread executes them, in the order that thrust::seq defines.
-// Included by thrust.h, in its namespace.
+// Thrust's algorithms inside a kernel: one thread executes them, in the order that thrust::seq defines. Included by
+// thrust.h, inside its namespace.
 namespace parity_stub {
 template <class I> using value_of = std::decay_t<decltype(*std::declval<I&>())>;
 struct before {
@@ -80,7 +80,7 @@ template <class I, class O, class F = plus<parity_stub::value_of<I>>> __device__
 template <class I, class O, class T = parity_stub::value_of<I>, class F = plus<T>>
 __device__ O exclusive_scan(I first, I last, O out, T value = T(0), F f = F()) {
   for (; first != last; ++first, ++out) {
-    auto next = f(value, *first);  // before *out, which may be *first
+    auto next = f(value, *first);  // read before writing *out, which may be *first
     *out = value, value = next;
   }
   return out;
@@ -116,7 +116,7 @@ template <class I, class C = parity_stub::before> __device__ I max_element(I fir
   return thrust::min_element(first, last, [&](const auto& a, const auto& b) { return less(b, a); });
 }
 
-// The first element of a partitioned range for which a condition does not hold.
+// The first element of a partitioned range for which the condition is false.
 namespace parity_stub {
 template <class I, class P> __device__ I partition_point(I first, I last, P holds) {
   for (ptrdiff_t n = last - first; n > 0;) {
@@ -138,7 +138,7 @@ template <class I, class T> __device__ bool binary_search(I first, I last, const
   return at != last && !(value < *at);
 }
 
-// Insertion sort, which is stable as thrust::seq requires; the values move with their keys.
+// Insertion sort, which is stable as thrust::seq requires. Values move with their keys.
 template <class I, class V, class C = parity_stub::before> __device__ void stable_sort_by_key(I first, I last, V values, C less = C()) {
   for (ptrdiff_t i = 1, n = last - first; i < n; ++i) {
     auto key = first[i];

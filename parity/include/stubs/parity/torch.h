@@ -1,6 +1,6 @@
-// Everything of torch, ATen, c10, THC and pybind11 that parity has, for any of their headers: written from PyTorch's
-// documented interface. Number types, accessors, atomic operations and dispatch macros are real; the rest is declared
-// so that host code can be read, which is where kernel templates get their arguments.
+// Stub of all headers of torch, ATen, c10, THC and pybind11, written from PyTorch's documented interface. Number types,
+// accessors, atomic operations and dispatch macros are implemented. The rest is declared so that host code compiles,
+// because it determines the arguments of kernel templates.
 #pragma once
 
 #include "torch/cuda.h"

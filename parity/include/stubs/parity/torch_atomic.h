@@ -3,7 +3,7 @@
 
 #include "torch.h"
 
-// Atomic operations on types that the hardware has none for replace the word around them until nobody came between.
+// Atomic operations without hardware support replace the enclosing word in a compare-and-swap loop.
 namespace at::parity_stub {
 template <typename T, typename Combine> inline C10_DEVICE T replace_in_word(T* address, Combine combine) {
   static_assert(sizeof(T) < 4);

@@ -1,4 +1,4 @@
-// std::tr1 of libstdc++: what became a part of std in C++11.
+// libstdc++'s std::tr1, which became part of std in C++11.
 #pragma once
 
 #include "everything.h"

@@ -1,4 +1,4 @@
-// The namespace in which a build that asks for it has Thrust and CUB.
+// The namespace around Thrust and CUB in builds that request one.
 #pragma once
 
 #ifdef THRUST_CUB_WRAPPED_NAMESPACE

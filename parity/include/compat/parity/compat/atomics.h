@@ -1,4 +1,4 @@
-// Atomics that HIP lacks: of 16 bits, of a block or a system, of signed 64 bits, of two or four floats.
+// Atomics that HIP lacks: 16 bits, block or system scope, signed 64 bits, vectors of two or four floats.
 #pragma once
 
 #include <parity/compat/words.h>
@@ -10,7 +10,7 @@ struct Pointee {
     using type = T;
 };
 template <class T>
-using Value = typename Pointee<T>::type;  // not deduced: atomicAdd_block(&x, 1) of a float adds a float
+using Value = typename Pointee<T>::type;  // non-deduced context: atomicAdd_block(&x, 1) adds a float if x is one
 
 }  // namespace parity_compat
 
@@ -65,7 +65,7 @@ PARITY_COMPAT_SIGNED(atomicOr, __hip_atomic_fetch_or)
 PARITY_COMPAT_SIGNED(atomicXor, __hip_atomic_fetch_xor)
 #undef PARITY_COMPAT_SIGNED
 
-// Each element by itself, as CUDA documents it.
+// Adds each element atomically, but not the vector as a whole, as CUDA documents.
 #define PARITY_COMPAT_VECTOR(suffix, T, n, scope)                                                                 \
     PARITY_COMPAT T atomicAdd##suffix(T* address, T value) {                                                      \
         float *to = reinterpret_cast<float*>(address), was[n], add[n];                                            \

@@ -11,7 +11,7 @@ template <class T>
 __device__ __forceinline__ T added(T a, T b) {
     return a + b;
 }
-// Programs for torch have no operators of halves: -D__HIP_NO_HALF_OPERATORS__.
+// Avoids operators: torch extensions are compiled with -D__HIP_NO_HALF_OPERATORS__.
 __device__ __forceinline__ __half added(__half a, __half b) { return __hadd(a, b); }
 
 }  // namespace parity_compat
@@ -22,7 +22,7 @@ __device__ __forceinline__ __half added(__half a, __half b) { return __hadd(a, b
         return bits<T>(half_changed<scope>(                                                                      \
             address, [=](unsigned short seen) { return bits<unsigned short>(added(bits<T>(seen), value)); }));   \
     }
-// CUDA promises the atomicity of each half alone.
+// CUDA guarantees atomicity for each half only.
 #define PARITY_COMPAT_OF_TWO(suffix, T, scope)                                                                   \
     PARITY_COMPAT T atomicAdd##suffix(T* address, T value) {                                                     \
         using namespace parity_compat;                                                                           \

@@ -1,9 +1,9 @@
-// What the compatibility headers share.
+// Declarations that the compatibility headers share.
 //
-// Each function is a template although it needs no parameter: of two functions that fit a call equally well, C++ takes
-// the one that is no template. So a project's own function of the same signature is taken, and so is AMD's where a newer
-// HIP has one. A template gives way by Last, a pack at its end: of two templates that fit equally well, the one
-// without a pack is taken.
+// Every function is a template, even if it does not need a template parameter: of two equally good matches, C++ prefers
+// the non-template. A project's function of the same signature therefore takes precedence, and so does AMD's in a newer
+// HIP. Function templates that need parameters end with a pack, Last: C++ prefers an equally good template without a
+// pack.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -15,7 +15,8 @@ __device__ __forceinline__ float number(Bfloat16 x) { return bits<float>(unsigne
 
 enum Rounding { nearest, to_zero, down, up };
 
-// A double as float, cut off, its last bit set if anything was lost: rounding that to fewer bits rounds x itself.
+// Rounds a double to float "to odd": truncates, and sets the last bit if the result is inexact. Rounding the result to
+// fewer bits then equals rounding x.
 __device__ __forceinline__ float to_odd(double x) {
     const float near = float(x);
     if (double(near) == x || x != x) return near;
@@ -33,7 +34,7 @@ __device__ __forceinline__ Bfloat16 rounded(double exact, Rounding how) {
     return of_pattern((unsigned short)(kept + away));
 }
 
-// An integer as double, its last bit set if anything was lost.
+// Converts an integer to double, rounded to odd.
 template <class Integer>
 __device__ __forceinline__ double exactly(Integer x) {
     if (sizeof(Integer) < 8) return double(x);
@@ -48,7 +49,7 @@ __device__ __forceinline__ float integral(float x, Rounding how) {
                                                                                               : __builtin_truncf(x);
 }
 
-// Cut off at the ends of the range; a NaN is 0, or of 64 bits 2^63.
+// Saturates at the ends of the range. NaN becomes 0, or 2^63 for 64-bit integers.
 template <class Integer>
 __device__ __forceinline__ Integer integer_of(Bfloat16 h, Rounding how) {
     constexpr bool is_signed = Integer(-1) < Integer(0);
@@ -61,7 +62,7 @@ __device__ __forceinline__ Integer integer_of(Bfloat16 h, Rounding how) {
     return Integer(x);
 }
 
-// As those of half: +0 is greater than -0, and a NaN gives way or, if keep_nan, wins.
+// As for half: +0 is greater than -0. A NaN loses against a number, or wins if keep_nan is set.
 __device__ __forceinline__ Bfloat16 larger(Bfloat16 a, Bfloat16 b, bool keep_nan) {
     const float x = number(a), y = number(b);
     if (x != x || y != y) {
@@ -78,7 +79,7 @@ __device__ __forceinline__ Bfloat16 smaller(Bfloat16 a, Bfloat16 b, bool keep_na
     return x < y ? a : b;
 }
 
-// Exact, or with the last bit set if anything was lost: the product of two bfloat16 has 16 bits.
+// Computes a * b + c, rounded to odd. The product of two bfloat16 has 16 significant bits and is exact.
 __device__ __forceinline__ double fused(Bfloat16 a, Bfloat16 b, Bfloat16 c) {
 #pragma clang fp contract(off)
     const double x = double(number(a)) * double(number(b)), y = double(number(c)), sum = x + y;
@@ -94,7 +95,7 @@ __device__ __forceinline__ double difference(Bfloat16 a, Bfloat16 b) {
 }
 __device__ __forceinline__ double product(Bfloat16 a, Bfloat16 b) { return double(number(a)) * double(number(b)); }
 
-// Between 0 and 1; a NaN is +0.
+// Clamps to [0, 1]; NaN becomes +0.
 __device__ __forceinline__ double saturated(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
 }  // namespace parity_compat
@@ -184,7 +185,7 @@ PARITY_COMPAT __hip_bfloat16 __hfma_relu(__hip_bfloat16 a, __hip_bfloat16 b, __h
 PARITY_COMPAT __hip_bfloat162 __hfma2_relu(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
     return __hip_bfloat162(__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y));
 }
-// The complex product of a and b, plus c.
+// Complex a * b + c.
 PARITY_COMPAT __hip_bfloat162 __hcmadd(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
     using namespace parity_compat;
     const Bfloat16 real = rounded(fused(a.x, b.x, c.x), nearest), imaginary = rounded(fused(a.x, b.y, c.y), nearest);
@@ -202,7 +203,8 @@ PARITY_COMPAT_TANH()
 PARITY_COMPAT_TANH(_approx)
 #undef PARITY_COMPAT_TANH
 
-// The u forms hold where either is NaN. A comparison of two gives 1 or 0 of each, or with _mask all ones or none.
+// The u forms are true if an operand is NaN. Comparisons of pairs give 1 or 0 for each half; with _mask, all ones or
+// zero.
 #define PARITY_COMPAT_HOLDS(name, expression, ones, Result, pack)                                          \
     PARITY_COMPAT Result name(__hip_bfloat162 a, __hip_bfloat162 b) {                                      \
         const auto holds = [](float x, float y) { return (expression) ? ones : 0u; };                      \
@@ -233,7 +235,7 @@ PARITY_COMPAT_UNORDERED(__hgtu2, !(x <= y))
 #undef PARITY_COMPAT_MASK
 #undef PARITY_COMPAT_HOLDS
 
-// HIP 6.2 has no shuffle of these types; its __shfl_sync calls this one.
+// HIP 6.2 cannot shuffle these types. Its __shfl_sync calls this function.
 #define PARITY_COMPAT_SHUFFLE(name, T, Which)                                            \
     PARITY_COMPAT T name(T value, Which which, int width = warpSize) {                   \
         int word = 0;                                                                    \

@@ -1,11 +1,11 @@
-// Loads and stores with a cache hint. A hint changes no value; __ldcv alone must not be merged with another load.
+// Loads and stores with a cache hint. Hints do not change values, but __ldcv must not be merged with another load.
 #pragma once
 
 #include <parity/compat/base.h>
 
 namespace parity_compat {
 
-// T, from which no template argument is deduced: a store of 0 to floats stores a float.
+// T in a non-deduced context, so that storing 0 through a float pointer stores a float.
 template <class T>
 struct Itself {
     using type = T;

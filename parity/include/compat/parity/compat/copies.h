@@ -1,8 +1,7 @@
-// Addresses in shared memory as numbers, and copies into it that CUDA makes asynchronously.
+// Shared memory addresses as integers, and asynchronous copies into shared memory.
 //
-// An address in LDS is an offset of 32 bits on AMD GPUs, as one in shared memory is in PTX. A copy is an ordinary one
-// here and done where it is called: after the wait the bytes are there, as CUDA promises. A wait that is missing goes
-// unnoticed.
+// LDS addresses on AMD GPUs are 32-bit offsets, like shared memory addresses in PTX. Copies are synchronous here, so
+// the bytes have arrived after the wait, as CUDA guarantees. A missing wait goes undetected.
 #pragma once
 
 #include <parity/compat/base.h>
@@ -15,11 +14,11 @@ PARITY_COMPAT size_t __cvta_generic_to_shared(const void* from) {
 PARITY_COMPAT void* __cvta_shared_to_generic(size_t offset) {
     return (void*)(char*)(PARITY_COMPAT_LDS char*)(unsigned)offset;
 }
-// Addresses of global memory are the same in every address space.
+// Global addresses are the same in every address space.
 PARITY_COMPAT size_t __cvta_generic_to_global(const void* from) { return (size_t)from; }
 PARITY_COMPAT void* __cvta_global_to_generic(size_t from) { return (void*)from; }
 
-// `bytes` are 4, 8 or 16, and both addresses multiples of that; of the source `given` are read, the others are 0.
+// `bytes` is 4, 8 or 16, and both addresses are aligned to it. Reads the first `given` bytes and sets the rest to 0.
 PARITY_COMPAT void ptx_copy(void* to, const void* from, unsigned bytes, unsigned given) {
     if (given != bytes) {
         for (unsigned k = 0; k < bytes; ++k) ((unsigned char*)to)[k] = k < given ? ((const unsigned char*)from)[k] : 0;

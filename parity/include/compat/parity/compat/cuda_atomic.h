@@ -1,4 +1,4 @@
-// cuda::atomic, cuda::atomic_ref and fences, with clang's atomics of the same scope; cuda::std::atomic is of the system.
+// cuda::atomic, cuda::atomic_ref and fences, on clang's atomics of the same scope. cuda::std::atomic has system scope.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct WordOf<8> {
     using type = unsigned long long;
 };
 
-// The functions of a value at Self's place().
+// Atomic operations on the value at Self's place().
 template <class T, cuda::thread_scope of, class Self>
 struct Atomic {
     static_assert(std::is_trivially_copyable_v<T>, "what is atomic is copied byte by byte");

@@ -1,4 +1,4 @@
-// cuda::ceil_div and its like, cuda::maximum, cuda::minimum and cuda::proclaim_return_type.
+// cuda::ceil_div and related functions, cuda::maximum, cuda::minimum and cuda::proclaim_return_type.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -64,7 +64,7 @@ struct minimum<void> {
     }
 };
 
-// A lambda of the device whose result the host cannot know; here it is only passed on.
+// States the result type of a device lambda, which nvcc's host pass cannot deduce. Here it only forwards the call.
 template <class Result, class Function>
 PARITY_FUNCTION constexpr auto proclaim_return_type(Function function) {
     return [=](auto&&... given) -> Result { return function(std::forward<decltype(given)>(given)...); };

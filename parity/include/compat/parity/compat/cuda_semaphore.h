@@ -1,4 +1,4 @@
-// cuda::counting_semaphore and cuda::binary_semaphore, on a counter that is taken from and added to.
+// cuda::counting_semaphore and cuda::binary_semaphore, on an atomic counter.
 #pragma once
 
 #include <climits>

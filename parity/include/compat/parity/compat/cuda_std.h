@@ -1,6 +1,6 @@
-// cuda::std is the host's C++ library: its constexpr functions and types are for the device as well. What is for the
-// host alone there and for the device here (atomics) is declared in cuda::std itself, and found first. So is byte, which
-// is another type than the host's.
+// cuda::std maps to the host's C++ library, whose constexpr functions and types also work on the device. Names that are
+// host-only there (atomics) are declared in cuda::std itself, where lookup finds them first. byte is also declared
+// here, because it is a different type from std::byte.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A stream that somebody else owns, as CUDA's C++ library has it.
+// cuda::stream_ref, a non-owning reference to a stream.
 #pragma once
 
 #include <hip/hip_runtime.h>

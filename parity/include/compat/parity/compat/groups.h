@@ -1,4 +1,4 @@
-// cooperative_groups::reduce, the scans and binary_partition, which HIP's cooperative groups lack.
+// cooperative_groups::reduce, scans and binary_partition, which HIP lacks.
 #pragma once
 
 #include <hip/hip_cooperative_groups.h>
@@ -21,7 +21,7 @@ PARITY_COMPAT_OPERATION(bit_xor, a ^ b)
 
 namespace parity_compat_groups {
 
-// The value of another thread of the group, word by word: HIP's groups shuffle no type of more than 8 bytes.
+// Returns the value of another thread of the group. Exchanges it word by word: HIP's groups shuffle at most 8 bytes.
 template <class Group, class T>
 __device__ __forceinline__ T of_rank(const Group& group, T value, unsigned rank) {
     return ::parity_compat::exchanged(value, [&](int word) { return group.shfl(word, int(rank)); });
@@ -31,7 +31,7 @@ struct of_lanes : coalesced_group {
     __device__ explicit of_lanes(lane_mask lanes) : coalesced_group(lanes) {}
 };
 
-// The threads of a group for which a condition is what it is for this one.
+// The threads of a group whose condition equals this thread's condition.
 template <class Group>
 __device__ coalesced_group alike(const Group& group, int condition) {
     unsigned long long lanes = 0;
@@ -44,7 +44,7 @@ __device__ coalesced_group alike(const Group& group, int condition) {
 
 }  // namespace parity_compat_groups
 
-// These give way to those of a newer HIP.
+// The pack lets the functions of a newer HIP take precedence.
 template <class... Last>
 __device__ coalesced_group binary_partition(const coalesced_group& group, bool condition, Last...) {
     return parity_compat_groups::alike(group, condition);
@@ -54,7 +54,7 @@ __device__ coalesced_group binary_partition(const thread_block_tile<size, Parent
     return parity_compat_groups::alike(tile, condition);
 }
 
-// The same in every thread: ranks 0, 1, 2, ... from the left.
+// Every thread gets the same result: values are combined from the left, in order of rank.
 template <class Group, class T, class Operation>
 __device__ T reduce(const Group& group, T value, Operation operation) {
     T result = parity_compat_groups::of_rank(group, value, 0);

@@ -1,5 +1,5 @@
-// Guards of headers that nvcc includes before every source. Who declares CUDA's types himself where these are absent
-// would declare them beside HIP's.
+// Include guards of headers that nvcc includes before every source. A source that declares CUDA's types itself where a
+// guard is undefined would otherwise redeclare HIP's types.
 #pragma once
 
 #define __BUILTIN_TYPES_H__

@@ -10,7 +10,8 @@ __device__ __forceinline__ _Float16 number(__half x) { return static_cast<__half
 __device__ __forceinline__ __half half_of(_Float16 x) { return __half(__half_raw{x}); }
 __device__ __forceinline__ __half half_of_bits(unsigned short x) { return half_of(bits<_Float16>(x)); }
 
-// Of two zeros +0 is the greater one; a NaN gives way to a number, or wins if keep_nan, as the canonical one.
+// +0 is greater than -0. A NaN loses against a number, or wins if keep_nan is set. A resulting NaN is the canonical
+// one.
 __device__ __forceinline__ __half larger(__half a, __half b, bool keep_nan) {
     const _Float16 x = number(a), y = number(b);
     if (x != x || y != y) {
@@ -27,7 +28,7 @@ __device__ __forceinline__ __half smaller(__half a, __half b, bool keep_nan) {
     return x < y ? a : b;
 }
 
-// Not joined with another operation to one that rounds once. The pragma holds within its braces.
+// Prevents contraction with another operation. The pragma applies to its block only.
 __device__ __forceinline__ _Float16 sum(_Float16 x, _Float16 y) {
 #pragma clang fp contract(off)
     return x + y;
@@ -92,7 +93,7 @@ PARITY_COMPAT __half __hfma_relu(__half a, __half b, __half c) { return parity_c
 PARITY_COMPAT __half2 __hfma2_relu(__half2 a, __half2 b, __half2 c) {
     return __half2(parity_compat::fma_relu(a.x, b.x, c.x), parity_compat::fma_relu(a.y, b.y, c.y));
 }
-// The complex product of a and b, plus c.
+// Complex a * b + c.
 PARITY_COMPAT __half2 __hcmadd(__half2 a, __half2 b, __half2 c) {
     using parity_compat::number;
     const _Float16 real = __builtin_fmaf16(number(a.x), number(b.x), number(c.x));
@@ -109,7 +110,7 @@ PARITY_COMPAT_TANH()
 PARITY_COMPAT_TANH(_approx)
 #undef PARITY_COMPAT_TANH
 
-// Of each half all ones where the comparison holds. The u forms hold where either is NaN.
+// All ones in each half where the comparison holds. The u forms hold if an operand is NaN.
 #define PARITY_COMPAT_MASK(name, expression)                                                        \
     PARITY_COMPAT unsigned name##_mask(__half2 a, __half2 b) {                                      \
         const auto holds = [](_Float16 x, _Float16 y) { return (expression) ? 0xffffu : 0u; };      \

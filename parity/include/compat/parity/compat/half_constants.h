@@ -1,4 +1,4 @@
-// CUDA's constants of half by the names that hipify gives them, with the bits of cuda_fp16.h.
+// CUDA's half constants under the names that hipify generates, with the bit patterns of cuda_fp16.h.
 #pragma once
 
 #ifndef HIPRT_INF_FP16

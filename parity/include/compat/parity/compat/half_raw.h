@@ -1,5 +1,5 @@
-// __half2_raw, whose members are the bits of its halves, as CUDA has it: HIP's are structures. AMD's headers come first,
-// so that the name is theirs in them.
+// __half2_raw as in CUDA, where the members are the bits of the halves; in HIP they are structures. AMD's headers are
+// included first because they need their own type.
 #pragma once
 
 #include <hip/hip_fp16.h>

@@ -1,4 +1,4 @@
-// Dot products of bytes and halves, and the first and the n-th set bit.
+// Dot products of bytes and halves, and searches for the first and the n-th set bit.
 #pragma once
 
 #include <parity/compat/base.h>
@@ -32,7 +32,7 @@ PARITY_COMPAT unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
     return __dp4a(parity_compat::bits<unsigned>(a), parity_compat::bits<unsigned>(b), c);
 }
 
-// The halves of a with the low or the high two bytes of b.
+// Dot product of the halves of a with the low or the high two bytes of b.
 #define PARITY_COMPAT_DP2A(name, shift)                                                                            \
     PARITY_COMPAT int name(int a, int b, int c) {                                                                  \
         return int(parity_compat::dot_of_halves<short, signed char>(unsigned(a), unsigned(b) >> shift, unsigned(c))); \
@@ -50,7 +50,7 @@ PARITY_COMPAT_DP2A(__dp2a_lo, 0)
 PARITY_COMPAT_DP2A(__dp2a_hi, 16)
 #undef PARITY_COMPAT_DP2A
 
-// The place of the n-th set bit from base on: upwards for n > 0, downwards for n < 0, base itself for n = 0.
+// Position of the n-th set bit from base: upwards if n > 0, downwards if n < 0, base itself if n = 0.
 PARITY_COMPAT unsigned __fns(unsigned mask, unsigned base, int n) {
     if (n == 0) return mask >> base & 1 ? base : ~0u;
     const int step = n > 0 ? 1 : -1;

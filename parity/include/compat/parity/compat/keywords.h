@@ -1,4 +1,4 @@
-// Attributes and calling conventions of CUDA's headers that HIP's do not define. None changes what a program computes.
+// Attributes and calling conventions that CUDA's headers define and HIP's do not. They do not affect results.
 #pragma once
 
 #ifndef __grid_constant__

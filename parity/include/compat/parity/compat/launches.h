@@ -1,11 +1,11 @@
-// Launches with attributes, which HIP has only since 7.0 and without those of NVIDIA's GPUs, and what kernels do that
-// are launched so. Of the attributes only the cooperative launch means something here: a kernel begins when those before
-// it in the stream are done, and there is nothing to wait for. Clusters of blocks are none.
+// Launches with attributes, and the functions of kernels that are launched this way. HIP supports attributes since 7.0,
+// without the NVIDIA-specific ones. Only the cooperative attribute has an effect: kernels of a stream run one after
+// another, so there is nothing to wait for. Clusters of blocks do not exist.
 #pragma once
 
 #include <parity/compat/base.h>
 
-// No unnamed enumeration, which would make names of the program ambiguous: these are CUDA's own.
+// A named enumeration, because an unnamed one makes names of the program ambiguous. The enumerators are CUDA's.
 enum parity_launch_attribute_id {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeSynchronizationPolicy = 3,

@@ -1,4 +1,5 @@
-// What CUDA's headers ask of a long double, in functions for both sides: of HIP's for a float and a double, none is better.
+// Classification of long double, for functions that compile for host and device. Calls are otherwise ambiguous between
+// HIP's overloads for float and double.
 #pragma once
 
 #include <parity/compat/base.h>

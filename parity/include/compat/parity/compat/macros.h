@@ -1,5 +1,4 @@
-// Macros that AMD's headers leave behind, with names that programs have for themselves. What uses them in those headers
-// is read by now.
+// Macros that AMD's headers leak and whose names programs use. The headers that need them are already included.
 #pragma once
 
 #undef DEPRECATED

@@ -1,4 +1,4 @@
-// Arithmetic of floats that rounds towards zero, down or up, and other mathematics that HIP lacks.
+// Float arithmetic with directed rounding, and other mathematical functions that HIP lacks.
 #pragma once
 
 #include <parity/compat/base.h>
@@ -7,8 +7,8 @@ namespace parity_compat {
 
 enum FloatRounding { float_nearest, float_to_zero, float_down, float_up };
 
-// A double that is not exact, moved towards zero and its last bit set: rounding it to float then rounds the exact value.
-// lost is what the double lacks, or has its sign.
+// Converts an inexact double to "round to odd": moves it towards zero and sets the last bit. Rounding it to float then
+// equals rounding the exact value. `lost` is the rounding error of x, or a number of the same sign.
 __device__ __forceinline__ double double_to_odd(double x, double lost) {
     if (lost == 0.0 || !(__builtin_fabs(x) < __builtin_inf())) return x;
     unsigned long long word = bits<unsigned long long>(x);
@@ -22,7 +22,7 @@ __device__ __forceinline__ float float_of(double x, FloatRounding how) {
     const bool too_large = double(near) > x;
     const bool lower = how == float_down || (how == float_to_zero && x > 0.0);
     if (too_large != lower) return near;
-    // The neighbour on the other side of x.
+    // The neighbour of `near` on the other side of x.
     unsigned word = bits<unsigned>(near);
     if (near == 0.0f) return bits<float>(too_large ? 0x80000001u : 1u);
     word += (near > 0.0f) == too_large ? -1u : 1u;
@@ -32,7 +32,7 @@ __device__ __forceinline__ float float_of(double x, FloatRounding how) {
 __device__ __forceinline__ float float_sum(double x, double y, FloatRounding how) {
 #pragma clang fp contract(off)
     const double sum = x + y, other = sum - x, lost = (x - (sum - other)) + (y - other);
-    // An exact zero of two that differ in sign is -0 when rounding down.
+    // When rounding down, an exact zero sum is -0 if the operands differ in sign.
     if (sum == 0.0 && lost == 0.0 && how == float_down && (x != 0.0 || __builtin_signbit(x) || __builtin_signbit(y))) {
         return -0.0f;
     }
@@ -104,5 +104,5 @@ PARITY_COMPAT_LEAST_MOST(ll, long long)
 PARITY_COMPAT_LEAST_MOST(ull, unsigned long long)
 #undef PARITY_COMPAT_LEAST_MOST
 
-// At most as long as the longest sleep of the hardware, 127 times 64 cycles: CUDA promises no time either.
+// Ignores the duration, which CUDA does not guarantee either. The hardware sleeps at most 127 * 64 cycles.
 PARITY_COMPAT void __nanosleep(unsigned) { __builtin_amdgcn_s_sleep(2); }

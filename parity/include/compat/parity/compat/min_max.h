@@ -1,5 +1,5 @@
-// max and min of a signed and an unsigned integer, which are unsigned in CUDA. In HIP they are those of two doubles, so
-// that neither is an index, nor has a remainder or a shift; and a negative number is less than an unsigned one.
+// max and min of a signed and an unsigned integer, which return an unsigned integer in CUDA. HIP would select the
+// overload for doubles: its result is not usable as an index or with % and <<, and it orders negative numbers first.
 #pragma once
 
 #include <parity/compat/base.h>

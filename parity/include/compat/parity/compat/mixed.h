@@ -1,6 +1,5 @@
-// max and min of a float and a double, which CUDA has as overloads. HIP has a template for numbers alone, which takes
-// no type that converts to one, such as torch's Half: with a double, its overloads for two floats and two doubles are
-// ambiguous.
+// max and min of a float and a double, which CUDA overloads. HIP's template accepts only numbers, not types that
+// convert to a number, such as torch's Half. With such a type and a double, HIP's overloads are ambiguous.
 #pragma once
 
 #include <parity/compat/base.h>

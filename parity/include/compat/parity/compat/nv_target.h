@@ -1,5 +1,4 @@
-// What code is compiled for, as libcu++ asks it: the host or the device, and a GPU of NVIDIA's as far as __CUDA_ARCH__ is
-// defined.
+// libcu++'s macros for the compilation target: host or device, and NVIDIA architectures if __CUDA_ARCH__ is defined.
 #pragma once
 
 #define PARITY_NV_CAT(a, b) PARITY_NV_CAT_(a, b)
@@ -21,7 +20,7 @@
 #define NV_HAS_FEATURE_SM_100a PARITY_NV_NO
 #define NV_HAS_FEATURE_SM_120a PARITY_NV_NO
 
-// The block of the first of these conditions that holds: condition, (block), condition, (block)...
+// Expands to the block of the first condition that holds. Arguments: condition, (block), condition, (block)...
 #define NV_DISPATCH_TARGET(...) PARITY_NV_OF_1(__VA_ARGS__)
 #define NV_IF_TARGET(condition, ...) PARITY_NV_IF(condition, __VA_ARGS__)
 #define NV_IF_ELSE_TARGET(condition, ...) PARITY_NV_IF(condition, __VA_ARGS__)

@@ -1,5 +1,5 @@
-// cuda::pipeline, cuda::barrier and the copies that wait on them, in their simple use: all threads of a group arrive and
-// wait. A copy is done where it is called, so what is left to wait for are the other threads.
+// cuda::pipeline, cuda::barrier and their copies in simple use: all threads of a group arrive and wait. Copies are
+// synchronous, so a wait only synchronizes the threads.
 #pragma once
 
 #include <cassert>
@@ -15,7 +15,7 @@ __device__ __forceinline__ void copy_units(char* to, const char* from, size_t by
     for (size_t k = rank; k < bytes / sizeof(Unit); k += size) ((Unit*)to)[k] = ((const Unit*)from)[k];
 }
 
-// Bytes that the threads of a group copy together, in the largest units to which both places are aligned.
+// Copies bytes with all threads of a group, in the largest unit to which both addresses are aligned.
 __device__ __forceinline__ void copy_together(void* to, const void* from, size_t bytes, unsigned rank, unsigned size) {
     const size_t together = (size_t)to | (size_t)from | bytes;
     char* const target = (char*)to;
@@ -57,7 +57,7 @@ struct aligned_size_t {
     __device__ operator size_t() const { return value; }
 };
 
-// Of one thread, or of all threads of a block.
+// The scope is a single thread or a whole block.
 template <thread_scope scope>
 struct pipeline {
     __device__ void producer_acquire() { meet(); }
@@ -77,7 +77,7 @@ struct pipeline_shared_state {};
 __device__ inline pipeline<thread_scope_thread> make_pipeline() { return {}; }
 template <class Group, thread_scope scope, uint8_t stages>
 __device__ pipeline<scope> make_pipeline(const Group& group, pipeline_shared_state<scope, stages>*) {
-    assert(group.size() == blockDim.x * blockDim.y * blockDim.z);  // a pipeline of part of a block is not there
+    assert(group.size() == blockDim.x * blockDim.y * blockDim.z);  // only for whole blocks
     return {};
 }
 template <uint8_t, thread_scope scope>
@@ -85,7 +85,7 @@ __device__ void pipeline_consumer_wait_prior(pipeline<scope>& pipe) {
     pipe.consumer_wait();
 }
 
-// Of all threads of a block.
+// The scope is a whole block.
 template <thread_scope scope, class Completion = void>
 struct barrier {
     struct arrival_token {};
@@ -97,7 +97,7 @@ struct barrier {
 };
 template <thread_scope scope>
 __device__ void init(barrier<scope>*, ptrdiff_t expected) {
-    assert(expected == ptrdiff_t(blockDim.x * blockDim.y * blockDim.z));  // a barrier of part of a block is not there
+    assert(expected == ptrdiff_t(blockDim.x * blockDim.y * blockDim.z));  // only for whole blocks
 }
 
 template <class To, class From, class Waits>

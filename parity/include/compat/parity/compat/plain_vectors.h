@@ -1,5 +1,5 @@
-// Vector types as CUDA has them, without operators, for classes that derive from them: from HIP's they would inherit
-// operators, which are ambiguous beside their own or go before their own conversions.
+// Vector types without operators, as in CUDA, for classes that derive from them. Operators inherited from HIP's types
+// are ambiguous with the class's operators or take precedence over its conversions.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,12 +1,12 @@
-// What instructions of PTX do that C++ has no expression for: matrices of a warp, and the carry flag.
+// PTX instructions that C++ cannot express: matrices of a warp, and the carry flag.
 //
-// A warp is 32 lanes here, half of a wavefront of 64. Matrices lie in its registers as PTX ISA 8.7 says, chapter 9.7.14:
-// lane l of an 8x8 matrix of 16 bits holds the elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
+// A warp has 32 lanes, half of a wavefront of 64. Matrices are distributed as in PTX ISA 8.7, chapter 9.7.14: lane l of
+// an 8x8 matrix of 16-bit elements holds the elements 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4.
 #pragma once
 
 #include <parity/compat/copies.h>
 
-// The carry flag outlives a statement, so each thread of a block has a word for it.
+// The carry flag must survive between statements, so each thread of a block has a word for it.
 PARITY_COMPAT unsigned& ptx_carry() {
     __shared__ unsigned carry[1024];
     return carry[threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)];
@@ -16,7 +16,7 @@ namespace parity_compat {
 
 __device__ __forceinline__ int lane_of_warp() { return __lane_id() & 31; }
 
-// Where a row of a matrix is in LDS, as the lane says to which it was given.
+// LDS address of a matrix row, taken from the lane that holds it.
 __device__ __forceinline__ unsigned row_of(const void* mine, int matrix, int row) {
     return (unsigned)__shfl((int)__cvta_generic_to_shared(mine), 8 * matrix + row, 32);
 }
@@ -62,15 +62,15 @@ PARITY_COMPAT unsigned ptx_transpose_matrix(unsigned word) {
     return result;
 }
 
-// A float of which the upper 19 bits count, and the 8-bit floats of the OCP.
+// tf32 (a float with 19 significant upper bits) and the 8-bit floats of the OCP.
 struct ptx_tf32 {};
 struct ptx_e4m3 {};
 struct ptx_e5m2 {};
 
 namespace parity_compat {
 
-// c + the products of the elements of two words. Products of halves are exact in single precision; PTX says of the order
-// of the sums only that they are of at least that precision.
+// c plus the products of the elements of two words. Products of halves are exact in single precision. PTX leaves the
+// order of the additions open and requires at least single precision.
 template <class Element, class Sum>
 __device__ __forceinline__ Sum products(unsigned a, unsigned b, Sum c) {
     for (unsigned k = 0; k < 4 / sizeof(Element); ++k) {
@@ -86,7 +86,7 @@ template <>
 __device__ __forceinline__ float products<ptx_tf32, float>(unsigned a, unsigned b, float c) {
     return __builtin_fmaf(bits<float>(a & 0xffffe000), bits<float>(b & 0xffffe000), c);
 }
-// E5M2 is the upper byte of a half. E4M3 has the sign there, too, and seven bits where they are 2 ** 8 too small.
+// E5M2 is the upper byte of a half. E4M3 has the same sign bit; its other bits, read as a half, are 2 ** 8 too small.
 __device__ __forceinline__ float value_of(ptx_e5m2, unsigned byte) {
     return (float)bits<_Float16>((unsigned short)(byte << 8));
 }
@@ -112,8 +112,9 @@ __device__ __forceinline__ float products<ptx_e5m2, float>(unsigned a, unsigned 
 
 }  // namespace parity_compat
 
-// c += a * b of a 16 x K, a K x 8 and a 16 x 8 matrix: word 2 * h + r of a is of row l / 4 + 8 * r, word h of b of column
-// l / 4, both of part l % 4 of the h-th half of K; word 2 * r + j of c is of row l / 4 + 8 * r and column 2 * (l % 4) + j.
+// c += a * b of a 16 x K, a K x 8 and a 16 x 8 matrix. In part l % 4 of the h-th half of K, word 2 * h + r of a is in
+// row l / 4 + 8 * r, and word h of b in column l / 4. Word 2 * r + j of c is in row l / 4 + 8 * r, column 2 * (l % 4) +
+// j.
 template <class Element, class Sum, int A, int B>
 __device__ __forceinline__ void ptx_mma(Sum (&c)[4], const unsigned (&a)[A], const unsigned (&b)[B]) {
     const int lane = parity_compat::lane_of_warp();
@@ -128,7 +129,7 @@ __device__ __forceinline__ void ptx_mma(Sum (&c)[4], const unsigned (&a)[A], con
         }
     }
 }
-// Halves are summed in single precision and rounded once.
+// Sums halves in single precision and rounds once.
 template <class Element, int A, int B>
 __device__ __forceinline__ void ptx_mma(unsigned (&c)[2], const unsigned (&a)[A], const unsigned (&b)[B]) {
     float sums[4];

@@ -1,4 +1,4 @@
-// Among which threads something of cuda:: holds, and what clang calls that.
+// Thread scopes of cuda:: and the matching scopes of clang.
 #pragma once
 
 namespace cuda {

@@ -1,14 +1,14 @@
-// Shuffles with a mask of 32 bits, and of every type.
+// Shuffles with 32-bit masks, for every type.
 //
-// HIP's own take masks of 64 bits alone. Here the mask is dropped, as ports do, and the width is that of HIP's where none
-// is given: the wavefront's, 64 lanes on gfx9. Which bits of the mask are set changes no value that CUDA defines.
+// HIP's functions accept 64-bit masks only. These ignore the mask, as ports do; CUDA defines no value that depends on
+// it. Without a width, they use HIP's default: the wavefront's width, 64 lanes on gfx9.
 #pragma once
 
 #include <parity/compat/base.h>
 
 namespace parity_compat {
 
-// The words of a value: HIP shuffles int.
+// Exchanges a value word by word, because HIP shuffles int.
 template <class T, class Exchange>
 __device__ __forceinline__ T exchanged(T value, Exchange exchange) {
     constexpr int words = (sizeof(T) + 3) / 4;

@@ -1,11 +1,11 @@
-// The SIMD video functions of CUDA: two halves or four bytes of a word at once.
+// CUDA's SIMD video functions, which process two halves or four bytes of a word.
 #pragma once
 
 #include <parity/compat/base.h>
 
 namespace parity_compat {
 
-// result[k] = operation(a[k], b[k]), each lane of type Lane.
+// result[k] = operation(a[k], b[k]) for lanes of type Lane.
 template <class Lane, class Operation>
 __device__ __forceinline__ unsigned lanes(unsigned a, unsigned b, Operation operation) {
     unsigned result = 0;
@@ -50,7 +50,7 @@ __device__ __forceinline__ constexpr int saturated(int x) {
     PARITY_COMPAT unsigned name(unsigned a, unsigned b) {                                               \
         return parity_compat::sum_of_lanes<Lane>(a, b, [](int x, int y) { return x < y ? y - x : x - y; }); \
     }
-// __vcmp gives lanes of ones, __vset the number 1.
+// __vcmp sets all bits of a lane, __vset sets it to 1.
 #define PARITY_COMPAT_COMPARE(name, n, Lane, operator)                        \
     PARITY_COMPAT_LANES(__vcmp##name##n, Lane, x operator y ? -1 : 0)         \
     PARITY_COMPAT_LANES(__vset##name##n, Lane, x operator y)
@@ -61,7 +61,7 @@ __device__ __forceinline__ constexpr int saturated(int x) {
     PARITY_COMPAT_LANES(__vsub##n, Unsigned, x - y)                                                      \
     PARITY_COMPAT_LANES(__vsubss##n, Signed, saturated<Signed>(x - y))                                   \
     PARITY_COMPAT_LANES(__vsubus##n, Unsigned, saturated<Unsigned>(x - y))                               \
-    PARITY_COMPAT_LANES(__vavgs##n, Signed, (x + y + (x + y >= 0)) >> 1) /* a half goes away from 0 */   \
+    PARITY_COMPAT_LANES(__vavgs##n, Signed, (x + y + (x + y >= 0)) >> 1) /* ties go away from zero */    \
     PARITY_COMPAT_LANES(__vavgu##n, Unsigned, (x + y + 1) >> 1)                                          \
     PARITY_COMPAT_LANES(__vhaddu##n, Unsigned, (x + y) >> 1)                                             \
     PARITY_COMPAT_LANES(__vabsdiffs##n, Signed, x < y ? y - x : x - y)                                   \
@@ -93,8 +93,8 @@ PARITY_COMPAT_VIDEO(4, signed char, unsigned char)
 #undef PARITY_COMPAT_SUM
 #undef PARITY_COMPAT_LANES_OF_ONE
 
-// Those of compute capability 9.0: a minimum or maximum of two or three, of a sum and a third, cut off at 0 (relu), or
-// with a word for which of the two it was. Sums wrap.
+// Functions for compute capability 9.0: minimum and maximum of two or three values, or of a sum and a third value;
+// clamped at 0 (relu), or with flags for the operand selected. Sums wrap.
 PARITY_COMPAT_LANES(__vimax_s16x2_relu, short, most(most(x, y), 0))
 PARITY_COMPAT_LANES(__vimin_s16x2_relu, short, most(least(x, y), 0))
 #undef PARITY_COMPAT_LANES

@@ -1,4 +1,4 @@
-// std::printf of device code: HIP's printf for the device is declared after the host's library took the host's alone.
+// std::printf in device code. <cstdio> imports only the host's printf, because HIP declares its own later.
 #pragma once
 
 #include <cstdio>

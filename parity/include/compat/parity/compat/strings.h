@@ -1,4 +1,4 @@
-// std::memcpy and std::memset of device code: HIP's for the device are declared after the host's library took the host's.
+// std::memcpy and std::memset in device code. <cstring> imports only the host's, because HIP declares its own later.
 #pragma once
 
 #include <cstring>

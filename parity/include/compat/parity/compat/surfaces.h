@@ -1,10 +1,10 @@
-// Surfaces as CUDA has them. A surface object goes to HIP's functions, which have no boundary mode. A surface reference,
-// gone from CUDA 12, has no counterpart: a kernel that comes to one fails by an assertion.
+// CUDA's surfaces. Surface objects use HIP's functions, which lack a boundary mode. Surface references, removed in CUDA
+// 12, have no HIP counterpart: a kernel that reaches one fails with an assertion.
 #pragma once
 
 #include <parity/compat/base.h>
 
-// No unnamed enumeration, which would make names of the program ambiguous: these are CUDA's own.
+// A named enumeration, because an unnamed one makes names of the program ambiguous. The enumerators are CUDA's.
 enum parity_surface_type {
     cudaSurfaceType1D = 0x01,
     cudaSurfaceType2D = 0x02,
@@ -20,7 +20,7 @@ struct __attribute__((device_builtin_surface_type)) surface {};
 
 #define PARITY_NO_SURFACE __assert_fail("surface references have no counterpart in HIP", __FILE__, __LINE__, __func__)
 
-// The place of an element: as many numbers as the function has after the surface.
+// `declared` and `given` are the coordinates of an element: the parameters after the surface.
 #define PARITY_SURFACE(name, declared, given)                                                                          \
     template <class T, class... Last>                                                                                  \
     __device__ void name##read(T* data, hipSurfaceObject_t from, declared, hipSurfaceBoundaryMode, Last...) {          \

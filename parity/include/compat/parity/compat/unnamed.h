@@ -1,5 +1,5 @@
-// HIP has its functions of halves in an unnamed namespace. There they hide the other functions of their names from code
-// that is in an unnamed namespace itself, which then calls __ldg with nothing but halves.
+// HIP declares its half functions in an unnamed namespace. In a program's unnamed namespace, they hide the other
+// overloads: __ldg, for example, would accept halves only.
 #pragma once
 
 #include <hip/hip_fp16.h>

@@ -1,5 +1,5 @@
-// CUDA's versions as constants: what code asks of them outside of conditionals of the preprocessor, where they stay
-// undefined, as in HIP. The number is that of the API that the translation is for.
+// CUDA's versions as constants, for uses outside preprocessor conditionals. As macros they stay undefined, as in HIP.
+// The value is the version of the API that the translation targets.
 #pragma once
 
 #ifndef CUDA_VERSION

@@ -1,15 +1,15 @@
-// Votes, matches and reductions of a warp with a mask of 32 bits.
+// Votes, matches and reductions of a warp with a 32-bit mask.
 //
-// HIP's own take masks of 64 bits alone. Here the lanes that are active together and give an equal mask are a group: a
-// full mask means the whole wavefront (64 lanes on gfx9), as in ports that drop it, and threads that pass the masks of
-// their tiles vote within these.
+// HIP's functions accept 64-bit masks only. Here, lanes that are active together and pass equal masks form a group. A
+// full mask means the whole wavefront (64 lanes on gfx9), as in ports that ignore masks. Threads that pass the masks of
+// their tiles vote within their tiles.
 #pragma once
 
 #include <parity/compat/base.h>
 
 namespace parity_compat {
 
-// Executes vote once for each mask that active lanes give, by the lanes that give it.
+// Executes vote once for each distinct mask of the active lanes, with the lanes that pass this mask.
 template <class Vote>
 __device__ __forceinline__ void by_mask(unsigned mask, Vote vote) {
     if (__builtin_constant_p(mask)) {
@@ -17,7 +17,7 @@ __device__ __forceinline__ void by_mask(unsigned mask, Vote vote) {
         return;
     }
     bool done = false;
-    while (__any(!done)) {  // and not "while (!done)", which lets the compiler vote after the loop, for all
+    while (__any(!done)) {  // "while (!done)" would let the compiler move the vote behind the loop, for all lanes
         if (!done && unsigned(__builtin_amdgcn_readfirstlane(int(mask))) == mask) {
             vote();
             done = true;
@@ -42,7 +42,7 @@ __device__ __forceinline__ T reduced(unsigned mask, T value, Operation operation
     return result;
 }
 
-// Whether the bits of the value are those of the first active lane's.
+// Whether the value has the same bits as the first active lane's value.
 template <class T>
 __device__ __forceinline__ bool as_first(T value) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word, or two of them");
@@ -126,7 +126,7 @@ PARITY_COMPAT_REDUCE(or, unsigned, a | b)
 PARITY_COMPAT_REDUCE(xor, unsigned, a ^ b)
 #undef PARITY_COMPAT_REDUCE
 
-// Lanes of a wavefront go in step; what is left is to order their memory accesses.
+// The lanes of a wavefront run in lockstep, so only their memory accesses need ordering.
 PARITY_COMPAT void __syncwarp(unsigned = ~0u) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();

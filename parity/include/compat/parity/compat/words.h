@@ -1,11 +1,11 @@
-// Words that are exchanged for a function of themselves: how atomics that no instruction has are made.
+// Atomic read-modify-write operations without a hardware instruction, as compare-and-swap loops.
 #pragma once
 
 #include <parity/compat/base.h>
 
 namespace parity_compat {
 
-// Exchanges a word for change(word) until nobody came in between; gives what was there.
+// Replaces a word by change(word) atomically and returns the old value.
 template <int scope, class Word, class Change>
 __device__ __forceinline__ Word changed(Word* address, Change change) {
     Word seen = __hip_atomic_load(address, __ATOMIC_RELAXED, scope);
@@ -15,7 +15,7 @@ __device__ __forceinline__ Word changed(Word* address, Change change) {
     return seen;
 }
 
-// The same of half a word: no AMD GPU has an atomic of 16 bits, so that the word around it is exchanged.
+// The same for half a word. AMD GPUs have no 16-bit atomics, so the loop replaces the enclosing word.
 template <int scope, class Change>
 __device__ __forceinline__ unsigned short half_changed(void* address, Change change) {
     const unsigned long long place = reinterpret_cast<unsigned long long>(address);

@@ -1,4 +1,4 @@
-// What CUB had until version 2 and kernels use: operators that it took, and helpers of its own.
+// CUB names removed in version 3 that kernels still use: function objects and internal helpers.
 #pragma once
 
 #include <cub/config.cuh>

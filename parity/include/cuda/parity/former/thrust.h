@@ -1,4 +1,4 @@
-// What Thrust had until version 2 and kernels use: the classes that functions of a project derive from.
+// Thrust names removed in version 3 that kernels still use: base classes of function objects, and identity.
 #pragma once
 
 #include <thrust/detail/config.h>

@@ -1,12 +1,12 @@
-// Exchanges and votes of a warp without a mask, as GPUs before Volta (compute capability 7.0) have them.
+// Warp shuffles and votes without a mask, as on GPUs before Volta (compute capability 7.0).
 //
-// There the threads of a warp meet at such a function by themselves. Now a mask says which have to: it names all that the
-// block has in this warp. Threads that have left the kernel need not come.
+// On those GPUs, the threads of a warp reach such a function together. Newer GPUs need a mask of the threads that must
+// take part; here it names all threads of the block in this warp. Threads that have left the kernel need not take part.
 #pragma once
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-// A header of libcu++ has a constructor of that name.
+// libcu++'s class __any has a constructor, so its header must precede the macro __any below.
 #if __has_include(<cuda/std/__functional/invoke.h>)
 #include <cuda/std/__functional/invoke.h>
 #endif
@@ -28,7 +28,7 @@ __device__ T __shfl_down(T value, unsigned delta, int width = 32) { return __shf
 template <typename T>
 __device__ T __shfl_xor(T value, int mask, int width = 32) { return __shfl_xor_sync(parity_former::warp(), value, mask, width); }
 
-// These are still declared, and refused where PTX becomes machine code.
+// CUDA's headers still declare these functions, but ptxas rejects them.
 #define __any(predicate) __any_sync(parity_former::warp(), predicate)
 #define __all(predicate) __all_sync(parity_former::warp(), predicate)
 #define __ballot(predicate) __ballot_sync(parity_former::warp(), predicate)

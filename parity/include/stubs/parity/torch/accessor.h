@@ -1,4 +1,4 @@
-// ATen/core/TensorAccessor.h: views of tensors that kernels take by value, laid out as PyTorch lays them out.
+// ATen/core/TensorAccessor.h: tensor views that kernels take by value, with PyTorch's memory layout.
 #pragma once
 
 #include "scalar_type.h"
@@ -8,7 +8,7 @@ namespace at {
 template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
 template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
 
-// Indexing the last dimension gives an element, any other an accessor of the dimensions behind it.
+// Indexing the last dimension returns an element; other dimensions return an accessor of the remaining ones.
 template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t> class TensorAccessor {
  public:
   typedef typename PtrTraits<T>::PtrType PtrType;
@@ -30,7 +30,7 @@ template <typename T, size_t N, template <typename U> class PtrTraits = DefaultP
   const index_t* strides_;
 };
 
-// The same with sizes and strides of its own, so that a kernel can take it by value.
+// An accessor that contains its sizes and strides, so that kernels can take it by value.
 template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
 class GenericPackedTensorAccessor {
  public:
@@ -79,7 +79,7 @@ template <typename T, typename IndexType> struct TensorInfo {
   int dims;
 };
 
-// The offset of an element of a tensor with Dims dimensions; -1: as many as it says.
+// Offset of an element of a tensor with Dims dimensions; -1 means info.dims.
 template <typename T, typename IndexType, int Dims> struct IndexToOffset {
   static C10_HOST_DEVICE IndexType get(IndexType index, const TensorInfo<T, IndexType>& info) {
     IndexType offset = 0;

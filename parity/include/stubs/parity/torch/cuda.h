@@ -3,7 +3,7 @@
 
 #include "tensor.h"
 
-// The handles of libraries that host code passes around.
+// Library handles that host code passes around.
 #include "../libraries.h"
 
 namespace c10::cuda {
@@ -78,12 +78,12 @@ namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CU
 
 struct THCState;
 hipStream_t THCState_getCurrentStream(THCState*);
-// Gone from PyTorch 1.11 on: these give way by a pack to those that sources have of their own since.
+// Removed in PyTorch 1.11. The pack gives precedence to a source's replacements of the same name.
 template <typename T, typename... Last> constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b, Last...) { return (a + b - 1) / b; }
 template <typename T, typename... Last> constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
 extern THCState* state;
 
-// These give way by a pack to those that sources have of their own.
+// The pack gives precedence to a source's overloads.
 #define PARITY_SHUFFLE(T, NAME, Place)                                                                           \
   template <typename... Last>                                                                                    \
   inline C10_DEVICE T NAME(T value, Place place, int width = warpSize, Last...) {                                \
@@ -92,7 +92,7 @@ extern THCState* state;
 PARITY_SHUFFLE(c10::Half, __shfl_down, unsigned) PARITY_SHUFFLE(c10::Half, __shfl_xor, int)
 PARITY_SHUFFLE(c10::BFloat16, __shfl_down, unsigned) PARITY_SHUFFLE(c10::BFloat16, __shfl_xor, int)
 #undef PARITY_SHUFFLE
-// A complex number is exchanged by its parts.
+// Exchanges a complex number as two parts.
 #define PARITY_SHUFFLE(NAME, function, Place)                                                                           \
   template <typename T>                                                                                                 \
   inline C10_DEVICE T NAME(T value, Place place, int width = warpSize, unsigned = ~0u) { return function(value, place, width); } \
@@ -107,7 +107,7 @@ inline C10_DEVICE unsigned long long WARP_BALLOT(int predicate) { return __ballo
 inline C10_DEVICE int WARP_ANY(int predicate) { return __any(predicate); }
 inline C10_DEVICE void WARP_SYNC(unsigned = 0xffffffff) {}
 
-// How torch computes offsets into several tensors from one linear index.
+// Computes offsets into several tensors from one linear index.
 template <int NARGS, typename index_t = uint32_t, bool signed_strides = false> struct OffsetCalculator {
   using offset_type = at::detail::Array<index_t, NARGS < 1 ? 1 : NARGS>;
   OffsetCalculator(int, const int64_t*, const int64_t* const*, const int64_t* = nullptr);
@@ -132,7 +132,7 @@ using SparseTensor = Tensor;
 template <class... Args> Tensor flatten_indices(Args&&...); template <class... Args> SparseTensor new_with_dims_and_tensor_sparse(Args&&...); template <class... Args> void alias_into_sparse(Args&&...); Tensor coo_to_csr(const int64_t*, int64_t, int64_t);
 }  // namespace at::sparse
 
-// ATen/native/cuda/block_reduce.cuh: the first lane of each wavefront writes to shared memory, the first wavefront reads.
+// ATen/native/cuda/block_reduce.cuh: the first lane of each wavefront writes to LDS, and the first wavefront reads it.
 namespace at::native::cuda_utils {
 constexpr int kCUDABlockReduceNumThreads = 512;
 constexpr int kCUDABlockReduceMaxThreads = C10_WARP_SIZE * C10_WARP_SIZE;

@@ -47,7 +47,7 @@
 #define C10_DIAGNOSTIC_PUSH_AND_IGNORED_IF_DEFINED(flag)
 #define C10_DIAGNOSTIC_POP()
 
-// A wavefront of the GPU that is compiled for, as PyTorch has it on ROCm.
+// Wavefront width of the target GPU, as in PyTorch for ROCm.
 #if defined(__GFX9__)
 #define C10_WARP_SIZE 64
 #else
@@ -64,7 +64,7 @@
   __launch_bounds__(C10_MAX_THREADS_PER_BLOCK(threads), C10_MIN_BLOCKS_PER_SM(threads, blocks))
 #define C10_HIP_LAUNCH_BOUNDS_0 C10_LAUNCH_BOUNDS_0
 
-// PyTorch for ROCm switches these off unless asked; a test wants them.
+// PyTorch for ROCm disables these by default; here they detect faults.
 #define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #define CUDA_KERNEL_ASSERT_MSG(condition, message) assert((condition) && (message))
 #define CUDA_KERNEL_ASSERT_PRINTF(condition, message, ...) assert(condition)
@@ -73,7 +73,7 @@
 #define HIP_KERNEL_ASSERT(condition) assert(condition)
 
 namespace c10::parity_stub {
-// What a check of the host's ends in. Nothing of the host's is executed.
+// Result of a failed host check. Host code is never executed.
 template <class... Args> void refuse(const Args&...);
 }  // namespace c10::parity_stub
 

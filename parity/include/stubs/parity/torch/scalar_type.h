@@ -1,9 +1,9 @@
-// c10/core/ScalarType.h and ATen/Dispatch.h: the dtypes of tensors, and macros that make code for each of several.
+// c10/core/ScalarType.h and ATen/Dispatch.h: tensor dtypes, and macros that generate code for several dtypes.
 #pragma once
 
 #include "types.h"
 
-// dtype, its C++ type
+// C++ type, dtype
 #define PARITY_SCALAR_TYPES(_)                                                                                   \
   _(uint8_t, Byte) _(int8_t, Char) _(int16_t, Short) _(int, Int) _(int64_t, Long) _(::c10::Half, Half)           \
   _(float, Float) _(double, Double) _(::c10::complex<::c10::Half>, ComplexHalf)                                  \
@@ -79,7 +79,7 @@ template <> struct OpMathType<Float8_e4m3fn> { using type = float; };
 template <> struct OpMathType<complex<Half>> { using type = complex<float>; };
 template <typename T> using opmath_type = typename OpMathType<T>::type;
 
-// The type that sums are kept in: on the host, double for float.
+// Accumulation type: on the host, double for float.
 template <typename T, bool is_cuda> struct AccumulateType {
   using Floating = std::conditional_t<std::is_same_v<T, double> || (std::is_same_v<T, float> && !is_cuda), double, float>;
   using Integer = std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>;
@@ -104,7 +104,7 @@ template <typename T> struct numeric_limits<c10::complex<T>> : numeric_limits<T>
 template <class Anything> ScalarType scalar_type(const Anything&);
 }  // namespace at
 
-// Dispatch macros of extensions' own, copied from those of torch, call it by this name.
+// Dispatch macros that extensions copied from torch use this name.
 namespace detail {
 using at::scalar_type;
 }
@@ -114,7 +114,7 @@ ScalarType dtype_of(ScalarType);
 template <class Properties> auto dtype_of(const Properties& properties) -> decltype(properties.scalarType());
 }  // namespace at::parity_stub
 
-// Each case is a lambda in which scalar_t is the type, so that what it calls is made for each of them.
+// Each case is a lambda with a different scalar_t, so that the templates it calls are instantiated for every type.
 #define AT_PRIVATE_CASE_TYPE_USING_HINT(dtype, hint, ...)                  \
   case dtype: {                                                           \
     using hint [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<dtype>; \
@@ -138,7 +138,7 @@ template <class Properties> auto dtype_of(const Properties& properties) -> declt
     }                                                                                  \
   }()
 
-// The cases of each set of types.
+// Cases of each set of types.
 #define PARITY_CASE(dtype, ...) AT_DISPATCH_CASE(::at::ScalarType::dtype, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...) PARITY_CASE(Double, __VA_ARGS__) PARITY_CASE(Float, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) PARITY_CASE(Half, __VA_ARGS__)
@@ -152,7 +152,7 @@ template <class Properties> auto dtype_of(const Properties& properties) -> declt
   AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
 #define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
 
-// PARITY_DISPATCH_N takes a set of types, N more types, the dispatched type, the name and the body.
+// PARITY_DISPATCH_N takes a set of types, N additional types, the dispatched type, the name and the body.
 #define PARITY_DISPATCH_0(cases, type, name, ...) AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__))
 #define PARITY_DISPATCH_1(cases, a, type, name, ...) AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__))
 #define PARITY_DISPATCH_2(cases, a, b, type, name, ...) \
@@ -191,8 +191,8 @@ template <class Properties> auto dtype_of(const Properties& properties) -> declt
                      AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)  \
                          AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Long, index_t, __VA_ARGS__))
 
-// AT_DISPATCH_V2(type, name, AT_WRAP([&] { ... }), AT_EXPAND(AT_FLOATING_TYPES), ...) names its types at the end. The
-// body is between parentheses on its way, so that its commas separate nothing; three times four scans do for 64 types.
+// AT_DISPATCH_V2(type, name, AT_WRAP([&] { ... }), AT_EXPAND(AT_FLOATING_TYPES), ...) takes its types last. The body is
+// passed in parentheses to protect its commas. Three times four scans suffice for 64 types.
 #define AT_WRAP(...) __VA_ARGS__
 #define AT_EXPAND(...) __VA_ARGS__
 #define PARITY_PARENTHESES ()

@@ -1,4 +1,4 @@
-// torch/csrc/stable and torch/headeronly: the interface of PyTorch that does not change from one version to the next.
+// torch/csrc/stable and torch/headeronly: PyTorch's interface that is stable across versions.
 #pragma once
 
 #include "cuda.h"

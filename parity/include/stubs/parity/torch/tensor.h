@@ -1,5 +1,5 @@
-// Tensors on the host. Kernels only pass through here on their way to a launch, so everything is declared and nothing
-// is defined; a member takes whatever it is given.
+// Tensors on the host. Kernels are only launched through this code, so everything is declared and nothing is defined.
+// Members accept any arguments.
 #pragma once
 
 #include <array>
@@ -145,7 +145,7 @@ namespace caffe2 { using c10::TypeMeta; }
 
 namespace at {
 
-// What x.type() gives.
+// Result of x.type().
 class DeprecatedTypeProperties {
  public:
   ScalarType scalarType() const; bool is_cuda() const; bool is_sparse() const; Layout layout() const;
@@ -196,7 +196,7 @@ using Lists = std::initializer_list<int64_t>;
   _(tensordot) _(tile) _(to_dense) _(to_sparse) _(toType) _(true_divide) _(true_divide_) _(exp_) _(log_) _(sqrt_) _(floor_) _(round_) _(sigmoid_) _(tanh_) _(relu_) _(abs_) _(addcmul_) _(addcdiv_) _(uniform_) _(random_) _(index_reduce_) _(scatter_reduce_) _(logical_xor) _(bitwise_left_shift) _(bitwise_right_shift) _(trace) _(transpose) _(transpose_) _(tril) _(triu)          \
   _(trunc) _(type_as) _(unflatten) _(unfold) _(unsqueeze) _(unsqueeze_) _(values) _(var) _(view) _(view_as) _(vstack) _(where)       \
   _(zero_) _(zeros) _(zeros_like)
-// Functions that give several tensors.
+// Functions that return several tensors.
 #define PARITY_FUNCTIONS_OF_SEVERAL(_)                                                                              \
   _(aminmax) _(cummax) _(cummin) _(kthvalue) _(median) _(mode) _(sort) _(std_mean) _(topk) _(var_mean)              \
   _(_unique2) _(unique_dim) _(unique_consecutive) _(native_layer_norm) _(native_batch_norm)
@@ -287,7 +287,7 @@ PARITY_OPERATOR(&) PARITY_OPERATOR(|) PARITY_OPERATOR(^)
 template <class Stream> Stream& operator<<(Stream&, const Tensor&);
 
 namespace parity_stub {
-// Functions of a namespace, so that what the language itself looks up by argument does not meet them.
+// In a separate namespace, so that argument-dependent lookup does not find the functions.
 namespace functions {
 #define PARITY_FUNCTION(name)                                     \
   template <class... Args>                                        \

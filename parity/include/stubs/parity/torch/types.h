@@ -1,4 +1,4 @@
-// The number types of c10. Conversions round to nearest even, operators compute in float, as PyTorch documents them.
+// Number types of c10. Conversions round to nearest even; operators compute in float, as PyTorch documents.
 #pragma once
 
 #include <hip/hip_bf16.h>
@@ -14,7 +14,7 @@
 
 namespace c10 {
 
-// A number by its bits, which from_bits() marks as such.
+// A number stored as bits. The tag from_bits() selects the constructor that takes bits.
 template <typename Bits> struct alignas(sizeof(Bits)) Coded {
   Bits x;
   struct from_bits_t {};
@@ -29,7 +29,7 @@ struct Half : Coded<unsigned short> {
 #ifdef __HIP__
   C10_HOST_DEVICE Half(float value) : Coded(__builtin_bit_cast(unsigned short, static_cast<_Float16>(value)), from_bits()) {}
   C10_HOST_DEVICE operator float() const { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
-#else  // CUDA's device code has no _Float16
+#else  // nvcc's device code does not support _Float16
   C10_HOST_DEVICE Half(float value) : Coded(__half_as_ushort(__float2half(value)), from_bits()) {}
   C10_HOST_DEVICE operator float() const { return __half2float(__ushort_as_half(x)); }
 #endif
@@ -55,8 +55,8 @@ struct BFloat16 : Coded<unsigned short> {
   }
 };
 
-// Eight bits that are computed with in float: the formats of OCP's "OFP8" (2023), rounded to the nearest, ties to even.
-// What is too large is NaN in E4M3, which has no infinity.
+// 8-bit floats of OCP's "OFP8" (2023) that compute in float and round to nearest even. E4M3 lacks an infinity, so
+// values that are too large become NaN.
 namespace parity_float8 {
 template <int fraction> C10_HOST_DEVICE inline float decode(uint8_t code) {
   constexpr int bias = fraction == 3 ? 7 : 15;
@@ -73,7 +73,7 @@ template <int fraction> C10_HOST_DEVICE inline uint8_t encode(float value) {
   constexpr unsigned beyond = fraction == 3 ? 0x7f : 0x7c;
   const unsigned bits = __builtin_bit_cast(unsigned, value), sign = bits >> 24 & 0x80;
   if (value != value) return static_cast<uint8_t>(sign | 0x7f);
-  if ((bits & 0x7fffffff) >= 143u << 23) return static_cast<uint8_t>(sign | beyond);  // 65536, beyond both
+  if ((bits & 0x7fffffff) >= 143u << 23) return static_cast<uint8_t>(sign | beyond);  // 65536: too large
   int exponent = static_cast<int>(bits >> 23 & 0xff) - 127;
   if (exponent < least) exponent = least;
   const float step = __builtin_bit_cast(float, (127 + fraction - exponent) << 23);
@@ -91,7 +91,7 @@ template <int fraction> C10_HOST_DEVICE inline uint8_t encode(float value) {
   };
 PARITY_FLOAT8(Float8_e4m3fn, 3) PARITY_FLOAT8(Float8_e5m2, 2)
 #undef PARITY_FLOAT8
-// Kept and moved only.
+// Storage only.
 struct alignas(1) Float8_e4m3fnuz { uint8_t x; };
 struct alignas(1) Float8_e5m2fnuz { uint8_t x; };
 struct alignas(1) qint8 { int8_t val_; };
@@ -119,7 +119,7 @@ PARITY_NUMBER(Half) PARITY_NUMBER(BFloat16)
 #undef PARITY_NUMBER
 #undef PARITY_ARITHMETIC
 
-// Only of this type: on ROCm, c10 has none for Half.
+// ROCm's c10 only has __ldg for BFloat16, not for Half.
 inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
 #ifndef __HIP_PLATFORM_AMD__
 inline C10_DEVICE Half __ldg(const Half* pointer) { return *pointer; }
@@ -158,7 +158,7 @@ template <typename T> struct alignas(sizeof(T) * 2) complex {
   friend constexpr C10_HOST_DEVICE complex operator*(const complex& a, const complex& b) {
     return complex(a.real_ * b.real_ - a.imag_ * b.imag_, a.real_ * b.imag_ + a.imag_ * b.real_);
   }
-  // Scaled by the larger part of the divisor, so that no square of it overflows.
+  // Scales by the larger part of the divisor, so that its square does not overflow.
   friend constexpr C10_HOST_DEVICE complex operator/(const complex& a, const complex& b) {
     const T re = b.real_ < 0 ? -b.real_ : b.real_, im = b.imag_ < 0 ? -b.imag_ : b.imag_;
     if (re >= im) {
@@ -193,7 +193,7 @@ template <typename T> C10_HOST_DEVICE c10::complex<T> exp(const c10::complex<T>&
   return {size * ::cos(z.imag()), size * ::sin(z.imag())};
 }
 template <typename T> C10_HOST_DEVICE c10::complex<T> log(const c10::complex<T>& z) { return {::log(abs(z)), arg(z)}; }
-// The root with a real part that is not negative; no sum cancels.
+// Principal root (non-negative real part), computed without cancellation.
 template <typename T> C10_HOST_DEVICE c10::complex<T> sqrt(const c10::complex<T>& z) {
   if (z.real() == T(0) && z.imag() == T(0)) return {T(0), z.imag()};
   const T re = z.real() < 0 ? -z.real() : z.real(), size = ::sqrt((abs(z) + re) / 2), other = z.imag() / (2 * size);
