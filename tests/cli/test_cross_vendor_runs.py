@@ -1,4 +1,4 @@
-"""Runs with a CUDA recording and emulated AMD targets: comparison and arbitration."""
+"""Runs with a CUDA recording and emulated AMD targets: comparison, and which side is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AMD = ("--runner", "emulated", "--target", "gfx1100")
 
 
 def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Path:
-    """The recording with a CUDA device as its origin and with changed or additional cases."""
+    """Write a copy of the recording that names a CUDA device as its origin, with changed or additional cases."""
     kept = read_recording(source)
     cases = [change(replace(case, target="sm_90")) for case in (*kept.cases, *more)]
     head = {**kept.head, "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {"gpu": DEVICE}}
@@ -31,7 +31,7 @@ def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Pa
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    """A recording of one kernel on the emulator."""
+    """Record one kernel on the emulator."""
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("side") / "emulated.zip"
@@ -41,7 +41,7 @@ def emulated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cuda(emulated):
-    """The same values with a CUDA device as their origin."""
+    """Return a recording with the same values that names a CUDA device as its origin."""
     return rewritten(emulated, emulated.with_name("cuda.zip"))
 
 
@@ -73,8 +73,8 @@ def test_drawn_and_recorded_cases_run_without_noise(parity, cuda, suite):
     recorded, drawn = (cells(beside(parity, cuda, "--seed", seed, "--json")) for seed in ("0", "11"))
     named = len(suite.op("affine.affine").named_cases(("f32",)))
     assert recorded["sm_90"]["run"] == drawn["sm_90"]["run"] == named + 3
-    assert recorded["gfx1100"]["run"] == named + 3  # the two drawn are among them
-    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case
+    assert recorded["gfx1100"]["run"] == named + 3  # including the two drawn cases
+    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case as well
     assert drawn["sm_90"]["unsupported"] == 0
     assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
 
@@ -92,7 +92,7 @@ def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
 
 
 def one_more(case):
-    """The case with each stored value one step further from zero."""
+    """Return the case with every stored float moved 7 ULP away from zero."""
     buffers = {name: (np.frombuffer(data, np.uint32) + 7).tobytes() for name, data in case.buffers.items()}
     return replace(case, buffers=buffers)
 

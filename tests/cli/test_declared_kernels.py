@@ -9,7 +9,7 @@ TARGET = ("--target", "gfx1100")
 
 @pytest.fixture
 def project(library, parity):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     return library("declared")
 
 

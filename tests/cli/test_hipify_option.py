@@ -1,4 +1,4 @@
-"""Tests of ``--hipify``: the literal and the helpful translation."""
+"""``--hipify``: the literal and the helpful translation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_hipify_default_tests_literal_port(parity, port):
 
 
 def test_hipify_helpful_is_named_in_matrix(parity, port, monkeypatch):
-    monkeypatch.setenv("PARITY_HIPIFY", "literal")  # which the option replaces, and the end of the test brings back
+    monkeypatch.setenv("PARITY_HIPIFY", "literal")  # --hipify overrides it; monkeypatch restores it
     assert parity("run", *CASE, "--hipify", "helpful").code == 0
     Path("kernels/port.cu").write_text(KERNELS.replace("], LANE)", "] + 1, LANE)"))
     result = parity("run", *CASE, "--hipify", "helpful")

@@ -1,4 +1,4 @@
-"""Tests of ``parity reproduce``: the folder runs without parity and finds the same wrong elements."""
+"""``parity reproduce``: the generated folder works without parity and finds the same wrong elements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ADAM = (
 
 @pytest.fixture
 def project(library):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     return library("declared")
 
 
 def built(folder, *what, **more):
-    """The folder after make, with a substitute for hipcc."""
+    """Run make in the folder with a substitute for hipcc."""
     hipcc = f"{sys.executable} -m parity.hip.hipcc"
     path = os.pathsep.join(filter(None, sys.path))
     environ = {**os.environ, **environment(["gfx1100"]), "HIPCC": hipcc, "PYTHONPATH": path, **more}
@@ -50,7 +50,7 @@ def test_reproducer_names_same_elements_as_parity(parity, project, edit):
     assert f"| gfx1100 (emulated) | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
     assert f"parity run '{WEIGHTED}' --target gfx1100" in says
 
-    # It needs nothing of the project, and nvcc takes its other side.
+    # The folder does not need the project, and nvcc compiles its CUDA side.
     folder = shutil.move(project / "folder", project.parent / "elsewhere")
     shutil.rmtree(project / "kernels")
     try:
