@@ -256,7 +256,7 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
         None,
         [],
         True,
-    )  # the printed setting builds the same
+    )  # the printed setting gives the same build
     (tmp_path / "setup.py").write_text("\nflags = ['-DWITH_CUDA', '-DTILE=32']\n")
     error, switches, cached = built()
     assert (error, cached) == (None, False)
@@ -268,7 +268,7 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
 
 
 def test_build_defines_cuda_switch_that_source_needs(tmp_path, cache):
-    """The error does not matter: no message names a specialization behind a switch."""
+    """The build defines the switch for any error, because no message names a specialization behind a switch."""
     (tmp_path / "cast.h").write_text(
         "template <class T> struct Cast {};\n#if defined(MINE_WITH_CUDA) && !defined(NO_CUDA)\n"
         "template <> struct Cast<int> { __device__ float operator()(int x) { return x; } };\n#endif\n"
@@ -564,7 +564,7 @@ def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypat
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
-    assert len(seen) == 3  # unchanged, with the switches, and without code that they do not help
+    assert len(seen) == 3  # unmodified, with the switches, and without the code that still fails
 
 
 @pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])

@@ -1,4 +1,4 @@
-"""Values that travel between machines arrive unchanged."""
+"""The codec for outcomes: values that are sent between machines round-trip, malformed values are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of verdicts: failure classes, error bounds, divergences, limits, unwritten and modified elements."""
+"""Verdicts: failure classes, error bounds, divergences, limits, unwritten and modified elements."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Tests of the descriptions of wrong elements."""
+"""Descriptions of which elements are wrong."""
 
 import numpy as np
 import pytest

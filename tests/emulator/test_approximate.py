@@ -92,7 +92,7 @@ def test_quotient_next_to_smallest_subnormal_is_correctly_rounded(run):
     ):
         count = 40_000
         fractions = 1 + rng.integers(0, 1 << 23, (2, count)) * 2.0**-23
-        # a fraction over itself, or over one that is twice as far away
+        # at least half of the quotients divide equal fractions
         fractions[1] = np.where(rng.random(count) < 0.5, fractions[0], fractions[1])
         powers = rng.integers(-(top // 2), top, count)
         numerators = np.ldexp(fractions[0], np.clip(powers + bottom + rng.integers(-2, 30, count), bottom + 24, top))

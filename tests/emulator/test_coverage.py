@@ -1,4 +1,4 @@
-"""The code that launches reach: exact numbers for handwritten code."""
+"""Coverage of launches: exact numbers for handwritten code."""
 
 from dataclasses import replace
 

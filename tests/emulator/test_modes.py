@@ -49,8 +49,8 @@ def test_flushing_code_flushes_and_following_code_does_not(compiled, target):
     flushing = compiled(target, "-fgpu-flush-denormals-to-zero")
     halves = flushing("scaled", x, out=np.float32)
     assert halves.tolist() == [0.0, np.float32(1.5e-38), 0.0, 0.5] and np.signbit(halves[2])
-    assert np.float32(TINY) * np.float32(0.5) > 0  # here, once the launch is over
-    # A division keeps them while it is at work, and they are flushed again behind it.
+    assert np.float32(TINY) * np.float32(0.5) > 0  # the host does not flush after the launch
+    # A division enables subnormal numbers while it executes; the code after it flushes them again.
     y = np.array([TINY, 2.0, 3.0, 3.0], np.float32)
     assert flushing("quotient", x, y, out=np.float32)[3] == np.float32(1 / 3) + np.float32(0.5)
     assert compiled(target)("scaled", x, out=np.float32)[0] == TINY * np.float32(0.5)

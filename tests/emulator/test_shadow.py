@@ -72,15 +72,15 @@ def test_quotient_rounds_up_and_down_and_direction_is_reset(session, code):
     assert runs[:, 0].min() < third < runs[:, 0].max()
     assert runs[:, 0].max() - runs[:, 0].min() <= 8 * 2.0**-25
     assert runs[0, 2] == 1.0
-    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # to nearest again, here
+    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # the host rounds to nearest again
 
 
 def test_multiply_add_is_also_two_operations(session, code):
     x = 1 + 2.0**-12
     runs, _ = shadows(session, code, "apart_f32", [x])
     exact = x * x - 1
-    assert abs(runs[0, 0] - exact) <= 2.0**-36  # fused: rounded once, at 2**-11
-    assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # apart: the product is rounded, near 1
+    assert abs(runs[0, 0] - exact) <= 2.0**-36  # fused: one rounding, near 2**-11
+    assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # separate: the product is rounded near 1
 
 
 def test_patterns_show_errors_that_cancel_in_one_direction(session, code):
@@ -93,7 +93,7 @@ def test_patterns_show_errors_that_cancel_in_one_direction(session, code):
 def test_lanes_round_independently_in_some_runs(session, code, kernel, kind):
     runs, _ = shadows(session, code, kernel, [1.0] * 32, kind)
     if kernel == "every_f32":
-        assert (runs[:, ::2] == 1.0).all()  # lanes that are off meanwhile
+        assert (runs[:, ::2] == 1.0).all()  # lanes that are inactive at the operation
     mixed = [len(set(row[1::2])) > 1 for row in runs]
     assert not any(mixed[: -sum(bool(number & EACH_LANE) for number in SHADOW_RUNS)])
     assert sum(mixed) >= 2
@@ -101,7 +101,7 @@ def test_lanes_round_independently_in_some_runs(session, code, kernel, kind):
 
 def test_integer_divisions_and_exact_products_do_not_change(session, code):
     runs, _ = shadows(session, code, "whole_f32", [0.1, 0.2, 0.3, 0.4, 0.5])
-    assert len(runs) > 1 + len(SHADOW_RUNS)  # so that more were tried
+    assert len(runs) > 1 + len(SHADOW_RUNS)  # additional runs were tried
     assert (runs == runs[0]).all()
     assert list(runs[0].astype(np.float32)) == list(np.float32([0.2, 0.6, 1.0, 0.6, 1.0]))
 

@@ -88,7 +88,7 @@ def test_offset_beyond_lds_is_a_fault(run):
     with pytest.raises(MemoryFault, match=r"(?s)out-of-bounds write.*LDS"):
         run("past_lds", INTS, INTS, 256, shared=1020)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
-        run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB further on
+        run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB beyond
 
 
 def test_read_of_unwritten_lds_is_a_fault(run):
@@ -193,7 +193,7 @@ def test_access_outside_private_array_names_the_array(run, kernel, place):
     assert fault.buffer == "scratch of lane 5"
     assert "of `a` (float[40]) in kernel" in str(fault)
     assert "scratch is the private memory of a thread: where `a` is" in str(fault)
-    assert abs(fault.offset - 4 * place) < 100  # where the array begins in scratch memory
+    assert abs(fault.offset - 4 * place) < 100  # start of the array in scratch memory
 
 
 @pytest.mark.parametrize("by", [0, 1, 5, 23])
@@ -238,7 +238,7 @@ def test_kernel_reads_constants_and_variables(run):
     wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)
     for n in range(1, 4):
         assert run("constants", index, np.zeros(8, np.float32), block=8)[1].tolist() == wanted.tolist()
-        assert run("counted", np.zeros(1, np.int32), block=1)[0].tolist() == [5 + n]  # kept from launch to launch
+        assert run("counted", np.zeros(1, np.int32), block=1)[0].tolist() == [5 + n]  # persists between launches
     with pytest.raises(MemoryFault, match="out-of-bounds write"):
         run("overwrite_constant", 3, block=1)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
@@ -302,7 +302,9 @@ def test_permlane_moves_values_within_rows(run):
     out = run("rows", x, np.zeros(4 * 256, np.int32))[1].reshape(4, 256)
     assert np.array_equal(out[0], x[at ^ 15])
     assert np.array_equal(out[1], x[at ^ 31])
-    assert np.array_equal(out[2], np.where(at & 1, -2, -1))  # the source of an odd lane is even, and off
+    assert np.array_equal(
+        out[2], np.where(at & 1, -2, -1)
+    )  # the source of an odd lane is an even lane, which is inactive
     assert np.array_equal(out[3], np.where(at & 1, 0, -1))
 
 

@@ -42,7 +42,7 @@ def test_other_mistakes_give_no_mixup(suite):
         return {"out": np.matmul(a.astype(np.float32), b.astype(np.float32)) + 1}
 
     assert said(suite.op("matmul.matmul"), PRODUCT.format(m=3, data="small"), product) == []
-    # Half of the smallest f8 is none: what would be right is not known.
+    # Half of the smallest f8 is not an f8, so the right result is unknown.
     assert said(suite.op("matmul.matmul"), PRODUCT.format(m=52, data="patterns"), product) == []
 
 

@@ -1,4 +1,4 @@
-"""The text of case files."""
+"""The text of generated case files."""
 
 from __future__ import annotations
 

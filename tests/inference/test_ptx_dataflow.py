@@ -78,7 +78,7 @@ def roles(flow: Flow) -> dict[object, str]:
         ("rows", {0: "in", 1: "out"}),
         ("scatter", {0: "in", 1: "in", 2: "both"}),  # elements without an id keep their value
         ("count", {0: "in", 1: "both"}),
-        ("again", {0: "out"}),  # it reads its own writes
+        ("again", {0: "out"}),  # only reads what it has written
         ("in_place", {0: "in", 1: "out"}),
         ("fields", {0: "in", (0, 8): "out"}),
         ("tile", {0: "in", 1: "out"}),

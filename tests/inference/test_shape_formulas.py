@@ -1,4 +1,4 @@
-"""Dims that explain how many elements launches reached."""
+"""Formulas for dims, fitted to the number of elements that launches accessed."""
 
 from __future__ import annotations
 

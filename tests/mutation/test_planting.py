@@ -121,7 +121,7 @@ def test_every_instruction_operator_class_has_an_example():
 
 @pytest.mark.parametrize("operators", [SOURCE, INSTRUCTIONS])
 def test_operator_names_are_unique(operators):
-    # Some rows of instructions have one name: what follows an opcode decides.
+    # Rows of instructions may share a name, so the pattern and the replacement are part of the key.
     assert len({(each.name, each.pattern, each.replacement) for each in operators}) == len(operators)
     assert all(each.says and each.kind for each in operators)
 

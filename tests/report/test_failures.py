@@ -1,4 +1,4 @@
-"""Tests of the text of failures."""
+"""The text of failures."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ L2 = 3 << 20
 
 
 class CudaError(RuntimeError):
-    """The error of the replacement."""
+    """The runtime error that the replacement of CuPy raises."""
 
 
 class OutOfMemoryError(MemoryError):
-    """Another error of the replacement."""
+    """The memory error that the replacement of CuPy raises."""
 
 
 class Memory:

@@ -220,7 +220,7 @@ def test_unloadable_code_object_is_not_a_kernel_failure(opened, code, tmp_path, 
     file.write_bytes(
         {
             "cut off": content[: len(content) // 2],
-            "a byte": content[:18] + bytes([content[18] ^ 1]) + content[19:],  # e_machine: another processor's
+            "a byte": content[:18] + bytes([content[18] ^ 1]) + content[19:],  # e_machine of another processor
             "no ELF": b"#!/bin/sh" + content[9:],
             "empty": b"",
             "other GPU": content,

@@ -1,4 +1,4 @@
-"""The corpus of a case file."""
+"""The corpus of cases next to a case file."""
 
 from __future__ import annotations
 
