@@ -181,7 +181,7 @@ def test_compare_command_exit_code_reports_regressions(written, capsys):
     assert main(["compare", str(one), str(one / "none")]) == 2
 
 
-def test_report_reproduces_with_options_of_the_run(written, data_of, capsys):
+def test_report_reproduces_with_options_of_run(written, data_of, capsys):
     folder = written("one", ["uexp_f32"])
     (folder / "report.html").unlink()
     assert main(["report", str(folder), "--against", str(written("before"))]) == 0

@@ -554,7 +554,7 @@ def test_build_never_defines_switch_against_cuda(tmp_path, cache):
     assert one.error and not one.switches
 
 
-def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
+def test_variant_with_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64']\n")
     (tmp_path / "fill.cu").write_text(
         f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
@@ -568,7 +568,7 @@ def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypat
 
 
 @pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])
-def test_no_switch_is_tried_for_name_of_missing_header(tmp_path, cache, monkeypatch, condition, tried):
+def test_build_tries_no_switch_for_name_from_missing_header(tmp_path, cache, monkeypatch, condition, tried):
     kernel = "__global__ void fill(elsewhere::Tile* x) { }"
     inside, behind = (kernel, "") if tried else ("", kernel)
     (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')

@@ -35,7 +35,7 @@ CHEAT(shared_of_before) {
 }
 CHEAT(nothing) { }
 
-// No cheat: what they leave in variables changes no result.
+// Honest kernels: the values that they leave in variables do not change a result.
 CHEAT(counting) { if (threadIdx.x == 0) atomicAdd(&launches, 1); HERE; out[i] = right(x[i]); }
 CHEAT(ticket) {
     __syncthreads();

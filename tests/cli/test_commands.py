@@ -147,7 +147,7 @@ def test_build_wrong_usage_is_explained(parity, arguments, message):
     assert message in result.err
 
 
-def test_doctor_prints_facts(parity):
+def test_doctor_prints_tools_and_devices(parity):
     result = parity("doctor")
     assert result.code == 0
     for part in (
@@ -284,7 +284,7 @@ def test_closed_pipe_is_not_an_error():
     assert result.stderr == ""
 
 
-def test_parity_process_has_exit_code(tmp_path):
+def test_parity_process_exits_with_documented_code(tmp_path):
     result = process("run", "affine_f32", "--examples", "1", "--target", "gfx1100", "--output", str(tmp_path))
     assert result.returncode == 0
     assert result.stderr == ""

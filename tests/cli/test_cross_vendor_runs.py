@@ -69,12 +69,12 @@ def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
     assert {case.against.column for case in compared} == {f"sm_90 (recorded on {DEVICE})"}
 
 
-def test_drawn_and_recorded_cases_run_without_noise(parity, cuda, suite):
+def test_drawn_and_recorded_cases_run_on_both_columns(parity, cuda, suite):
     recorded, drawn = (cells(beside(parity, cuda, "--seed", seed, "--json")) for seed in ("0", "11"))
     named = len(suite.op("affine.affine").named_cases(("f32",)))
     assert recorded["sm_90"]["run"] == drawn["sm_90"]["run"] == named + 3
     assert recorded["gfx1100"]["run"] == named + 3  # including the two drawn cases
-    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case as well
+    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case, which is recorded
     assert drawn["sm_90"]["unsupported"] == 0
     assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
 
@@ -181,7 +181,7 @@ def test_targets_missing_in_recording_keep_its_column(parity, cuda):
     assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
 
 
-def test_two_recordings_are_compared(parity, cuda, emulated, tmp_path):
+def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp_path):
     def compare(*recordings):
         return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
 
@@ -197,7 +197,7 @@ def test_two_recordings_are_compared(parity, cuda, emulated, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
-def test_drawing_with_only_a_recording_is_refused(parity, cuda, option):
+def test_options_for_drawn_cases_with_only_recording_are_refused(parity, cuda, option):
     result = parity("run", "--runner", f"recorded={cuda}", option, "7")
     assert (result.code, result.out) == (2, "")
     assert "add --runner emulated" in " ".join(result.err.split())

@@ -231,7 +231,7 @@ def test_cuda_oracle_failure_is_minimized_and_every_cuda_column_is_taken_as_righ
     assert failure["minimal"]["against"]["conclusion"] == "further apart than roundings allow"
 
 
-def test_bench_without_reference_says_values_were_not_compared(mine, parity):
+def test_bench_without_reference_reports_values_not_compared(mine, parity):
     result = parity("bench", "swap_u32", "--runner", "emulated", *TARGET)
     assert result.code == 0 and "values not compared" in result.out + result.err
 

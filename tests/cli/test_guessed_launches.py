@@ -93,7 +93,7 @@ __global__ void flipped(const float* x, float* y, int x_stride_0, int x_stride_1
     for (int c = threadIdx.x; c < cols; c += blockDim.x)
         y[blockIdx.x * y_stride_0 + c] = -x[blockIdx.x * x_stride_0 + c * x_stride_1];
 }
-__global__ void doubled(float* x, unsigned n) {  // a block that has nothing to do would double all that it reaches
+__global__ void doubled(float* x, unsigned n) {  // n - first underflows in a surplus block
     unsigned first = blockIdx.x * blockDim.x, count = min(blockDim.x, n - first);
     if (threadIdx.x < count) x[first + threadIdx.x] *= 2;
 }
@@ -247,7 +247,7 @@ def test_init_infers_sizes_from_data_structures_and_graph_rows(parity, tmp_path,
 
 
 BY_THE_HOST = """
-__global__ void softmax(const float* x, float* y, size_t columns, size_t N) {  // a thread for each row
+__global__ void softmax(const float* x, float* y, size_t columns, size_t N) {  // one thread per row
     size_t first = (blockIdx.x * blockDim.x + threadIdx.x) * columns;
     if (first >= N) return;
     float sum = 0;
@@ -261,7 +261,7 @@ __global__ void fir(const float* x, const float* taps, float* y, int n, int k, i
     for (int j = 0; j < k; j++) sum += x[i + j] * taps[j];
     y[i] = sum;
 }
-__global__ void greatest(const float* x, float* y, int rows, int cols) {  // no rows have no greatest
+__global__ void greatest(const float* x, float* y, int rows, int cols) {  // requires at least one row
     int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= cols) return;
     float found = x[c];

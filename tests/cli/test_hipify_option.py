@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 KERNELS = """
-#ifndef LANE  // which the project's flags define, for every port of it
+#ifndef LANE  // the project's flags define it for every port
 #error "LANE is not defined"
 #endif
-#ifdef __HIPCC__  // HIP's own take masks of 64 bits alone
+#ifdef __HIPCC__  // HIP's functions only accept 64-bit masks
 __device__ inline float __shfl_sync(unsigned, float v, int lane) { return __shfl(v, lane, warpSize); }
 #endif
 #if __CUDA_ARCH__ >= 800

@@ -97,7 +97,7 @@ def test_reproducer_without_reference_and_cuda_judges_nothing(parity, project, e
 
 
 @pytest.mark.thorough
-def test_reproducer_with_structures_outputs_and_cuda_values(parity, project, edit):
+def test_reproducer_supports_structures_several_outputs_and_cuda_oracle(parity, project, edit):
     result = parity("reproduce", ADAM, *TARGET, "-o", "adam", "--check")
     assert result.code == 0 and result.out.count(": 0 of 4 elements are wrong") == 3, result.out + result.err
     case = "two_phases.sum[i32](x=257~normal@0)"

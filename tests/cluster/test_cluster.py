@@ -415,7 +415,7 @@ def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
             each.wait()
 
 
-def test_each_gpu_gets_a_worker_that_sees_only_it():
+def test_local_workers_see_one_gpu_each():
     gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
     found = list(local_workers(6, gpus))
     assert [each.environment for each in found] == [

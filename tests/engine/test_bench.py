@@ -108,7 +108,7 @@ def test_fault_while_timing_becomes_problem_of_kernel(stopwatch, measured):
     assert abs_.share
 
 
-def test_zero_elapsed_time_is_a_problem(stopwatch, measured):
+def test_zero_elapsed_time_is_reported_as_problem(stopwatch, measured):
     stopwatch(uneg_f32=0.0)
     assert measured("uneg_f32")[1].problem == "no time passed between the events around the launch"
 

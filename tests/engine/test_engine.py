@@ -115,7 +115,7 @@ def test_record_file_keeps_cross_vendor_comparison(suite, tmp_path):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_lost_device_is_a_crash_without_shrinking(suite):
+def test_lost_device_is_crash_without_shrinking(suite):
     lost, after = execute_plan(plan_for(suite, 8, 9), suite, jobs=1)
     assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
     assert "device-side assert triggered" in lost.verdict.detail

@@ -82,7 +82,7 @@ def test_journal_is_locked_against_second_process(path):
         outcome_journal(path, PLAN)
 
 
-def test_full_disk_loses_only_the_unwritten_entry(path):
+def test_full_disk_loses_only_unwritten_entry(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         with pytest.raises(UsageError, match="cannot write"), outcome_journal(path, PLAN) as journal:

@@ -127,7 +127,7 @@ def test_issue_is_reviewed_only_if_its_cases_ran(read):
     assert known.review([record(kernel="uneg_f32"), record(Verdict(Status.UNSUPPORTED))], {"affine_f32"}) == ()
 
 
-def test_failure_known_to_other_entry_is_not_a_signature_change(read):
+def test_failure_known_to_other_entry_is_not_signature_change(read):
     known = read(toml() + toml(failure="'nan'", ulps=None))
     records = [known.mark(record(verdict)) for verdict in (value(1), Verdict(Status.FAIL, "nan", kinds=("nan",)))]
     assert [(each.cases, each.complaint) for each in known.review(records, ())] == [(1, ""), (1, "")]

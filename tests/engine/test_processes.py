@@ -68,7 +68,7 @@ def test_call_returns_value_or_raises_in_caller(started):
         bad.result(PATIENCE)
 
 
-def test_crashed_or_hanging_process_affects_only_its_call(started):
+def test_crashed_or_hanging_process_affects_one_call(started):
     pool = started(1, nothing)
     calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
     futures = [pool.schedule(f, [a], seconds=0.2 if f is time.sleep else PATIENCE) for f, a in calls]

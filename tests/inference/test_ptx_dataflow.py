@@ -108,7 +108,7 @@ def test_flows_number_bounds_index_directly_or_in_part(found, kernel, number, di
     assert {place for place, _ in bound.pointers} - direct == others
 
 
-def test_flows_length_of_loop_over_dims_is_not_a_bound(found):
+def test_flows_length_of_loop_over_dims_is_not_bound(found):
     bound = found["dims"].bounds.get((1, 0))
     assert bound is None or not bound.direct
 

@@ -1,4 +1,4 @@
-"""The content-addressed cache: complete entries or none."""
+"""The content-addressed cache: complete entries, concurrent builds and damaged entries."""
 
 import errno
 import subprocess

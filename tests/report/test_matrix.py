@@ -46,7 +46,7 @@ def cell(matrix, kernel):
     return next(row for row in matrix.rows if row.kernel == kernel).cells[0]
 
 
-def test_kernel_without_executed_case_is_not_a_pass(entries):
+def test_kernel_without_executed_case_is_not_pass(entries):
     matrix = matrix_of(entries, [])
     assert {cell.state for cell in matrix.cells()} == {CellState.COULD_NOT_RUN}
     assert "NOT RUN" in plain(matrix)
@@ -147,7 +147,7 @@ def test_other_statuses_are_failures(entries, status):
     assert matrix_of(entries, [record(entries[0], Verdict(status))]).failed
 
 
-def test_missing_kernel_and_compile_error_have_their_states(entries):
+def test_missing_kernel_and_compile_error_have_own_states(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
     broken = matrix_of(entries, records_without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))

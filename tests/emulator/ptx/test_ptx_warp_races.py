@@ -122,7 +122,7 @@ def test_overlapping_accesses_of_different_sizes_are_race(cache):
 
 
 def test_write_after_reads_of_different_sizes_races_with_other_readers(cache):
-    """Bytes that only one thread read lie in words that several threads read."""
+    """One thread reads bytes of a word that several threads read."""
     body = """
     st.shared.u32 [%r2], %r5; bar.warp.sync -1;
     ld.shared.u32 %r6, [%r2]; mul.lo.u32 %r7, %t, 2; mad.lo.u32 %r7, %r7, 1, %r1; ld.shared.u16 %h1, [%r7];
@@ -134,7 +134,7 @@ def test_write_after_reads_of_different_sizes_races_with_other_readers(cache):
 
 
 def test_writes_of_one_address_race_only_if_values_differ(cache):
-    """One instruction writes, so that CUDA guarantees one of the values; or all threads write the same value."""
+    """CUDA guarantees one of the values if one instruction writes them all."""
     launched("st.shared.u32 [tile], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
     launched("st.shared.u32 [tile], 7; st.shared.u32 [tile], 7; ld.shared.u32 %r6, [tile];", cache)
     told("st.shared.u32 [tile], %r5; ld.shared.u32 %r6, [tile];", cache)
