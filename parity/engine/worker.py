@@ -252,7 +252,7 @@ class Worker:
 
 @dataclass
 class _TaskProgress:
-    """What the cases of a task have shown so far, by column.
+    """The results of a task so far, by column.
 
     ``vacuous`` are the outputs that a kernel writing only zeros would also pass. ``hanging`` are columns with too many
     timeouts.

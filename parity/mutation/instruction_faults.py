@@ -59,7 +59,7 @@ def instruction_edits(text: str) -> Iterator[tuple[Operator, tuple[str, str], st
 
 
 def _runs(old: str, new: str, name: str) -> bool:
-    """Return True if the emulator supports an instruction, as far as the instruction alone shows."""
+    """Return True if the emulator supports an instruction, judged by the instruction alone."""
     return _translates(new, name) or (not _translates(old, name) and old.split()[0] == new.split()[0])
 
 

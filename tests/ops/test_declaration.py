@@ -182,7 +182,7 @@ def test_then_launches_on_same_buffers():
     assert call.buffers["partial"].data.size == 3
     assert op.entries()[1].kernels == ("glu_f16", "last_f16")
     assert not any(case.launch for case in sample(op.cases(("f32",)), 0, 40))
-    with pytest.raises(UsageError, match="needs the launch of its own rule"):
+    with pytest.raises(UsageError, match="must have the launch of its rule"):
         op.parse("toy.glu[f32](x=700~normal@0 launch=1x32)")
 
 
