@@ -39,7 +39,7 @@ def entries(suite):
 
 @pytest.fixture
 def written(entries, tmp_path):
-    """Write an output folder in which some kernels failed; ``changes`` sets other verdicts for kernels."""
+    """Return a function that writes an output folder with failed kernels; ``changes`` sets other verdicts."""
 
     def write(name, failing=(), columns=GFX, changes=None, only=None, uncompiled=False):
         verdicts = dict.fromkeys(failing, FAIL) | (changes or {})

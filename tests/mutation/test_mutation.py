@@ -70,7 +70,7 @@ def test_unreached_source_is_never_executed_or_out_of_reach(source):
 
 
 @pytest.mark.thorough
-def test_host_code_gets_no_faults(source):
+def test_source_faults_skip_host_code(source):
     assert source and not any("on_the_host" in each.mutant.before for each in source)
 
 
