@@ -1,1 +1,1 @@
-"""Bugs of public ports to AMD, written again: found before their fix without a reference, and not after it."""
+"""Rebuilt bugs of public ports to AMD, which parity finds without a reference before their fix but not after it."""

@@ -1,6 +1,6 @@
-"""Run the gallery, ``python -m gallery [NAME...]``: each project before and after its fix, as ``gallery.toml`` has it.
+"""Run the gallery, ``python -m gallery [NAME...]``: each project of ``gallery.toml`` before and after its fix.
 
-The exit code is 0 if each failed before in the expected way on the expected targets, and passed after; otherwise 1.
+The exit code is 0 if every project fails as expected before its fix and passes after it, otherwise 1.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from parity.report.model import CellState
 
 HERE = Path(__file__).parent
 JUDGES = frozenset({CellState.TAKEN, CellState.NOT_JUDGED})
-"""The states of CUDA's side, which judges the other one. It is not judged where AMD's had no result to be judged."""
+"""States of the CUDA oracle. It is not judged if the AMD side has no result to compare."""
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A row of ``gallery.toml``, which says what the fields mean."""
+    """A row of ``gallery.toml``, which documents the fields."""
 
     name: str
     kind: str
@@ -51,7 +51,7 @@ class Outcome:
 
 
 def bugs() -> tuple[Bug, ...]:
-    """The rows of the table, in its order."""
+    """Return the rows of the table in order."""
     rows = tomllib.loads((HERE / "gallery.toml").read_text())["bug"]
     return tuple(
         Bug(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}) for row in rows
@@ -59,7 +59,7 @@ def bugs() -> tuple[Bug, ...]:
 
 
 def execute(bug: Bug, state: str, settings: parity.Settings | None = None) -> Outcome:
-    """Run one project with the port as it was (``before``) or as it is (``after``)."""
+    """Run one project with its port ``before`` or ``after`` the fix."""
     suite = parity.find_suite(bug.folder, hip=bug.folder / state)
     selectors = [selector] if (selector := getattr(bug, state)) else []
     run = parity.Run.of(*selectors, targets=bug.fails + bug.passes, suite=suite, settings=settings)
@@ -73,7 +73,7 @@ def execute(bug: Bug, state: str, settings: parity.Settings | None = None) -> Ou
 
 
 def mistake(bug: Bug, state: str, outcome: Outcome) -> str:
-    """What is otherwise than the table says of that state, or an empty string."""
+    """Return how an outcome differs from the table, or an empty string."""
     found = bug.failure and state == "before"
     expected = {
         target: bug.failure if found and target in bug.fails else CellState.PASS for target in bug.fails + bug.passes
@@ -93,7 +93,7 @@ def _words(cell: frozenset[str]) -> str:
 
 
 def main() -> int:
-    """Run what is named, or all, and print a line for each state of each project."""
+    """Run the named projects, or all, and print a line for each state of each project."""
     known = {bug.name: bug for bug in bugs()}
     parser = argparse.ArgumentParser(prog="python -m gallery", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {' '.join(known)}")

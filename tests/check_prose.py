@@ -31,13 +31,13 @@ class Finding(NamedTuple):
 
 
 def rules() -> list[tuple[re.Pattern[str], str]]:
-    """The patterns of prose.csv with their advice."""
+    """Read the patterns of prose.csv with their advice."""
     with Path(__file__).with_name("prose.csv").open(encoding="utf-8", newline="") as file:
         return [(re.compile(row["pattern"]), row["advice"]) for row in csv.DictReader(file)]
 
 
 def python_prose(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments of a Python file, and the lines of its strings that contain a sentence."""
+    """Return the comments of a Python file, and the lines of its strings that contain a sentence."""
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
@@ -48,7 +48,7 @@ def python_prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def page_prose(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a Markdown page outside of code blocks."""
+    """Return the lines of a Markdown page outside code blocks."""
     fenced = False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if FENCE.match(line):
@@ -58,21 +58,21 @@ def page_prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def cpp_prose(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments of a C++ or CUDA file."""
+    """Return the comments of a C++ or CUDA file."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if match := COMMENT.search(line):
             yield number, (match[1] or match[2] or "").strip()
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that people read as text, with code in them left out."""
+    """Return the lines of a file that are read as prose, without code."""
     read = {".py": python_prose, ".md": page_prose, **dict.fromkeys(CPP, cpp_prose)}.get(path.suffix)
     for number, line in read(path) if read else ():
         yield number, CODE.sub("X", line)
 
 
 def check(paths: list[Path]) -> list[Finding]:
-    """Every line of these files that matches a pattern."""
+    """Return every line of these files that matches a pattern."""
     known = rules()
     return [
         Finding(path, number, line, advice)
@@ -84,7 +84,7 @@ def check(paths: list[Path]) -> list[Finding]:
 
 
 def tracked() -> list[Path]:
-    """The files of the repository, without generated reports and the sources of foreign projects."""
+    """Return the files of the repository, without generated reports and the sources of foreign projects."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     skipped = (
         *("reports/", "tests/foreign/", "parity/report/html/vendor/", "tests/check_prose.py", "tests/test_prose.py"),

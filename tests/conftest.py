@@ -70,7 +70,7 @@ def whole_tables() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def stubs_whatever_is_installed() -> Iterator[None]:
-    """Builds use parity's stubs, whether this machine has the real libraries or not."""
+    """Use parity's stubs in builds, even if the real libraries are installed."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(POLICY, "always")
         yield
@@ -129,7 +129,7 @@ def data_of() -> Callable[[str], dict[str, object]]:
 
 @pytest.fixture
 def h200(monkeypatch):
-    """Let the emulator describe itself as an H200. It is a subclass, because capabilities are cached by class."""
+    """Let the emulator describe itself as an H200, in a subclass because capabilities are cached by class."""
     from parity.runners import emulated
 
     class Described(emulated.EmulatedRunner):

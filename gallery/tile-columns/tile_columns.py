@@ -1,4 +1,4 @@
-"""tile_columns.cu: eight rows of 256 columns for each block, or four where wavefronts have 64 lanes."""
+"""tile_columns.cu: each block has eight rows of 256 columns, or four with wavefronts of 64 lanes."""
 
 from parity.op import Op
 

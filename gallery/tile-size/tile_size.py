@@ -1,4 +1,4 @@
-"""tile_size.cu: a block for each tile, with two tiles in shared memory: 128 KiB if they are 128 wide, 32 if 64."""
+"""tile_size.cu: one block for each tile, with two tiles in shared memory: 128 KiB for width 128, 32 KiB for 64."""
 
 from parity.op import Op
 

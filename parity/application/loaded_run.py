@@ -67,7 +67,7 @@ class LoadedRun:
         A recording is judged now.
 
         Raises:
-            UsageError: The path is something else, or a file is invalid.
+            UsageError: The path is not one of these, or a file is invalid.
         """
         place = Path(path)
         if not place.exists():

@@ -423,7 +423,7 @@ class Results(CaseQueries):
 
 
 def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:
-    """Judge the cases of a recording, or only the cases of the selected kernels. Nothing executes.
+    """Judge the cases of a recording, or only the cases of the selected kernels, without executing anything.
 
     Raises:
         UsageError: The file is not a recording, or a name is unknown.

@@ -107,7 +107,7 @@ def check_case(op: Declaration, case: Case) -> None:
     view.grid  # noqa: B018 - raises if no device can launch it
     if case.launch and (not op.grid_stride or op.then):
         rule = replace(view, threads=None, launch=None).grid_of_step()
-        raise UsageError(f"{case}: the kernel of {op.name} needs the launch of its own rule, which is {rule}")
+        raise UsageError(f"{case}: the kernel of {op.name} must have the launch of its rule, which is {rule}")
 
 
 def _check_tensor(op: Declaration, case: Case, view: CaseView, name: str) -> None:

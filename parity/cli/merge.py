@@ -3,7 +3,8 @@
 The arguments are the output folders of parity run --shard, or the files of parity record --shard, all from one run. For
 folders, -o is a folder, which receives what a single run would have written; for recordings, -o is a file. The command
 refuses shards that are missing, that occur twice, or that differ in versions, sources or settings, and names them. Run
-it in a checkout of the commit that the shards ran, because it loads the declared ops. Exit codes are as for parity run.
+it in a checkout of the commit that the shards ran, because it loads the declared ops. The exit codes are the
+same as for parity run.
 """
 
 from __future__ import annotations

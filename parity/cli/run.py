@@ -78,8 +78,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument,
         "target",
         help="targets to run, separated by commas; a target without a runner is only compiled, and a runner that "
-        f"supports none of them uses its own targets (default: {' '.join(DEFAULT_TARGETS)} and the targets of other "
-        "runners)",
+        f"does not support any of them uses its own targets (default: {' '.join(DEFAULT_TARGETS)} and the targets of "
+        "other runners)",
     )
     declare(parser.add_argument, "runner")
     add_drawing(parser, examples=None, seed=None)

@@ -1,8 +1,7 @@
 """Judges kernels whose columns no single worker has: workers execute the launches, and the client compares.
 
-The client runs the same code as a worker process, but its sessions are stand-ins that send each launch to a worker.
-The outcomes of all cases of a kernel are fetched ahead; later launches, for example when
-shrinking, travel one by one.
+The client runs the same code as a worker process, but its sessions are stand-ins that send each launch to a worker. The
+outcomes of all cases of a kernel are fetched ahead; later launches, for example during shrinking, are sent one by one.
 """
 
 from __future__ import annotations

@@ -140,8 +140,8 @@ def add_cases(tasks: Iterable[Task], cases: Iterable[tuple[EntryName, str, str]]
 class CrossVendorComparison(Comparison):
     """The comparison of a column with the other vendor's ``column`` in one case, as stored in a record.
 
-    ``value`` is the other column's value at the first wrong element. ``budget`` is the largest share of the error bound
-    that the other column used (infinite if it failed).
+    ``value`` is the other column's value at the first wrong element. ``budget`` is the largest share of the error
+    bound that the other column used (infinite if it failed).
     """
 
     column: str = field(kw_only=True)

@@ -243,7 +243,7 @@ def _end(each: _WorkerProcess, *, at_once: bool = True) -> None:
 def _unpacked(message: bytes) -> tuple[Any, Exception | None]:
     try:
         value, error = pickle.loads(message)
-    except Exception as problem:  # for example, an exception with a custom constructor
+    except Exception as problem:  # for example, an exception class with an unusual constructor
         return None, problem
     return value, error
 

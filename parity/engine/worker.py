@@ -252,7 +252,7 @@ class Worker:
 
 @dataclass
 class _TaskProgress:
-    """The findings of a task's cases so far, by column.
+    """The results of a task so far, by column.
 
     ``vacuous`` are the outputs that a kernel writing only zeros would also pass. ``hanging`` are columns with too many
     timeouts.

@@ -168,7 +168,7 @@ def _check_outputs(op: Declaration) -> None:
     """Check that a kernel gets the outputs, and that their shape follows from something."""
     outputs = " ".join(op.compared)
     if not (op.library or set(op.compared) & set(op.argument_names)):
-        raise _error(op, f"args has none of its outputs ({outputs}), so nothing could be compared")
+        raise _error(op, f"args lacks all of its outputs ({outputs}), so nothing could be compared")
     if not (op.tensors or op.shape or op.library):
         raise _error(
             op,

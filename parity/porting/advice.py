@@ -1,4 +1,4 @@
-"""Advice for errors of a compiler: what a name is in HIP, and what a source has to change."""
+"""Advice for compiler errors: HIP's name for a CUDA name, and what to change in a source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def general_advice(error: Diagnostic) -> str:
 
 
 def _advice_for_name(error: Diagnostic) -> str:
-    """Return the advice for the first quoted name that hipify's table or the list of libraries knows."""
+    """Return the advice for the first quoted name in hipify's table or the list of libraries."""
     names, headers = name_rules(), header_rules()
     for name in error.names:
         rule = names.get(name) or headers.get(name)

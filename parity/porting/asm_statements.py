@@ -13,7 +13,7 @@ _CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}
 """The register type of an operand by the letter of its constraint."""
 
 _POINTER = '"l"'
-"""The constraint of a pointer, where a program chooses it by the width of pointers."""
+"""The constraint of a pointer if a program selects it by the width of pointers."""
 
 ASM = re.compile(
     rf"""{COMMENT_OR_LITERAL}
@@ -58,7 +58,7 @@ class AsmOperand:
 
 @dataclass(frozen=True)
 class AsmStatement:
-    """A statement, which ends at ``end``; it is not whole if its template contains names that are not known."""
+    """A statement, which ends at ``end``. It is not whole if its template contains unknown names."""
 
     template: str
     operands: tuple[AsmOperand, ...]
@@ -67,7 +67,7 @@ class AsmStatement:
 
 
 def macros_of_statements(texts: Iterable[str]) -> str:
-    """Return the definitions of macros that are parts of statements: of a template, or a constraint."""
+    """Return the definitions of macros that form parts of statements: of a template or a constraint."""
     return "\n".join(dict.fromkeys(match[0] for text in texts for match in _MACRO.finditer(text) if '"' in match[0]))
 
 
@@ -139,7 +139,7 @@ def _expanded(text: str, macros: Mapping[str, re.Match[str]]) -> str:
 
 
 def _joined(text: str) -> str | None:
-    """Return the value of adjacent string literals; None if there is anything else, such as a macro."""
+    """Return the value of adjacent string literals; None if anything else is between them, such as a macro."""
     text = re.sub(r"\\\r?\n", " ", text)
     pieces = re.findall(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\]|\\.)*)"|(\S)', text, re.DOTALL)
     if not pieces or any(other for *_, other in pieces):

@@ -1,6 +1,6 @@
 """Reads settings from a project's own build files: macros, include folders, the C++ standard.
 
-Build files are read as text and never executed. They are only read if the sources leave something open: an undeclared
+Build files are read as text and never executed. They are only read if the sources are incomplete: an undeclared
 name, a header that is missing or in several folders, or code that is not valid C++17.
 """
 
@@ -53,7 +53,7 @@ _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED_PATH = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
 _STRING = r"""["']([^"']+)["']"""
 _SIZE = 64
-"""A guess for a macro that a program sets at run time; these are sizes."""
+"""A guess for a macro that a program sets at run time; such macros are sizes."""
 _FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND|_MODULE|_SUPPORT)?")
 _AGAINST_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
 _SCOPES = frozenset(("PUBLIC", "PRIVATE", "INTERFACE"))
@@ -94,7 +94,7 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
 
     Build files in ``folders`` come first, nearest folder first. A file up to two levels below counts if it mentions
     the source, or, for macros that no such file defines, if all makefiles there agree. The first of several
-    definitions in a file is taken, and lists the rest. A value that is only known at run time is guessed.
+    definitions in a file is used, and lists the rest. A value that is only known at run time is guessed.
     """
     folders = tuple(folders)
     files = list(build_files(folders, source))
@@ -145,7 +145,7 @@ def standard_used(files: Mapping[Path, str]) -> Switch | None:
 
 
 def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) -> Path | None:
-    """Return the place that the first build file with any of them names as an include folder, if it names only one.
+    """Return the folder that the first build file with any of ``places`` includes, if it includes only one of them.
 
     The arguments are as in ``switches_of``.
     """
@@ -193,7 +193,7 @@ def build_files(folders: Iterable[Path], source: Path | None = None) -> Iterator
                 seen.add(path)
                 try:
                     text = path.read_text(encoding="utf-8", errors="replace")
-                except OSError:  # deleted meanwhile, or not readable
+                except OSError:  # deleted in the meantime, or unreadable
                     continue
                 is_wanted = source.name in text if source else any(fnmatchcase(path.name, each) for each in _MAKEFILES)
                 if path.parent in near or is_wanted:

@@ -1,7 +1,7 @@
 """Finds the compatibility headers that a source needs for names that CUDA has and AMD's headers lack.
 
-Each row of ``compat.csv`` is a name: the ``header`` that supplies it, or none; ``beside``, names of which one must also
-be in the source (``atomicAdd`` is HIP's own except for halves); ``until``, the HIP version that has it; and the reason.
+Each row of ``compat.csv`` is a name. ``header`` supplies it and may be empty. ``beside`` lists names; one of them must
+also be in the source (HIP lacks ``atomicAdd`` for halves only). ``until`` is the HIP version that has the name.
 The headers are in ``include/compat``. A source may include them itself (``<parity/compat/simd.h>``), and a function of
 the source takes precedence over a function of theirs.
 """
@@ -22,7 +22,7 @@ from parity.porting.includes import INCLUDE
 
 TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
-"""Headers below this folder are included first; the source includes the others itself."""
+"""Headers below this folder are included first; the source itself includes other headers."""
 _OF_MACROS = (f"{FORCED}guards.h", f"{FORCED}macros.h")
 """Headers for names that the source itself defines, which causes the conflict."""
 
@@ -32,7 +32,7 @@ _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\
 
 @dataclass(frozen=True)
 class CompatRule:
-    """A row of the table. ``until`` is the HIP version that has the name, empty if none is known."""
+    """A row of the table. ``until`` is the HIP version that has the name, empty if unknown."""
 
     name: str
     header: str
@@ -135,7 +135,7 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    # A name in a condition is not used: if it is missing, it is 0. But include guards occur only there.
+    # A name in a condition is not a use, because an undefined name is 0. But include guards occur only there.
     plain = code(text)
     for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), plain)):
         yield match[0], match.start()

@@ -32,7 +32,7 @@ RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
 """CUDA's macros that have a counterpart in HIP."""
 
 NVCC = "__NVCC__"
-"""Has a counterpart only in a file that does not distinguish HIP from CUDA: there it stands for a GPU compiler."""
+"""Has a counterpart only in files that do not distinguish HIP from CUDA, where it means any GPU compiler."""
 
 _EITHER = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b(?=[^\n]*\b__CUDACC__)[^\n!&]*$", re.MULTILINE)
 """Matches a condition that holds for both CUDA and HIP."""
@@ -227,7 +227,7 @@ class Conditionals:
         return f"{name} is not known" if self._find(name) is None else f"{name} is not defined for AMD"
 
     def _explain(self, chain: _Chain, next_line: int) -> None:
-        """Add to the branch that ends before ``next_line`` whether its lines are compiled."""
+        """Record for the branch that ends before ``next_line`` whether its lines are compiled."""
         if chain.outcome is None:
             return
         lines = (chain.begin, next_line - 1)

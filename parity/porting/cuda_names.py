@@ -13,7 +13,7 @@ from parity.platform.files import read_table
 
 TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 
-# Names in CUDA's own style: cuda or cu and a capital, the libraries, and the upper-case prefixes. Ordinary words of a
+# Names in CUDA's style: cuda or cu and a capital, the libraries, and the upper-case prefixes. Ordinary words of a
 # program (cumsum, cutoff, cu_seqlens, nvals) do not match.
 _CUDA_NAME = re.compile(
     r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+
@@ -40,8 +40,8 @@ NO_TYPE = frozenset(["return", "else", "case", "throw", "new", "delete", "goto",
 class Rule:
     """A row of the table: a CUDA name and its HIP counterpart.
 
-    ``hip`` is empty if HIP has no counterpart. ``note`` tells what to do instead or, next to a counterpart, how it
-    differs.
+    ``hip`` is empty if HIP lacks a counterpart. ``note`` describes the alternative or, next to a counterpart, the
+    difference.
     """
 
     category: str
@@ -67,18 +67,18 @@ def header_rule(header: str) -> Rule | None:
 
 
 def counterpart(name: str) -> str:
-    """Return HIP's identifier for a CUDA name; empty if there is none, or it is the same."""
+    """Return HIP's identifier for a CUDA name; empty if HIP lacks it or has the same name."""
     rule = name_rules().get(name)
     return rule.hip if rule and rule.hip != name and rule.hip.isidentifier() else ""
 
 
 def looks_like_cuda(name: str) -> bool:
-    """Return whether a name is in CUDA's style, whether the table has it or not."""
+    """Return whether a name is in CUDA's style; it need not be in the table."""
     return bool(_CUDA_NAME.fullmatch(name))
 
 
 def looks_like_cuda_header(header: str) -> bool:
-    """Return whether a header in angle brackets is CUDA's, whether the table has it or not."""
+    """Return whether a header in angle brackets looks like CUDA's; it need not be in the table."""
     return bool(_CUDA_HEADER.fullmatch(header))
 
 

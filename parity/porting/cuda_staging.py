@@ -1,9 +1,8 @@
-"""Compiles the CUDA side of a module, without host code that needs something absent.
+"""Compiles the CUDA side of a module, without host code that needs absent headers.
 
 A source is compiled unchanged first. Headers of parity supply what the installed CUDA has removed (``removed_apis``).
-Only if that is not enough, the source is copied, with an empty header for each absent one, or one that declares the
-used names of cuBLAS and similar libraries, and without host code that then does not compile. Device code is not
-changed.
+If that is not enough, the source is copied without the host code that does not compile. An empty header replaces each
+absent header; for cuBLAS and similar libraries, the header declares the used names. Device code does not change.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class _CudaStaging:
     def compile(
         self, compile_staged: Callable[[StagedCuda], object], *, tolerate_device_errors: bool = True
     ) -> StagedCuda:
-        """Compile until host code has no errors. Errors in device code end this, at once if not tolerated."""
+        """Compile until host code has no errors. Errors in device code end the loop, immediately if not tolerated."""
         staged = self._staged(HostCode())
         rounds = 0
         while True:
@@ -139,7 +138,7 @@ class _CudaStaging:
                     host = repair(staged.host, self._texts, errors, coarse=rounds >= FINE_ROUNDS)
                 if host is None or rounds == ROUNDS or (host.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
-                # Absent headers, and what CUDA has removed, cost no round.
+                # Supplying absent headers and removed APIs does not count as a round.
                 rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
                 former = tuple(dict.fromkeys((*staged.former, *(header for header, _ in supplied))))
                 needs = {each.name: each for each in staged.needs}
@@ -189,7 +188,7 @@ class _CudaStaging:
         return Path(os.path.normpath(self._folder / os.path.relpath(path, self._source.root)))
 
     def _with_source_names(self, error: Diagnostic, staged: StagedCuda) -> Diagnostic:
-        """Return an error with the source's names of its files. nvcc does not report a column; the code's is used."""
+        """Return an error with the source's file names. nvcc omits columns, so the first column with code is used."""
 
         def named(place: Place) -> Place:
             file, line, column = place
@@ -221,7 +220,7 @@ def _with_removed_apis(staged: StagedCuda, former: tuple[str, ...], needs: tuple
 
 
 def _forced(name: str | Path) -> str:
-    """Return the path of a header that is forced in, if it is one of parity's."""
+    """Return the path of a header that is included first, if it is one of parity's."""
     return str(STUBS / name) if (STUBS / name).is_file() else str(name)
 
 

@@ -9,7 +9,7 @@ SIDE_WORD = re.compile(r"\b__(?:host|device|global)__\b")
 KERNEL_WORD = re.compile(r"\b__global__\b")
 HOST_WORD, DEVICE_WORD = re.compile(r"\b__host__\b"), re.compile(r"\b__device__\b")
 DEVICE_ONLY = re.compile(r"^(?!.*\b__host__\b).*\b__device__\b", re.DOTALL)
-"""Matches code that is for the device and not for the host as well."""
+"""Matches code for the device only."""
 
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
@@ -35,7 +35,7 @@ def is_device(text: str, macros: frozenset[str], *, guess: bool = True) -> bool:
 def ends_in_device_words(text: str, macros: frozenset[str]) -> bool:
     """True if the code before a declaration ends in words that make it device code.
 
-    An unknown macro before a declaration can make the parser tear such words off.
+    An unknown macro before a declaration can make the parser separate such words from it.
     """
     words = _MACRO_AT_END.search(text)
     return bool(_WORDS_AT_END.search(text) or (words and is_device(words[0], macros)))
@@ -44,7 +44,7 @@ def ends_in_device_words(text: str, macros: frozenset[str]) -> bool:
 def device_macros(texts: Iterable[str], *, anywhere: bool = False, words: re.Pattern[str] = _DEVICE) -> frozenset[str]:
     """Return the macros whose definitions contain one of these words, directly or through other macros.
 
-    Only a macro's last definition counts, which often is the one for host compilers; with ``anywhere``, any does.
+    Only a macro's last definition counts, often the one for host compilers; with ``anywhere``, all definitions count.
     """
     bodies = [each for text in texts for each in _DEFINE.findall(text)]
     bodies = bodies if anywhere else [*dict(bodies).items()]

@@ -1,4 +1,4 @@
-"""The error of a source that does not compile, with what the porting knows about it."""
+"""The error of a source that does not compile, with the changes to the source and advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parity.porting.translation import Translation
 
 @dataclass(frozen=True)
 class Remedies:
-    """Remedies in a project for names that a compilation misses.
+    """Remedies in a project for names that are missing in a compilation.
 
     ``hints`` are advice by name or file, ``switches`` the macros that the project's build may have to define.
     """
@@ -23,7 +23,7 @@ class Remedies:
 
 
 class PortError(CompileError):
-    """A module does not compile. The error knows the changes to the source, and gives advice."""
+    """A module does not compile. The error holds the changes to the source, and gives advice."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class PortError(CompileError):
     def of(
         cls, error: CompileError, *, translation: Translation | None = None, remedies: Remedies | None = None
     ) -> PortError:
-        """Return a compiler's error with what is known about its source."""
+        """Return a compiler's error with the changes to the source, and remedies."""
         return cls(error.module, error.target, error.log, error.files, translation=translation, remedies=remedies)
 
     def preceded_by(self, log: str) -> PortError:
@@ -57,6 +57,6 @@ class PortError(CompileError):
         )
 
     def advice(self, error: Diagnostic) -> str:
-        """Return what to do about an error: what the project has for it, or else general advice."""
+        """Return advice for an error: a hint from the project, or else general advice."""
         hints = self.remedies.hints
         return hints.get(error.subject) or hints.get(error.places[0][0]) or general_advice(error)

@@ -1,10 +1,10 @@
 """Finds uses of functions in AMD's headers that differ from CUDA's documentation.
 
-Each row of ``header_defects.csv`` is a defect: ``name`` is the function, or ``operator`` and its signs; one of the
-names in ``beside`` must also be in the source, and none of those in ``without``, where the function is correct. The
-pseudo name ``unnamed-namespace`` means an unnamed namespace in a source that includes ``hip/hip_fp16.h``. ``first`` and
-``last`` are the HIP versions in which the defect was seen; ``last`` is empty if the newest version has it. ``happens``
-and ``instead`` tell what the function does and what to use. ``tests/porting/test_header_defects.py`` executes them.
+Each row of ``header_defects.csv`` is a defect: ``name`` is the function, or ``operator`` and its signs. The source must
+also contain one of the names in ``beside``. It must not contain a name in ``without``, which makes the function
+correct. The pseudo name ``unnamed-namespace`` means an unnamed namespace in a source that includes ``hip/hip_fp16.h``.
+``first`` and ``last`` are the HIP versions with the defect; ``last`` is empty if the newest version has it. ``happens``
+describes the behaviour, and ``instead`` the replacement. ``tests/porting/test_header_defects.py`` executes them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _compared(plain: str, row: Defect) -> set[int]:
 
 
 def _variables(plain: str, kind: str) -> tuple[list[str], list[str]]:
-    """Return variables of a type, and pointers to it or arrays; without names that have other declarations as well."""
+    """Return variables, pointers and arrays of a type. Names that have other declarations as well are omitted."""
     declared: dict[str, set[str]] = {}
     for match in _DECLARED.finditer(plain):
         is_kind, after = re.fullmatch(kind, match["type"]), (match["after"] or "").strip()

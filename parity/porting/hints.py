@@ -1,4 +1,4 @@
-"""Advice for a name or header that the compiler did not find, from what the project itself has."""
+"""Advice for a name or header that the compiler did not find, from the project's own files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _SourceLine:
 def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> Remedies:
     """Return advice for these errors, by the name that an error quotes first, or by its file.
 
-    A header that several folders have needs a setting. A name that is declared behind ``#ifdef SWITCH``, or in a
+    A header that is in several folders needs a setting. A name that is declared behind ``#ifdef SWITCH``, or in a
     header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header that is only
     included if the switch is undefined. An undeclared identifier may be such a macro itself.
 
@@ -228,7 +228,7 @@ class _Project:
     def of_error_directive(self, path: Path, number: int) -> _Hint:
         """Return the macros that the build must define to avoid an ``#error``.
 
-        If the conditions around it do not determine them, they are the macros that its message names and some
+        If the surrounding conditions do not determine the macros, these are the macros that its message names and a
         condition tests.
         """
         line = next(line for line in self.lines[path] if line.number == number)
@@ -237,7 +237,7 @@ class _Project:
         return _Hint(switches=self.undefined(line.unless) or self.undefined(named))
 
     def undefined(self, macros: Iterable[str]) -> tuple[str, ...]:
-        """Return those macros that nothing defines; none if one is CUDA's, or stands for another operating system."""
+        """Return the undefined macros; empty if one is CUDA's or stands for another operating system."""
         names = tuple(each for each in macros if each not in self.defined)
         return () if any(PREDEFINED.fullmatch(each) or _OTHER_SYSTEM.search(each) for each in names) else names
 
@@ -276,7 +276,7 @@ _Tested = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _lines(text: str) -> Iterator[_SourceLine]:
-    """Yield the lines of a file without conditional directives. Of alternatives in a condition, the first counts."""
+    """Yield the lines of a file without conditional directives. For alternatives in a condition, the first counts."""
     around: list[_Tested] = []
     alternatives: list[list[_Tested]] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,8 +1,8 @@
 """Translates CUDA to HIP, token by token.
 
 The rules are tables. ``cuda_to_hip.csv`` maps identifiers and headers (``cuda_names.py``), ``ptx_to_cpp.csv`` inline
-PTX (``inline_ptx.py``), ``nvcc_syntax.py`` syntax that only nvcc accepts. Comments and strings stay, every line keeps
-its number, and what cannot be translated is reported.
+PTX (``inline_ptx.py``), ``nvcc_syntax.py`` syntax that only nvcc accepts. Comments, strings and line numbers do not
+change, and code that cannot be translated is reported.
 
 There are two styles. ``literal`` does what AMD's hipify does, so that parity tests the port that people make:
 ``__shfl_xor_sync(0xffffffff, v, m)`` stays, and exchanges values among 64 lanes where a wavefront has 64. ``helpful``
@@ -80,7 +80,7 @@ _LINE_END = re.compile(r"\\?\r?\n")
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
 _IN_PARENTHESES = "HIP's is a macro, and a comma between template arguments would end its argument; put in parentheses"
-_AS_UINT3 = "HIP's has a separate type that does not convert to uint3; written out"
+_AS_UINT3 = "HIP's has a different type, which does not convert to uint3; written out"
 
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 """Namespaces are short words that a program may use for something else."""
@@ -243,7 +243,7 @@ class _FileTranslation:
         if header in self.headers:
             return
         rule = header_rule(header)
-        # A quoted header is the program's own unless the table has it.
+        # A quoted header belongs to the program unless the table has it.
         if rule or (match["open"] == "<" and looks_like_cuda_header(header)):
             self._apply(rule, header, match.start("header"), region)
 
@@ -257,14 +257,14 @@ class _FileTranslation:
             self._in_parentheses(name)
         rule = name_rules().get(name.text)
         if rule is None:
-            # In a condition, a name that nobody defines is 0.
+            # In a condition, an undefined name is 0.
             if looks_like_cuda(name.text) and not name.in_condition and not self._is_own(name):
                 self._apply(None, name.text, name.start, name.region)
         elif not self._stays(rule, name) and not self._is_call_without_renaming(name):
             self._apply(rule, name.text, name.start, name.region)
 
     def _is_namespace(self, name: _Name) -> bool:
-        """Return whether a name is the name of a CUDA namespace; ``nvcuda::wmma`` becomes one name."""
+        """Return whether a word such as ``cub`` names CUDA's namespace; ``nvcuda::wmma`` is replaced as a whole."""
         opened = _NAMESPACE_BEFORE.search(self.text[max(0, name.start - 40) : name.start])
         # A program that is ported already may have "namespace cub = hipcub;".
         if (opened and _ALIAS.match(self.text, name.end)) or not (
@@ -276,19 +276,19 @@ class _FileTranslation:
         return True
 
     def _stays(self, rule: Rule, name: _Name) -> bool:
-        """Return whether a name that has a rule stays where it is."""
+        """Return whether a name that has a rule is kept."""
         if name.text == NVCC and name.text not in self.conditionals.renamed:
             return True
         if rule.category == "macro" and name.in_directive and not rule.hip.startswith("__HIP"):
             return True  # the condition is explained
         if rule.category == "device" and self._is_declared_at(name.start):
             return True
-        # A program that maps CUDA's names itself would define HIP's own macros as themselves, which ends them.
+        # If a program maps CUDA's names itself, translation would turn the mapping into a macro defined as itself.
         same = _DEFINED_AS.match(self.text, name.end) if name.in_directive else None
         return bool(same and same[1] == rule.hip)
 
     def _is_call_without_renaming(self, name: _Name) -> bool:
-        """Translate the arguments of a call; return whether the name needs no translation any more."""
+        """Translate the arguments of a call; return whether the name itself needs no translation."""
         call = _CALL.match(self.text, name.end)
         if call is None:
             return False
@@ -340,7 +340,7 @@ class _FileTranslation:
         return name.text in self.own or name.text in self._declared or bool(_MEMBER_BEFORE.search(before))
 
     def _is_declared_at(self, start: int) -> bool:
-        """Return whether a type precedes a place: a program may define its own function of a name that CUDA has."""
+        """Return whether a type precedes a place: a program may define a function with a CUDA name."""
         begin = max(self.text.rfind("\n", 0, max(0, start - 60)) + 1, start - 300)
         # The end of a directive, such as #endif, is not a type.
         before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))

@@ -51,7 +51,7 @@ _STATEMENTS = frozenset(
 """Statements of a function that can be removed as a whole."""
 _FUNCTIONS = frozenset(("function_definition", "declaration", "field_declaration"))
 _LOOKBACK = 300
-"""Bytes before a unit that may hold words torn off from it."""
+"""Bytes before a unit that may hold words separated from it."""
 _LAMBDA_LOOKBACK = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -269,13 +269,13 @@ def _is_device_unit(unit: tree_sitter.Node, macros: frozenset[str]) -> bool:
 
 
 def _is_kernel_declaration(unit: tree_sitter.Node) -> bool:
-    """True if a unit declares a kernel that is defined elsewhere, so that no device code depends on it."""
+    """True if a unit declares a kernel that is defined elsewhere, so device code does not depend on it."""
     text = source_of(unit)
     return "__global__" in text and "{" not in text and text.rstrip().endswith(";")
 
 
 def _holds_kernels(unit: tree_sitter.Node) -> bool:
-    """True if a kernel is in the body of a unit: a macro before a class can make its node take all that follows."""
+    """True if a kernel is in the body of a unit. A macro before a class can make its node include all that follows."""
     return "__global__" in code(source_of(unit).partition("{")[2])
 
 

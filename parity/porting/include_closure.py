@@ -50,7 +50,7 @@ class Closure:
 def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
     """Return a source and all files that it may include, ignoring conditionals.
 
-    Headers that are not found are left to the compiler. ``texts`` caches the files that were read.
+    The compiler reports headers that are not found. ``texts`` caches the files that were read.
     """
     return _HeaderSearch(path, side, folder, texts).run()
 

@@ -4,8 +4,8 @@ A statement ``asm("..." : ... : ...)`` is translated if the table has all instru
 variables, a guard ``@p`` becomes an ``if``. Other instructions, and labels, are refused: the statement becomes a call
 that the compiler rejects, so that only the kernels that need the instruction fail.
 
-The carry flag outlives a statement, and C++ has no name for it. A statement that leaves or takes it uses
-``ptx_carry()`` of ``parity/compat/ptx.h``. Assembly of the host or of AMD GPUs stays.
+The carry flag survives between statements, but C++ cannot express it. A statement that sets or reads it uses
+``ptx_carry()`` of ``parity/compat/ptx.h``. Assembly for the host or AMD GPUs is kept.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class _Program:
 def translate(text: str, is_compiled: Callable[[int], bool], macros: str = "") -> tuple[str, list[Untranslated]]:
     """Translate the inline PTX of a text without moving a line; also return the refused instructions.
 
-    ``is_compiled`` tells whether the preprocessor may keep the code at an index; other code stays. ``macros`` are
-    definitions from other files, see ``macros_of_statements``.
+    ``is_compiled`` returns whether the preprocessor may keep the code at an index; other code does not change.
+    ``macros`` are definitions from other files, see ``macros_of_statements``.
     """
     refused: list[Untranslated] = []
     parts: list[str] = []
@@ -154,7 +154,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _translated(statement: AsmStatement) -> str | _Instruction | None:
-    """Return the C++ statement without its semicolon, or the instruction that prevents it, if it is one."""
+    """Return the C++ statement without its semicolon, or an instruction that cannot be translated."""
     program = _program(statement.template)
     if program is None or not program.instructions:
         return None
@@ -165,7 +165,7 @@ def _translated(statement: AsmStatement) -> str | _Instruction | None:
     after: list[str] = []
     for number, operand in enumerate(statement.operands):
         value = _Value(operand.expression, operand.kind, operand.is_written)
-        # Of several instructions one may read what another has written.
+        # An instruction may read the result of a previous one.
         if len(program.instructions) > 1 and operand.kind:
             value = _Value(f"ptx_{number}", operand.kind, True)
             reads = operand.constraint[:1] != "="
@@ -263,7 +263,7 @@ def _converted(kind: str, value: _Value) -> str:
 
 
 def _literal(reference: re.Match[str], operands: Sequence[AsmOperand]) -> str:
-    """Return the integer that an operand is, or else the reference itself."""
+    """Return the value of an integer operand, or else the reference itself."""
     place = int(reference[1])
     if place < len(operands) and re.fullmatch(r"\d+|0[xX][\da-fA-F]+", operands[place].expression):
         return operands[place].expression

@@ -1,4 +1,4 @@
-"""Declarations of the names that host code uses of libraries such as hipBLAS, whose stubs declare no function."""
+"""Declares the names that host code uses from libraries such as hipBLAS, whose stubs do not declare functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TYPES = frozenset(
 
 
 def library_names(texts: Iterable[str], *, cuda: Path | None = None) -> str:
-    """Return a header that declares the names which HIP sources use of AMD's host libraries.
+    """Return a header that declares the names that HIP sources use from AMD's host libraries.
 
     With ``cuda``, the folder of CUDA's headers, the sources are CUDA and the libraries NVIDIA's. A library whose header
     is in that folder is included instead.

@@ -21,11 +21,11 @@ from parity.porting.sources import Source
 _OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
 """Suffixes of files that are not CUDA sources, but may include one."""
 _NEAR = ("*", "*/*", "*/*/*")
-"""Where files are looked for that may be linked with a source in or below a folder."""
+"""Search patterns for files that may be linked with a source in or below a folder."""
 _LEVELS = 2
 """How many folders, upwards, to search for a file that includes a source."""
 _FAR = 1000
-"""A distance in includes that is greater than any real one."""
+"""A distance in includes that exceeds every real distance."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 
 Place = tuple[Path, int]
@@ -35,10 +35,10 @@ Place = tuple[Path, int]
 def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
     """Return the files, with a line each, that define what a source declares for the device and does not define.
 
-    Several files of the nearest folder may define a name. The one is meant that includes the header which declares
-    it, through the fewest other headers. If that is not unique, the file in a folder named like an include folder of
-    the settings is taken (src/here, include/here). If no text defines a name, a macro may; then the file is meant that
-    includes a header with the file's name that mentions it. A name with several equally likely files is skipped.
+    If several files of the nearest folder define a name, the file that includes the declaring header through the
+    fewest other headers is selected. If that is not unique, the file in a folder named like an include folder of the
+    settings is (src/here, include/here). If no text defines a name, a macro may define it. Then the file that includes
+    a header with the file's name that mentions it is selected. A name with several equally likely files is skipped.
     """
     if source.ported:
         return {}
@@ -59,7 +59,7 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
         files |= each.files
     around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
     paths = dict.fromkeys((*source.linked, *others))
-    # What is left out of the source remains left out.
+    # Code that is left out of the source remains left out.
     state = RepairState(source.repairs.host)
     return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=state)
 

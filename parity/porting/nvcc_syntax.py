@@ -1,4 +1,4 @@
-"""Syntax that nvcc accepts and clang does not, or reads differently, and what replaces it in HIP."""
+"""Replaces syntax that nvcc accepts and clang rejects or interprets differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the folders of a project, and headers in them that no setting leads to."""
+"""Finds the folders of a project, and headers in folders that the settings do not name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def header_folders_anywhere(header: str, folder: Path) -> tuple[Path, ...]:
 
 
 def forget_folders() -> None:
-    """Discard what this process remembers about the files of projects."""
+    """Clear this process's caches of project files."""
     for each in (_headers_below, project_of, folders_of):
         each.cache_clear()
 

@@ -2,7 +2,7 @@
 
 A row has an instruction with named operands and their types (``bfe.u32 d:u32, a:u32, b:u32, c:u32``), and C++
 statements that compute the outputs from the inputs. ``[a:u32@shared]`` is an address in shared memory, ``cc`` the carry
-flag. A row with several ``types`` stands for one instruction for each, with the type in place of ``T``.
+flag. A row with several ``types`` defines an instruction for each type, which replaces ``T``.
 """
 
 from __future__ import annotations

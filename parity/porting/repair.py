@@ -6,7 +6,7 @@ then fail to compile are blanked; lines keep their numbers. An error in device c
 exceptions:
 
 * Code that nvcc accepts and clang refuses is rewritten (see ``repair_rules``).
-* Device functions that do what no AMD GPU can (untranslated PTX) are removed together with the functions that call
+* Device functions that AMD GPUs cannot execute (untranslated PTX) are removed together with the functions that call
   them, and the build names them. If nothing else helps, so are functions that need an absent header or a name that
   HIP does not have.
 * A call or launch that AMD's device code cannot make is replaced by code that fails when it is executed.
@@ -49,7 +49,7 @@ Pieces = dict[tuple[str, int], LeftOut]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What is known about an error: alternative edits, a refused instantiation, or the place of a user's error."""
+    """The analysis of an error: alternative edits, a refused instantiation, or the place of a user's error."""
 
     edits: Sequence[tuple[str, SourceEdit]] = ()
     refused: int | None = None
@@ -68,7 +68,7 @@ def repair(
     """Leave out more code so that these errors disappear; None if all errors are about device code.
 
     Args:
-        host: What is left out already.
+        host: The code that is left out already.
         texts: The translated files, complete, by the names that the errors use.
         errors: The compiler's errors.
         coarse: Remove whole functions instead of the smallest piece that contains an error. This is also done if the
@@ -105,7 +105,7 @@ def repair(
     if not missing and not pieces and not refused:
         return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
-    # A template that was refused stays out: the code that launches it is left out already.
+    # A refused template is not instantiated again: the code that launches it is left out already.
     wanted = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
     return replace(
         host,
@@ -141,7 +141,7 @@ def _keep_innermost(pieces: Pieces) -> None:
 
 
 def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[str], bool] | None) -> Pieces:
-    """Return the device code that no AMD GPU can execute, or that lacks something, and the code that uses it."""
+    """Return device code that AMD GPUs cannot execute or that needs an absent name, and the code that uses it."""
     host = module.host
 
     def is_lacking(because: str) -> bool:
@@ -180,7 +180,7 @@ def _unsupported(module: Module, errors: Sequence[Diagnostic], lacks: Callable[[
 
 
 def _failing_call(error: Diagnostic, text: str, place: Place) -> LeftOut | None:
-    """Return the launch or call at a place that AMD's device code cannot make, as one that fails when executed."""
+    """Return an edit that makes a launch or call impossible on AMD GPUs fail when executed."""
     match = _DEVICE_CALL.search(error.text)
     if match is None or (match["name"] and not error.host_only):
         return None

@@ -82,7 +82,7 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
         node = node.parent
     if node is None:
         return None
-    first = node  # two macros before a type look like a declaration without its end
+    first = node  # tree-sitter reads two macros before a type as an unfinished declaration
     while (before := first.prev_sibling) and before.type in functions and before.children[-1].is_missing:
         first = before
     head = decode(tree.data[first.start_byte : begins])
@@ -91,7 +91,7 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
 
 
 def shared_constructor(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
-    """Let a constructor that does nothing, and that a shared variable calls, be for both sides."""
+    """Mark an empty constructor of a shared variable ``__host__ __device__``."""
     text, error = site.module.texts.get(error_file := site.error.places[0][0], ""), site.error
     _, line, column = error.places[0]
     lines = text.split("\n")[:line]
@@ -276,5 +276,5 @@ def host_code(site: ErrorSite, match: re.Match[str]) -> list[Located]:
     text, module = site.tree.text, site.module
     edits = host_edits(text, site.line, site.column, module.device_macros)
     if len(edits) > 1 and not host_edits(text, site.line, site.column, module.maybe_device_macros):
-        edits = edits[-1:]  # a function that may be for the device must not lose a part of its code
+        edits = edits[-1:]  # do not remove only a part of a function that may be device code
     return site.here(*edits)

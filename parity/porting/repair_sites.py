@@ -1,4 +1,4 @@
-"""The place of an error, and the module around it, as the repairs see them."""
+"""The place of an error and its module, for the repairs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Located = tuple[str, SourceEdit]
 
 @dataclass(frozen=True)
 class Module:
-    """The translated files of a module, by the names that errors use, and what is left out of them."""
+    """The translated files of a module, by the names that errors use, and the code that is left out of them."""
 
     texts: Mapping[str, str]
     host: HostCode
@@ -88,7 +88,7 @@ class ErrorSite:
         return self.tree.enclosing(self.line, self.column, kind)
 
     def word(self, pattern: re.Pattern[bytes] = _WORD) -> SourceEdit | None:
-        """Return an edit of the word at the place, or of what else a pattern matches there."""
+        """Return an edit of the word at the place, or of another pattern's match there."""
         return self.tree.match_at(pattern, self.line, self.column)
 
     def here(self, *edits: SourceEdit | None) -> list[Located]:

@@ -39,13 +39,13 @@ class Source:
         files: Texts of the file and of all files that it may include, by path.
         ported: The sources are HIP already, and compiled without translation.
         hipifier: The translator of other sources.
-        kernels: Kernel templates with arguments to instantiate, whether host code launches them or not.
+        kernels: Kernel templates with arguments to instantiate, even if host code does not launch them.
         prebuilt: Code objects that replace a source, by target.
         around, doubtful, made: As in ``Closure``.
         switches: Flags that come from the project's build files, and not from a setting.
         linked: Other sources that nvcc links with this one, and that are compiled after it.
         parts: Sources that ``path`` includes, and that are built by building it.
-        guessed: Nobody but parity asked for ``kernels``.
+        guessed: parity guessed ``kernels``; the user did not request them.
         without: Device code is left out as well if its headers or libraries are absent.
         repairs: The progress in leaving out code that does not compile.
     """
@@ -99,7 +99,7 @@ class Source:
         return {self.name(path): path for path in self.files}
 
     def unrepaired(self) -> Source:
-        """Return the source without what is known about code that does not compile."""
+        """Return the source without its repair state."""
         return replace(self, repairs=RepairState())
 
     def name(self, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What both sides need to write the files of a module as a compiler reads them."""
+"""Functions of both sides that write the files of a module for a compiler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FINE_ROUNDS, ROUNDS = 8, 16
 _ANYTHING_HEADER = STUBS / "parity" / "anything.h"
 """Declares the replacement of values that do not compile."""
 _STANDARD_HEADER = STUBS / "parity" / "standard.h"
-"""Includes what absent headers would have included of the standard library."""
+"""Includes the standard headers that absent headers would have included."""
 
 
 def write(path: Path, text: str) -> None:

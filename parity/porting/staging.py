@@ -106,14 +106,14 @@ class _HipStaging:
         self._compat = replace(compat, defects=defects(texts, version)) if version else compat
 
     def initial(self, host: HostCode) -> HostCode:
-        """Return what is left out, and instantiated, before the first compilation."""
+        """Return the initial state: code left out, and templates instantiated, before the first compilation."""
         wanted = () if host.left_out or host.instantiated else tuple(_instantiated(self._source))
         twice = () if self._source.ported else tuple(_declared_twice(self._source, self._hip))
         left_out = (*host.left_out, *(each for each in twice if each not in host.left_out))
         return replace(host, left_out=left_out, instantiated=(*host.instantiated, *wanted))
 
     def repair(self, state: RepairState, initial: HostCode, staged: Staged, error: CompileError) -> None:
-        """Change what is left out so that an error may disappear.
+        """Leave out more code so that an error may disappear.
 
         Raises:
             PortError: The error is in device code.
@@ -138,7 +138,7 @@ class _HipStaging:
         coarse = state.rounds >= FINE_ROUNDS
         more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
         if more is not None and state.rounds < ROUNDS:
-            state.rounds += len(more.empty_headers) == len(host.empty_headers)  # absent headers cost no round
+            state.rounds += len(more.empty_headers) == len(host.empty_headers)  # absent headers do not count
             state.host = more
         elif staged.real:  # a stub may have what the real library lacks
             rest = _failing_libraries(staged, error, source, anywhere=True)
@@ -147,7 +147,7 @@ class _HipStaging:
             raise self._port_error(error, host, staged) from None
 
     def write(self, host: HostCode) -> Staged:
-        """Write all files without what is left out."""
+        """Write all files without the code that is left out."""
         source, folder = self._source, self._folder
         for path, each in self._hip.items():
             head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
@@ -210,7 +210,7 @@ class _HipStaging:
         return self._place(path).resolve() if path and path in self._source.files else name
 
     def _lacks(self, name: str) -> bool:
-        """Return whether HIP lacks a name, or a library that is absent has it."""
+        """Return whether HIP lacks a name, or an absent library has it."""
         return any(name == each.name for text in self._hip.values() for each in text.unmapped) or bool(needed_for(name))
 
     def _translation(self, host: HostCode, choice: Choice) -> Translation:
@@ -291,7 +291,7 @@ def _instantiated(source: Source) -> Iterator[Instantiation]:
 
 
 def _declared_twice(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
-    """Yield the operators and names of a source that HIP's headers declare as well."""
+    """Yield the operators and names of a source that HIP's headers also declare."""
     names = names_of_vectors(each.text for each in hip.values())
     ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
@@ -304,7 +304,7 @@ def _declared_twice(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[Le
 
 
 def _with_source_names(error: CompileError, source: Source) -> list[Diagnostic]:
-    """Return the errors of a compilation with the names that the source has for its files."""
+    """Return the errors of a compilation with the source's file names."""
     names = {str(path): name for name, path in source.originals.items()}
 
     def named(place: Place) -> Place:

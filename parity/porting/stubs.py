@@ -1,12 +1,13 @@
-"""Chooses between a real library and parity's stub for an ``#include`` that a project itself does not answer.
+"""Chooses between a real library and parity's stub for a header that a project includes but does not contain.
 
-``choose`` is the only place where that is decided. Two tables are its rules:
+Only ``choose`` makes this decision. Two tables are its rules:
 
-* ``stubs.csv`` maps header names to the stub in ``include/stubs`` that answers them, and to the library.
-* ``libraries.csv`` has a line for each library: where its real headers are looked for, and when the stub is used.
+* ``stubs.csv`` maps header names to a library, and to the stub in ``include/stubs`` that replaces its header.
+* ``libraries.csv`` has a row for each library: where to search for its real headers, and when to use the stub.
 
 The project's own include folders take precedence over both. An installed ROCm that compiles (``--toolchain rocm``)
-finds its own headers before any stub. On the CUDA side, nvcc answers what it can; ``cuda_stub`` names the rest.
+finds its own headers before any stub. On the CUDA side, the headers that nvcc finds take precedence, and ``cuda_stub``
+names the stubs of other headers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h
 
 @dataclass(frozen=True)
 class Stub:
-    """A row of ``stubs.csv``: a pattern of header names, the stub that answers them, and the library."""
+    """A row of ``stubs.csv``: a pattern of header names, the stub that replaces them, and the library."""
 
     pattern: str
     header: str
@@ -49,11 +50,11 @@ class Library:
 
     Attributes:
         name: The library, as ``stubs.csv`` names it.
-        header: A header that shows that the library is there.
-        place: Where it is looked for: folders, ``rocm`` (an installed ROCm) or ``torch`` (the torch of parity's
+        header: A header whose presence shows that the library is installed.
+        place: Where to search for it: folders, ``rocm`` (an installed ROCm) or ``torch`` (the torch of parity's
             environment). Without a place, the stub is always used.
-        folders: The library's own folders in a place that others share.
-        first: A header to include before the real ones.
+        folders: The library's folders in a place that several libraries share.
+        first: A header to include before the real headers.
         defines: Flags for the real headers as well as the stub.
         nvcc: The stub also serves the CUDA side.
         stub_used: When the stub is used, for users.
@@ -69,13 +70,13 @@ class Library:
     stub_used: str
 
     def search_path(self) -> tuple[Path, ...]:
-        """Return the folders to search for the real headers; none if the library is not there."""
+        """Return the folders to search for the real headers; empty if the library is not installed."""
         wanted = (self.header, *self.folders)
         paths = _search_paths(self.place) if self.place else ()
         return next((path for path in paths if all(_find(name, path) for name in wanted)), ())
 
     def link_into(self, folder: Path) -> tuple[Path, ...]:
-        """Return the folders to search for the real headers and nothing else, made of links below ``folder``."""
+        """Return folders of links below ``folder`` that contain the real headers and nothing else."""
         path = self.search_path()
         for name in self.folders:
             folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +87,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Choice:
-    """The answer to the headers that a project includes and does not have.
+    """The real libraries and stubs for the headers that a project includes and does not contain.
 
     ``stubs`` maps header names to stubs; ``real`` has, for each library that is used itself, its search path.
     """
@@ -138,23 +139,23 @@ def stub_for(header: str) -> Stub | None:
 
 
 def stubbed_libraries(headers: Iterable[str]) -> Iterator[Library]:
-    """Generate the libraries that have a better answer to headers which stubs answered: those with a place."""
+    """Generate the libraries with a place, whose real headers could replace these stubs."""
     for library in dict.fromkeys(_libraries()[stub.library] for header in headers if (stub := stub_for(header))):
         if library.place:
             yield library
 
 
 def cuda_stub(header: str) -> str:
-    """Return the stub that answers a header on the CUDA side; empty if there is none.
+    """Return the stub of a header on the CUDA side; empty if it does not have a stub.
 
-    Of CUDA's own headers, stubs answer only those that host code alone needs.
+    Stubs replace CUDA's own headers only if nothing but host code needs them.
     """
     stub = stub_for(header)
     return cuda_library(header) or (stub.header if stub and _libraries()[stub.library].nvcc else "")
 
 
 def cuda_library(header: str) -> str:
-    """Return the stub that answers a header of cuBLAS and similar libraries on the CUDA side; empty for others."""
+    """Return the stub of a header of cuBLAS or a similar library on the CUDA side; empty for other headers."""
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 

@@ -21,8 +21,8 @@ _BRACKET = re.compile(r"[(){};]")
 def with_plain_coordinates(text: str) -> str:
     """Return the source with ``unsigned(threadIdx.x)`` for every ``threadIdx.x``.
 
-    In CUDA, it has that type. In HIP, it is an object that converts to that type, so templates deduce another one.
-    Variables, parameters and members of that name stay, and so do comments and strings.
+    In CUDA, a coordinate has that type. In HIP, it is an object that converts to it, so templates deduce another type.
+    Variables, parameters and members of that name do not change, nor do comments and strings.
     """
     plain = code(text)
     local = [(name, at, _end_of_scope(plain, at)) for name, at in _declarations(plain)]

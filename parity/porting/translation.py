@@ -1,4 +1,4 @@
-"""What became of a source on its way to a compiler."""
+"""The record of a source's changes before its compilation."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Translation:
         replaced: How often each CUDA name was translated.
         unmapped: Names that hipify could not translate.
         hazards: Code that hipify translated or kept, and that means something different on AMD GPUs.
-        branches: What the conditions on CUDA's macros mean for AMD.
+        branches: The effect on AMD of conditions on CUDA's macros.
         spelled_out: Lines that the helpful style translates differently from the literal style.
         left_out: Host code that was removed because it does not compile here.
-        empty_headers: Missing headers that empty ones replace.
+        empty_headers: Missing headers that empty headers replace.
         stubs: Missing headers that stubs replace, see ``stubs.py``.
-        around: Folders of the project in which headers were found although no setting names them.
+        around: Folders of the project that have included headers although no setting names these folders.
         made: Headers that the project's build generates, each with its template and the switches that are on.
         needs: Names that parity's compatibility headers supply.
         defects: Names whose function in AMD's headers is known to be wrong.
-        brought: Lines that replace what missing headers would have declared.
+        brought: Lines that replace declarations of missing headers.
         libraries: Real libraries that were used instead of stubs, with their folders.
         stubbed: Real libraries whose headers do not compile for the device, so that their stubs were used.
     """

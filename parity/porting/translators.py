@@ -126,7 +126,7 @@ def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, st
 
 
 def _constants(texts: Iterable[str], own: frozenset[str]) -> dict[str, str]:
-    """Return macros that the program always defines as the same number, outside of conditionals."""
+    """Return macros that the program defines as one number only, outside of conditionals."""
     found: dict[str, str] = {}
     ambiguous: set[str] = set()
     for text in texts:
@@ -156,7 +156,7 @@ def _tool(name: str) -> Path:
 
 
 def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Path], own: Hipified) -> Hipified:
-    """Translate a file with AMD's tool, and add what parity's translator (``own``) found out about its branches."""
+    """Translate a file with AMD's tool, and add the branches that parity's translator (``own``) found."""
     with tempfile.TemporaryDirectory(prefix="parity-hipify-") as folder:
         source, output = Path(folder, path.name), Path(folder, "output")
         source.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -1,8 +1,8 @@
 """Other ways to build a source that does not compile, or that has no kernel.
 
-A project's build files define what the sources leave open: macros, the C++ standard, files to link, and the file that
-includes a source as a part. Each of these is a variant. ``parity build`` tries the variants in order and reports the
-chosen one.
+A project's build files define settings that the sources do not contain: macros, the C++ standard, files to link, and
+the file that includes a source as a part. Each of these is a variant. ``parity build`` tries the variants in order and
+reports the chosen one.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
         yield Variant("folder", (next(filter(_CUDA_FOLDER.search, names), names[0]), header))
     compiled = [each for each in errors if not each.missing_header]
     if compiled and all(NOT_DEFINED in each.text for each in compiled):
-        # Only a file that defines the names helps.
+        # Only a file that defines the names can fix these errors.
         yield Variant("linked", undefined_names(error))
         yield from _including(source)
         if vendor == "amd" and error.translation and error.translation.empty_headers and not source.without:
@@ -357,7 +357,7 @@ def _newest(source: Source, names: tuple[str, ...]) -> Source | None:
 
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
-    """Compile the files with the source that define what it only declares for the device."""
+    """Also compile the files that define the functions and variables that the source only declares for the device."""
     others = others_define(names, source)
     if not others:
         return None
@@ -406,7 +406,7 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 
 
 def _fresh_repairs(source: Source) -> RepairState:
-    """Keep only what is known about absent headers, which a variant lacks as well."""
+    """Keep only the absent headers of the repair state, because a variant lacks them as well."""
     host = source.repairs.host
     kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought, pasted=host.pasted)
     return RepairState(kept)

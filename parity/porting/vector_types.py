@@ -1,10 +1,11 @@
 """Adapts code to vector types such as ``float2``, which are plain structures in CUDA and classes in HIP.
 
-CUDA's have no operators, so many programs define some. HIP's have operators, and two equally good ones are ambiguous. A
-definition that computes the same as HIP's is left out; any other stays, and so does the error.
+CUDA's types lack operators, so many programs define them. HIP's types have operators, and a second, equally good
+operator is ambiguous. A definition that computes the same as HIP's is left out; a different definition is kept, and so
+is the error.
 
-In CUDA, braces with fewer numbers than components set the others to 0. HIP's classes take a number for each component,
-or one for all: ``float4 v = {1}`` is an error, and ``float4 v{1}`` compiles but means something else.
+In CUDA, braces with fewer numbers than components set the remaining components to 0. HIP's classes take a number for
+each component, or one for all: ``float4 v = {1}`` is an error, and ``float4 v{1}`` compiles but means something else.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _bodies(kind: str, count: int, a: str, b: str, operator: str) -> set[str]:
 class Short:
     """Braces with fewer numbers than components: ``instead`` replaces ``span`` so that HIP agrees with CUDA.
 
-    ``compiled`` tells that HIP compiles the original, and uses the number for all components.
+    ``compiled`` is set if HIP compiles the original, and uses the number for all components.
     """
 
     span: Span

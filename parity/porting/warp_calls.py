@@ -39,7 +39,7 @@ class SpelledOut:
 def for_32_lanes(
     text: str, name: str, span: Span, given: tuple[Span, ...], value: Callable[[str], str | None]
 ) -> SpelledOut | None:
-    """Write out that 32 lanes take part in a call; None if that is not possible.
+    """Restrict a call to 32 lanes; return None if that is not possible.
 
     ``span`` is the place of the name, ``given`` are its arguments, and ``value`` evaluates a macro.
     """

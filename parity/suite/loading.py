@@ -159,7 +159,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
     case files to read (default: all).
 
     Raises:
-        UsageError: a folder is missing or empty, or none of its files can be used (with file and line).
+        UsageError: a folder is missing or empty, or has no usable file (with file and line).
     """
     if not kernels.is_dir():
         raise _missing_folder("kernels folder", kernels, "kernels")

@@ -60,8 +60,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "target": Option(
         "T,..",
-        "targets to run, separated by commas; a runner that supports none of them uses its own targets (default: the "
-        "default targets of each runner)",
+        "targets to run, separated by commas; a runner that does not support any of them uses its own targets "
+        "(default: the default targets of each runner)",
         settings=_LIST,
     ),
     "dtype": Option("D,..", "select only kernels with one of these dtypes, separated by commas", settings=_LIST),

@@ -1,4 +1,4 @@
-"""Explanations of cases."""
+"""Explanations of cases, as ``parity show`` prints them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_explain_returns_output_of_show_command(suite, capsys):
 def test_explanation_has_launch_inputs_and_expected_values(suite):
     lines = [line.split() for line in parity.explain(CASE, suite=suite, elements=3).splitlines()]
     assert next(line for line in lines if line[:1] == ["about"])[:2] == ["about", "D24:"]
-    assert ["2", "2", "98"] in lines  # 2 * 127 + 100, of eight bits
+    assert ["2", "2", "98"] in lines  # 2 * 127 + 100 in eight bits
     assert ["...", "and", "67", "more", "(--elements", "N)"] in lines
 
 

@@ -39,7 +39,7 @@ def entries(suite):
 
 @pytest.fixture
 def written(entries, tmp_path):
-    """Writes an output folder in which these kernels failed, and those of ``changes`` have another verdict."""
+    """Return a function that writes an output folder with failed kernels; ``changes`` sets other verdicts."""
 
     def write(name, failing=(), columns=GFX, changes=None, only=None, uncompiled=False):
         verdicts = dict.fromkeys(failing, FAIL) | (changes or {})
@@ -151,7 +151,7 @@ def test_columns_and_kernels_of_one_run_are_added_or_removed(written):
     one, other = written("one", columns=GFX[:1]), written("other", only=["uexp_f32"], columns=GFX)
     kinds, found = changes_of(one, other)
     assert kinds["uexp_f32", "gfx90a emulated"] == "added" and kinds["uexp_f16", "gfx1100 emulated"] == "removed"
-    assert not found.worse  # what was not asked for is no worse
+    assert not found.worse  # a kernel or column that was not requested is not a regression
 
 
 def test_kernel_that_stops_compiling_is_broken(written):
@@ -181,7 +181,7 @@ def test_compare_command_exit_code_reports_regressions(written, capsys):
     assert main(["compare", str(one), str(one / "none")]) == 2
 
 
-def test_report_reproduces_with_options_of_the_run(written, data_of, capsys):
+def test_report_reproduces_with_options_of_run(written, data_of, capsys):
     folder = written("one", ["uexp_f32"])
     (folder / "report.html").unlink()
     assert main(["report", str(folder), "--against", str(written("before"))]) == 0

@@ -1,4 +1,4 @@
-"""The C program of a reproducer judges every element as parity does."""
+"""The C program of a reproducer judges every element like parity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Judge:
     folder: bytes
 
     def wrong(self, got):
-        """The number of wrong elements of a contiguous result."""
+        """Return the number of wrong elements of a contiguous result."""
         data = np.ascontiguousarray(got)
         pointer = ctypes.c_char_p(data.tobytes())
         return self.call(self.folder, ctypes.c_size_t(data.size), pointer, pointer)
@@ -49,7 +49,7 @@ class Judge:
 
 @pytest.fixture
 def judge(tmp_path):
-    """Compiles what a reproducer of an expectation compares with."""
+    """Return a function that compiles the comparison of a reproducer for an expected value."""
 
     def compiled(expected):
         value, kind = expected.value, array_dtype(expected.value)
@@ -67,7 +67,7 @@ def judge(tmp_path):
                 "cc",
                 "-shared",
                 "-fPIC",
-                "-O1",  # without, zig compiles a sanitizer of its own for it
+                "-O1",  # without optimization, zig adds a sanitizer
                 "-Wall",
                 "-Wno-unused-function",
                 tmp_path / "judge.c",
@@ -85,7 +85,7 @@ def judge(tmp_path):
 
 
 def values(name, count, seed):
-    """Values of a type: any bit patterns, and those that are special."""
+    """Return random bit patterns of a type and special values."""
     kind = NUMBERS[name]
     found = np.random.default_rng(seed).integers(0, 256, count * kind.itemsize, np.uint8).view(kind.numpy)
     if kind.is_float:

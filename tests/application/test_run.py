@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="module")
 def folder(suite, tmp_path_factory):
-    """Of kernels, one of them wrong."""
+    """A folder with the suite's kernels and a fault in one of them."""
     folder = tmp_path_factory.mktemp("run")
     source = Path(shutil.copytree(suite.kernels, folder / "kernels"), "affine.cu")
     right = "wrapping::mul(x, mul), add)"

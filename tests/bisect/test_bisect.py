@@ -18,7 +18,7 @@ def descriptions(name: str, *flags: str) -> list[str]:
     return [option.description(flags) for option in available_options(target(name), flags) if not option.variant]
 
 
-def test_option_that_removes_a_flag_applies_only_if_project_has_the_flag():
+def test_option_that_removes_flag_applies_only_if_project_has_flag():
     assert "without -O1" not in descriptions("gfx1100") and "without -O1" in descriptions("gfx1100", "-DX", "-O1")
     assert "without -ffast-math -fno-signed-zeros" in descriptions("gfx90a", "-ffast-math", "-fno-signed-zeros")
     assert not any("fast-math" in each for each in descriptions("gfx90a", "-DX=-ffast-math", "-DY"))
@@ -42,7 +42,7 @@ def test_wavefront_option_applies_only_to_wave32_targets(name, has):
     assert any("-mwavefrontsize64" in each for each in descriptions(name)) is has
 
 
-def test_every_option_has_an_explanation_and_an_effect():
+def test_every_option_has_explanation_and_effect():
     assert all(option.says and option.vendor in ("amd", "cuda") for option in COMPILER_OPTIONS)
     assert all(option.flags or option.where or option.variant for option in COMPILER_OPTIONS)
 

@@ -256,7 +256,7 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
         None,
         [],
         True,
-    )  # the printed setting builds the same
+    )  # the printed setting gives the same build
     (tmp_path / "setup.py").write_text("\nflags = ['-DWITH_CUDA', '-DTILE=32']\n")
     error, switches, cached = built()
     assert (error, cached) == (None, False)
@@ -268,7 +268,7 @@ def test_build_takes_required_switch_from_build_files(tmp_path, cache):
 
 
 def test_build_defines_cuda_switch_that_source_needs(tmp_path, cache):
-    """The error does not matter: no message names a specialization behind a switch."""
+    """The build defines the switch for any error, because no message names a specialization behind a switch."""
     (tmp_path / "cast.h").write_text(
         "template <class T> struct Cast {};\n#if defined(MINE_WITH_CUDA) && !defined(NO_CUDA)\n"
         "template <> struct Cast<int> { __device__ float operator()(int x) { return x; } };\n#endif\n"
@@ -554,7 +554,7 @@ def test_build_never_defines_switch_against_cuda(tmp_path, cache):
     assert one.error and not one.switches
 
 
-def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
+def test_variant_with_same_errors_has_no_variants(tmp_path, cache, monkeypatch):
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64']\n")
     (tmp_path / "fill.cu").write_text(
         f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
@@ -564,11 +564,11 @@ def test_variant_with_the_same_errors_has_no_variants(tmp_path, cache, monkeypat
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, settings=BuildSettings(Sides(cuda_arch=890)))
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
-    assert len(seen) == 3  # unchanged, with the switches, and without code that they do not help
+    assert len(seen) == 3  # unmodified, with the switches, and without the code that still fails
 
 
 @pytest.mark.parametrize(("condition", "tried"), [("#ifdef AWAY\n#else", False), ("#ifndef AWAY", True)])
-def test_no_switch_is_tried_for_name_of_missing_header(tmp_path, cache, monkeypatch, condition, tried):
+def test_build_tries_no_switch_for_name_from_missing_header(tmp_path, cache, monkeypatch, condition, tried):
     kernel = "__global__ void fill(elsewhere::Tile* x) { }"
     inside, behind = (kernel, "") if tried else ("", kernel)
     (tmp_path / "fill.cu").write_text(f'#include "elsewhere/tiles.h"\n{condition}\n{inside}\n#endif\n{behind}\n')

@@ -42,7 +42,7 @@ def instructions(listing, kernel):
     return [item.text for item in kernel_code(listing, kernel).instructions]
 
 
-def test_recompiled_kernel_has_the_same_code_as_in_module(suite, staged):
+def test_recompiled_kernel_has_same_code_as_in_module(suite, staged):
     (built,) = build_suite(suite, ["mine"], ["gfx1100"])
     alone = recompiled(staged, ["first"])
     assert instructions(alone, "first") == instructions(built.code_object.listing, "first")

@@ -1,4 +1,4 @@
-"""Cases that every run has: walks over elements, and drawn cases with data at the edges."""
+"""Built-in cases of every run: strided templates, and drawn cases with edge data."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_edge_case_is_largest_drawn_case_with_other_data(suite):
     ("name", "dtypes", "streams"),
     [
         ("quantized.dequantize_k", None, ["subnormal"]),
-        ("matmul.matmul", ("f16", "f32"), ["halfway", "small"]),  # whose data are never NaN
-        ("indexing.gather", ("u32", "u8"), ["runs", "halfway", "extreme"]),  # but for its ids; it takes no gaps
+        ("matmul.matmul", ("f16", "f32"), ["halfway", "small"]),  # whose data exclude NaN
+        ("indexing.gather", ("u32", "u8"), ["runs", "halfway", "extreme"]),  # not for its ids; it does not accept gaps
     ],
 )
 def test_edge_cases_require_accepted_data(suite, name, dtypes, streams):
@@ -74,7 +74,7 @@ def test_edge_case_gaps_require_accepted_strides(suite):
     assert "rows with gaps" not in edges(
         suite.op("quantized.dequantize"), *suite.op("quantized.dequantize").entries()[0].dtypes
     )
-    assert "rows with gaps" not in edges(suite.op("unary.neg"), "f32")  # has walks over such
+    assert "rows with gaps" not in edges(suite.op("unary.neg"), "f32")  # its strided templates cover gaps
 
 
 def test_narrowing_op_has_halfway_template(suite):

@@ -1,4 +1,4 @@
-"""Neighbours of a case."""
+"""Neighbours of a case are valid, reproducible and use the kernel's constants."""
 
 from __future__ import annotations
 

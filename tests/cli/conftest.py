@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Result:
-    """Exit code, standard output and standard error of a command."""
+    """The exit code, standard output and standard error of a command."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ class Result:
 
 @pytest.fixture
 def with_nvcc():
-    """Skips a test without nvcc."""
+    """Skip the test without nvcc."""
     try:
         nvcc()
     except MissingTool as error:
@@ -35,7 +35,7 @@ def with_nvcc():
 
 @pytest.fixture
 def parity(capfd, tmp_path, monkeypatch):
-    """Calls the command line with a fresh output folder."""
+    """Return a function that runs the command line with a fresh output folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -51,13 +51,13 @@ def parity(capfd, tmp_path, monkeypatch):
 
 @pytest.fixture
 def kernels(tmp_path):
-    """A copy of the kernels that a test may change."""
+    """Return a copy of the kernels that the test may change."""
     return Path(shutil.copytree(ROOT / "kernels", tmp_path / "kernels"))
 
 
 @pytest.fixture
 def affine_cases(tmp_path):
-    """A folder with only the case file of affine."""
+    """Return a folder with only the case file of affine."""
     folder = tmp_path / "cases"
     folder.mkdir()
     shutil.copy(ROOT / "cases" / "affine.py", folder)
@@ -66,7 +66,7 @@ def affine_cases(tmp_path):
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """Copies a library of ``tests/foreign`` and changes to the copy."""
+    """Return a function that copies a library of ``tests/foreign`` and changes to the copy."""
 
     def copy(name):
         folder = Path(shutil.copytree(ROOT / "tests" / "foreign" / name, tmp_path / name))
@@ -78,7 +78,7 @@ def library(tmp_path, monkeypatch):
 
 @pytest.fixture
 def edit():
-    """Replaces a text in a file, which must contain it."""
+    """Return a function that replaces a text in a file; the file must contain it."""
 
     def replace(path, old, new):
         text = path.read_text()

@@ -40,7 +40,7 @@ quick, off, careful = map(op, ("quick", "off", "careful"))
 
 @pytest.fixture
 def mine(tmp_path, parity, monkeypatch):
-    """The working folder, with kernels that use approximate reciprocals."""
+    """Change to a project with kernels that use approximate reciprocals."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "cases").mkdir()
     (tmp_path / "kernels" / "kernels.cu").write_text(KERNELS)
@@ -55,7 +55,7 @@ def verdicts(folder):
     return [(each["case"], each["verdict"], each["minimal"]) for each in map(json.loads, lines) if "case" in each]
 
 
-def test_failure_from_drawn_results_says_so(parity, mine):
+def test_failure_from_drawn_results_is_labelled(parity, mine):
     result = parity("run", "kernels.quick", "--target", "gfx1100", "--examples", "8")
     assert result.code == 1
     assert "it passes if approximate instructions give the nearest numbers" in result.out
@@ -80,7 +80,7 @@ def test_failure_without_drawn_results_does_not_mention_them(parity, mine):
     assert [verdict["drawn"] for _, verdict, _ in verdicts(mine)] == [""]
 
 
-def test_failure_lists_only_its_drawn_results(parity, mine):
+def test_failure_from_drawn_results_is_not_attributed_to_wavefront_size(parity, mine):
     """AMD documents 1 ULP for square roots of f16 on gfx90a, and 0.51 ULP on gfx1030."""
     result = parity("run", "kernels.root", "--target", "gfx90a,gfx1030", "--examples", "8")
     assert result.code == 1 and "nearest numbers" in result.out

@@ -1,4 +1,4 @@
-"""Tests of ``parity bench``: output, files and exit codes."""
+"""``parity bench``: output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_bench_emulated_target_counts_instructions(parity):
 def test_bench_default_runner_is_best_available(parity, stopwatch, monkeypatch):
     from parity.runners import registry
 
-    for name in ("cuda", "rocm"):  # a GPU that is there would be better still
+    for name in ("cuda", "rocm"):  # a real GPU would be preferred to the emulator
         monkeypatch.delitem(registry.BUILT_IN, name)
     watch = stopwatch()
     assert "(hardware)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
@@ -80,7 +80,7 @@ def test_bench_json_is_only_output(parity, stopwatch):
 
 
 @pytest.mark.parametrize(("seconds", "verdict", "code"), [(2e-4, "SAME", 0), (3e-4, "SLOWER", 1), (1e-4, "FASTER", 0)])
-def test_bench_exit_code_by_result(parity, stopwatch, baseline, seconds, verdict, code):
+def test_bench_exit_code_depends_on_result(parity, stopwatch, baseline, seconds, verdict, code):
     stopwatch(uneg_f32=seconds)
     result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
     assert result.code == code

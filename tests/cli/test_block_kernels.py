@@ -1,4 +1,4 @@
-"""Runs all commands that handle values on kernels with quantized blocks."""
+"""Kernels with quantized blocks in all commands that handle values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SOURCE = Path("kernels/flip.cu")
 
 @pytest.fixture
 def project(parity, tmp_path, monkeypatch):
-    """The project as the working folder."""
+    """Change to a project with block kernels."""
     for name, text in (("pyproject.toml", "[tool.parity]\n"), (SOURCE, KERNEL), ("cases/flip.py", CASES)):
         path = tmp_path / "blocks" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Detects kernels that pass superficial checks without doing the computation."""
+"""Detection of kernels that pass superficial checks without doing the computation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHEAT(shared_of_before) {
 }
 CHEAT(nothing) { }
 
-// No cheat: what they leave in variables changes no result.
+// Honest kernels: the values that they leave in variables do not change a result.
 CHEAT(counting) { if (threadIdx.x == 0) atomicAdd(&launches, 1); HERE; out[i] = right(x[i]); }
 CHEAT(ticket) {
     __syncthreads();
@@ -70,7 +70,7 @@ CHEATS = {
     "shared_of_before": {"never-written read"},
     "nothing": {"unwritten"},
 }
-"""The class of verdict that names each."""
+"""Failure classes that identify each cheat."""
 HONEST = ("honest", "counting", "ticket")
 
 
@@ -87,7 +87,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(params=[("emulated", "gfx1100"), ("ptx", "sm_90")], ids=["gfx1100", "sm_90"])
 def found(request, parity, project, monkeypatch, tmp_path):
-    """The result of examples/judge.py for each kernel of a run."""
+    """Run all kernels and return the result of examples/judge.py for each."""
     runner, target = request.param
     if probe := registry.runner(runner).probe().reason:
         pytest.skip(probe)
@@ -97,7 +97,7 @@ def found(request, parity, project, monkeypatch, tmp_path):
     return {each["kernel"]: each for each in judge["judged"](tmp_path / "out")}
 
 
-def test_each_cheat_is_named_without_false_alarms(found):
+def test_cheating_kernels_fail_and_honest_kernels_pass(found):
     assert {name: set(found[name]["why"]) for name in CHEATS} == CHEATS
     assert {found[name]["right"] for name in CHEATS} == {False}
     assert {name: (found[name]["right"], found[name]["state"]) for name in HONEST} == dict.fromkeys(

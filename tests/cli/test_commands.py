@@ -1,4 +1,4 @@
-"""Tests of list, show, build and doctor, and of parity as a process."""
+"""``parity list``, ``show``, ``build`` and ``doctor``, and the exit code and output of the process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_show_explains_case(parity):
         ("quantized.quantize_q8_1[f32](x=1x3~normal@0)", "the reference accepts it; one of several accepted values is"),
     ],
 )
-def test_show_names_judgement(parity, case, rule):
+def test_show_prints_acceptance_rule(parity, case, rule):
     assert f"right if   {rule}" in parity("show", case).out
 
 
@@ -84,7 +84,7 @@ def test_show_tanh_f16_uses_f32_limits(parity):
     assert shown.partition("\nelement")[2].split()[:4] == ["x", "expected", "from", "to"]  # rounding leaves one number
 
 
-def test_show_explains_a_divergence(parity):
+def test_show_explains_divergence(parity):
     result = parity("show", "D14")
     assert result.code == 0
     assert [line.split()[0] for line in result.out.splitlines()] == ["divergence", "what", "CUDA", "AMD", "source"]
@@ -147,7 +147,7 @@ def test_build_wrong_usage_is_explained(parity, arguments, message):
     assert message in result.err
 
 
-def test_doctor_prints_facts(parity):
+def test_doctor_prints_tools_and_devices(parity):
     result = parity("doctor")
     assert result.code == 0
     for part in (
@@ -284,7 +284,7 @@ def test_closed_pipe_is_not_an_error():
     assert result.stderr == ""
 
 
-def test_parity_process_has_exit_code(tmp_path):
+def test_parity_process_exits_with_documented_code(tmp_path):
     result = process("run", "affine_f32", "--examples", "1", "--target", "gfx1100", "--output", str(tmp_path))
     assert result.returncode == 0
     assert result.stderr == ""
@@ -292,8 +292,8 @@ def test_parity_process_has_exit_code(tmp_path):
     assert process().returncode == 2
 
 
-def test_installed_parity_uses_its_own_suite(tmp_path):
-    """Outside a project, the wheel provides a suite; a checkout reports that there is no suite."""
+def test_installed_parity_outside_project_uses_packaged_suite(tmp_path):
+    """A wheel contains a suite for use outside of projects; a checkout reports that there is none."""
     result = subprocess.run(
         [sys.executable, "-m", "parity", "list"], capture_output=True, text=True, cwd=tmp_path, check=False,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},

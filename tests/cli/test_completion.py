@@ -1,4 +1,4 @@
-"""Tests of the completion scripts; bash executes its script."""
+"""Shell completion scripts; bash executes its script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def script(tmp_path_factory):
 
 @pytest.fixture
 def completed(script, tmp_path, capsys):
-    """The completions of bash for the last word; ``parity list`` is limited to one module."""
+    """Return bash's completions for the last word; ``parity list`` is limited to one module."""
     assert main(["list", "unary"]) == 0
     listed = tmp_path / "parity"
     listed.write_text(f"#!/bin/sh\ncat << 'END'\n{capsys.readouterr().out}END\n")
@@ -40,7 +40,7 @@ def completed(script, tmp_path, capsys):
     return offered
 
 
-def test_bash_completes_commands_options_and_values(completed):
+def test_completion_in_bash_offers_commands_options_and_values(completed):
     assert completed("") == {*COMMANDS}
     assert completed("re") == {name for name in COMMANDS if name.startswith("re")}
     assert {"--resume", "--runner"} <= completed("run", "--r")
@@ -50,7 +50,7 @@ def test_bash_completes_commands_options_and_values(completed):
     assert completed("run", "unary.e") == {"unary.elu", "unary.erf", "unary.exp"}
 
 
-def test_other_shells_have_script(capsys):
+def test_completion_scripts_of_other_shells_are_printed(capsys):
     for shell, beginning in (("zsh", "#compdef parity"), ("fish", "")):
         assert main(["--print-completion", shell]) == 0
         out = capsys.readouterr().out

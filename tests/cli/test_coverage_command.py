@@ -1,4 +1,4 @@
-"""Tests of ``parity coverage`` on a separate project."""
+"""``parity coverage``: unreached lines, and the search for cases that reach them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAD = ("--lead", "200")
 
 @pytest.fixture
 def hidden(library):
-    """A project with branches for one size, one rank and one data value."""
+    """Create a project with branches for one size, one rank and one data value."""
     return library("hidden")
 
 
@@ -79,7 +79,7 @@ def test_record_contains_coverage_of_each_case(parity, hidden):
     parity("run", "hidden.one_rank", *TARGET, "--output", hidden / "out")
     records = load(hidden / "out").records
     assert all(record.reached and record.reached.blocks_reached > 0 for record in records)
-    assert len({record.reached for record in records}) > 1  # a scalar has no dims to walk over
+    assert len({record.reached for record in records}) > 1  # a scalar skips the loop over dimensions
 
 
 @pytest.mark.thorough
@@ -91,7 +91,7 @@ def test_coverage_without_executed_case_is_refused(parity, hidden):
 
 def test_coverage_search_finds_size_rank_and_value(parity, hidden):
     result = parity("coverage", *TARGET, *LEAD, "--save")
-    assert result.code == 1  # two of these cases fail: what they reach is wrong
+    assert result.code == 1  # two found cases fail because the branches they reach are wrong
     own = result.out.partition("lines that ran")[0]
     assert "hidden.cu:9" not in own and "hidden.cu:25" not in own and "hidden.cu:36" not in own
     kept = (hidden / "cases" / "hidden.found").read_text()
@@ -103,7 +103,7 @@ def test_coverage_search_finds_size_rank_and_value(parity, hidden):
     assert "  FAIL  hidden.one_size[f32](x=4099~" in found
     assert "parity run shows why" in result.err
 
-    again = parity("run", "hidden.one_size", *TARGET)  # which has the case from now on
+    again = parity("run", "hidden.one_size", *TARGET)  # the run now includes the saved case
     assert again.code == 1 and "FAIL  one_size_f32 on gfx1100 (emulated)" in again.out
     text = next(line.partition("  #")[0] for line in kept.splitlines() if "one_size" in line)
     assert text in parity("list", "hidden.one_size", "--cases").out

@@ -1,4 +1,4 @@
-"""Runs with a CUDA recording and emulated AMD targets: comparison and arbitration."""
+"""Runs with a CUDA recording and emulated AMD targets: comparison, and which side is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AMD = ("--runner", "emulated", "--target", "gfx1100")
 
 
 def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Path:
-    """The recording with a CUDA device as its origin and with changed or additional cases."""
+    """Write a copy of the recording that names a CUDA device as its origin, with changed or additional cases."""
     kept = read_recording(source)
     cases = [change(replace(case, target="sm_90")) for case in (*kept.cases, *more)]
     head = {**kept.head, "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {"gpu": DEVICE}}
@@ -31,7 +31,7 @@ def rewritten(source: Path, path: Path, change=lambda case: case, more=()) -> Pa
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    """A recording of one kernel on the emulator."""
+    """Record one kernel on the emulator."""
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("side") / "emulated.zip"
@@ -41,7 +41,7 @@ def emulated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cuda(emulated):
-    """The same values with a CUDA device as their origin."""
+    """Return a recording with the same values that names a CUDA device as its origin."""
     return rewritten(emulated, emulated.with_name("cuda.zip"))
 
 
@@ -69,12 +69,12 @@ def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
     assert {case.against.column for case in compared} == {f"sm_90 (recorded on {DEVICE})"}
 
 
-def test_drawn_and_recorded_cases_run_without_noise(parity, cuda, suite):
+def test_drawn_and_recorded_cases_run_on_both_columns(parity, cuda, suite):
     recorded, drawn = (cells(beside(parity, cuda, "--seed", seed, "--json")) for seed in ("0", "11"))
     named = len(suite.op("affine.affine").named_cases(("f32",)))
     assert recorded["sm_90"]["run"] == drawn["sm_90"]["run"] == named + 3
-    assert recorded["gfx1100"]["run"] == named + 3  # the two drawn are among them
-    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case
+    assert recorded["gfx1100"]["run"] == named + 3  # including the two drawn cases
+    assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case, which is recorded
     assert drawn["sm_90"]["unsupported"] == 0
     assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
 
@@ -92,7 +92,7 @@ def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
 
 
 def one_more(case):
-    """The case with each stored value one step further from zero."""
+    """Return the case with every stored float moved 7 ULP away from zero."""
     buffers = {name: (np.frombuffer(data, np.uint32) + 7).tobytes() for name, data in case.buffers.items()}
     return replace(case, buffers=buffers)
 
@@ -181,7 +181,7 @@ def test_targets_missing_in_recording_keep_its_column(parity, cuda):
     assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
 
 
-def test_two_recordings_are_compared(parity, cuda, emulated, tmp_path):
+def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp_path):
     def compare(*recordings):
         return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
 
@@ -197,7 +197,7 @@ def test_two_recordings_are_compared(parity, cuda, emulated, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
-def test_drawing_with_only_a_recording_is_refused(parity, cuda, option):
+def test_options_for_drawn_cases_with_only_recording_are_refused(parity, cuda, option):
     result = parity("run", "--runner", f"recorded={cuda}", option, "7")
     assert (result.code, result.out) == (2, "")
     assert "add --runner emulated" in " ".join(result.err.split())

@@ -1,4 +1,4 @@
-"""Runs of ops without a reference: CUDA's results judge AMD, and nothing passes without them."""
+"""Runs of ops without a reference: CUDA's results judge AMD, and no case passes without them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FAULTS = (
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project without references, and ``cuda.zip``, a simulated recording of a CUDA device."""
+    """Create a project without references and ``cuda.zip``, a simulated recording of a CUDA device."""
     from parity.cli import main
 
     folder = tmp_path_factory.mktemp("mine")
@@ -90,7 +90,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def mine(project, tmp_path, monkeypatch, parity):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     folder = shutil.copytree(project, tmp_path / "mine")
     monkeypatch.chdir(folder)
     return folder
@@ -100,7 +100,7 @@ def beside(parity, *arguments):
     return parity("run", "--runner", "recorded=cuda.zip", *AMD, "--examples", "1", *arguments)
 
 
-def test_equal_values_pass_and_matrix_names_judge(mine, parity, tmp_path):
+def test_cuda_oracle_equal_values_pass_and_matrix_names_oracle(mine, parity, tmp_path):
     result = beside(parity)
     assert result.code == 0, result.out + result.err
     for name, dtype in (("saxpy", "f32"), ("swap", "u32"), ("sum", "f32")):
@@ -120,7 +120,7 @@ def test_equal_values_pass_and_matrix_names_judge(mine, parity, tmp_path):
 
 
 @pytest.mark.parametrize("faults", [FAULTS[0], pytest.param(FAULTS[1], marks=pytest.mark.thorough)])
-def test_port_faults_are_detected(mine, parity, edit, faults):
+def test_cuda_oracle_detects_port_faults(mine, parity, edit, faults):
     for old, new in faults.values():
         edit(mine / "kernels" / "mine.cu", old, new)
     result = beside(parity, *faults)
@@ -132,7 +132,7 @@ def test_port_faults_are_detected(mine, parity, edit, faults):
     assert result.out.count("too far apart x") == len(faults)
 
 
-def test_failure_names_possible_divergence(tmp_path, monkeypatch, parity, with_nvcc):
+def test_cuda_oracle_failure_names_possible_divergence(tmp_path, monkeypatch, parity, with_nvcc):
     (tmp_path / "k.cu").write_text(
         'extern "C" __global__ void whole(const float* x, long long* out, int n) {\n'
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = x[i];\n}\n"
@@ -150,7 +150,7 @@ def test_failure_names_possible_divergence(tmp_path, monkeypatch, parity, with_n
 
 
 @pytest.mark.thorough
-def test_flushed_exponentials_are_not_a_fault(tmp_path, monkeypatch, parity, with_nvcc):
+def test_cuda_oracle_accepts_flushed_exponentials(tmp_path, monkeypatch, parity, with_nvcc):
     """v_exp_f32 flushes results below 2^-126 to 0, and so do softmax outputs."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "cases").mkdir()
@@ -168,7 +168,7 @@ def test_flushed_exponentials_are_not_a_fault(tmp_path, monkeypatch, parity, wit
     assert result.code == 0 and "pass  12/12" in result.out, result.out
 
 
-def test_without_cuda_only_memory_is_checked(mine, parity, edit):
+def test_run_without_reference_and_cuda_checks_only_memory(mine, parity, edit):
     edit(mine / "kernels" / "mine.cu", "        __syncthreads();\n", "")
     result = parity("run", *AMD, "--examples", "3", "mine.saxpy", "mine.sum[f32](x=1x65~small@0)")
     assert result.code == 1
@@ -179,13 +179,13 @@ def test_without_cuda_only_memory_is_checked(mine, parity, edit):
     assert alone.code == 3 and "0 passed" in alone.out
 
 
-def test_only_cuda_is_not_a_pass(mine, parity):
+def test_run_without_reference_and_amd_target_is_not_a_pass(mine, parity):
     result = parity("run", "--runner", "recorded=cuda.zip")
     assert result.code == 3 and "NOT JUDGED" in result.out and "taken as right" not in result.out
 
 
 @pytest.mark.thorough
-def test_other_roundings_are_not_a_fault(mine, parity, edit):
+def test_cuda_oracle_accepts_different_rounding(mine, parity, edit):
     apart = "{\n#pragma clang fp contract(off)\n        out[i] = a * x[i] + y[i];\n    }"
     edit(mine / "kernels" / "mine.cu", "out[i] = a * x[i] + y[i];", apart)
     edit(mine / "kernels" / "mine.cu", "int other = 32; other; other /= 2", "int other = 1; other < 64; other *= 2")
@@ -208,11 +208,11 @@ class Sham(EmulatedRunner):
 
 @pytest.fixture
 def sham(installed):
-    """Installs the runner ``sham``."""
+    """Install the runner ``sham``."""
     installed("sham", SHAM, sham="Sham")
 
 
-def test_failure_is_minimized_with_cuda_and_each_cuda_column_is_taken(mine, parity, edit, sham):
+def test_cuda_oracle_failure_is_minimized_and_every_cuda_column_is_taken_as_right(mine, parity, edit, sham):
     right = "    if (i < n) out[i] = a * x[i] + y[i];\n"
     wrong = right.replace("a *", "(n > 2 ? 1.01f : 1.0f) * a *")
     edit(mine / "kernels" / "mine.cu", right, f"#if defined(__gfx1100__)\n{wrong}#else\n{right}#endif\n")
@@ -231,7 +231,7 @@ def test_failure_is_minimized_with_cuda_and_each_cuda_column_is_taken(mine, pari
     assert failure["minimal"]["against"]["conclusion"] == "further apart than roundings allow"
 
 
-def test_bench_without_reference_says_values_were_not_compared(mine, parity):
+def test_bench_without_reference_reports_values_not_compared(mine, parity):
     result = parity("bench", "swap_u32", "--runner", "emulated", *TARGET)
     assert result.code == 0 and "values not compared" in result.out + result.err
 
@@ -241,13 +241,13 @@ def test_show_without_reference_explains_case(mine, parity):
     assert result.code == 0 and "the op has no reference" in result.out
 
 
-def test_integers_with_exact_results_are_drawn(mine):
+def test_record_without_reference_draws_small_integers(mine):
     kept = read_recording(mine / "cuda.zip")
     texts = [case.case for case in kept.cases if case.kernel == "saxpy_f32"]
     assert any(text.count("~small") == 2 for text in texts), texts
 
 
-def test_pytest_skips_taken_column_and_judges_others(mine, parity, edit, capfd):
+def test_pytest_plugin_skips_cuda_oracle_column_and_judges_others(mine, parity, edit, capfd):
     edit(mine / "kernels" / "mine.cu", "x[i] >> 16", "x[i] >> 15")
     options = ["--parity-runner", "recorded=cuda.zip", "--parity-runner", "emulated", "--parity-target", "gfx1100"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "--parity", *options]
@@ -267,8 +267,8 @@ def test_parity_check_without_reference_needs_both_sides(mine):
 @pytest.mark.skipif(
     not probe_runner(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'"
 )
-def test_cuda_kernels_need_no_gpu_and_no_reference(mine, parity):
-    """The run executes CUDA's side on the CPU by default, and detects faults of the port."""
+def test_run_without_reference_and_gpu_uses_emulated_cuda_oracle(mine, parity):
+    """The run emulates the CUDA side by default and detects faults of the port."""
     result = parity("run", *TARGET, "--examples", "4")
     assert result.code == 0, result.out + result.err
     assert "sm_90 emulated" in result.out
@@ -300,8 +300,8 @@ extern "C" __global__ void first_f32(const float* x, float* out, int n) {
 
 
 @pytest.mark.thorough
-def test_undefined_cuda_value_fails_and_judges_nothing(tmp_path, monkeypatch, parity):
-    """A partial warp exchanges values with missing threads; the second kernel does not use them."""
+def test_cuda_oracle_with_undefined_value_fails_and_does_not_judge(tmp_path, monkeypatch, parity):
+    """Both kernels read values of missing threads in a partial warp, but only the first one uses them."""
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "part.cu").write_text(PARTIAL)

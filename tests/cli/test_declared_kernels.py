@@ -9,7 +9,7 @@ TARGET = ("--target", "gfx1100")
 
 @pytest.fixture
 def project(library, parity):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     return library("declared")
 
 
@@ -47,7 +47,7 @@ def test_structure_of_wrong_size_is_refused(parity, project, edit):
     assert result.code == 1 and "argument 4 'step' at byte 32 of kernel 'adam' has 32 bytes, not 20" in result.out
 
 
-def test_missing_variable_is_named(parity, project, edit):
+def test_missing_device_variable_is_reported(parity, project, edit):
     edit(project / "cases" / "tables.py", '"ops::squares"', '"ops::cubes"')
     result = parity("run", "tables.weighted", *TARGET, "--examples", "2")
     assert result.code == 1 and "module 'tables' has no variable 'ops::cubes'" in result.out

@@ -1,4 +1,4 @@
-"""Tests of ``parity run --failed`` and ``--github``."""
+"""``parity run --failed`` and ``--github``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = ("fill.fill[f32](out=3 value=1.0)", "fill.fill[f32](out=2 value=1.0)", "
 
 @pytest.fixture
 def failed(suite, tmp_path):
-    """A run with a failed case, a passed case, and an outdated failed case of another kernel."""
+    """Store a run with a failed case, a passed case, and an outdated failed case of another kernel."""
     first, other = suite.select(["fill_f32", "fill_f64"]).entries
     column = Column("emulated", "gfx1100")
     verdicts = (Verdict(Status.FAIL, "value"), Verdict(Status.PASS), Verdict(Status.FAIL, "value"))
@@ -38,7 +38,7 @@ def test_failed_option_runs_only_failed_cases(failed, tmp_path):
 
 
 def test_failed_option_outdated_case_runs_whole_kernel(failed):
-    assert run(failed, "--failed") == 0  # the last run of the output folder
+    assert run(failed, "--failed") == 0  # refers to the last run in the output folder
     assert {record.kernel for record in load(failed).records} == {"fill_f32", "fill_f64"}
 
 
@@ -52,7 +52,7 @@ def test_github_option_appends_matrix_to_job_summary(tmp_path, monkeypatch, caps
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     assert run(tmp_path / "out", "fill_f32", "--github") == 0
     assert "fill" in (tmp_path / "summary.md").read_text() and "::error" not in capsys.readouterr().out
-    assert run(tmp_path / "out", "fill_f32") == 0  # not asked for
+    assert run(tmp_path / "out", "fill_f32") == 0  # without --github, the summary is unchanged
     assert (tmp_path / "summary.md").read_text().count("seed 0") == 1
 
 

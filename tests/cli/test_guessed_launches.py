@@ -1,4 +1,4 @@
-"""Specifications that parity init infers: shapes, grids, shared memory and indices."""
+"""Declarations that ``parity init`` infers from kernels: shapes, grids, shared memory and indices."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ __global__ void flipped(const float* x, float* y, int x_stride_0, int x_stride_1
     for (int c = threadIdx.x; c < cols; c += blockDim.x)
         y[blockIdx.x * y_stride_0 + c] = -x[blockIdx.x * x_stride_0 + c * x_stride_1];
 }
-__global__ void doubled(float* x, unsigned n) {  // a block that has nothing to do would double all that it reaches
+__global__ void doubled(float* x, unsigned n) {  // n - first underflows in a surplus block
     unsigned first = blockIdx.x * blockDim.x, count = min(blockDim.x, n - first);
     if (threadIdx.x < count) x[first + threadIdx.x] *= 2;
 }
@@ -137,7 +137,7 @@ SAID = {
 }
 
 
-def test_init_infers_shapes_and_grid_and_asks_for_the_rest(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_infers_shapes_and_grids_and_lists_incomplete_ops(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
@@ -231,7 +231,7 @@ BY_DATA = {
 
 
 @pytest.mark.thorough
-def test_init_infers_sizes_in_memory_structures_and_graph_rows(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_infers_sizes_from_data_structures_and_graph_rows(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "told.cu").write_text(TOLD_BY_DATA)
     (tmp_path / "src" / "graph.h").write_text(GRAPH)
@@ -247,7 +247,7 @@ def test_init_infers_sizes_in_memory_structures_and_graph_rows(parity, tmp_path,
 
 
 BY_THE_HOST = """
-__global__ void softmax(const float* x, float* y, size_t columns, size_t N) {  // a thread for each row
+__global__ void softmax(const float* x, float* y, size_t columns, size_t N) {  // one thread per row
     size_t first = (blockIdx.x * blockDim.x + threadIdx.x) * columns;
     if (first >= N) return;
     float sum = 0;
@@ -261,7 +261,7 @@ __global__ void fir(const float* x, const float* taps, float* y, int n, int k, i
     for (int j = 0; j < k; j++) sum += x[i + j] * taps[j];
     y[i] = sum;
 }
-__global__ void greatest(const float* x, float* y, int rows, int cols) {  // no rows have no greatest
+__global__ void greatest(const float* x, float* y, int rows, int cols) {  // requires at least one row
     int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= cols) return;
     float found = x[c];
@@ -292,7 +292,7 @@ BY_HOST = {
 }
 
 
-def test_init_takes_grid_and_computed_numbers_from_host_code(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_takes_grids_and_derived_sizes_from_host_code(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "by_host.cu").write_text(BY_THE_HOST)
     monkeypatch.chdir(tmp_path)
@@ -307,7 +307,7 @@ def test_init_takes_grid_and_computed_numbers_from_host_code(parity, tmp_path, m
 
 
 @pytest.mark.thorough
-def test_init_without_declared_ops_asks_to_complete_one(parity, tmp_path, monkeypatch, with_nvcc):
+def test_init_without_complete_op_explains_how_to_complete_one(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "hidden.cu").write_text(
         "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
@@ -323,7 +323,7 @@ def test_init_without_declared_ops_asks_to_complete_one(parity, tmp_path, monkey
     text = (tmp_path / "cases" / "hidden.py").read_text()
     assert "# To be completed: no launch comes to what is behind x and y." in text, text
     assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
-    # No tensor has as many elements as these offsets bound.
+    # The offsets in first and last do not determine the size of x.
     assert "# To be completed: launches do not tell its shapes" in text and "nnz" not in text, text
 
 
@@ -403,9 +403,9 @@ __global__ void product(const int* a, const int* x, int* y, int rows, int cols) 
 
 @pytest.mark.thorough
 def test_run_finds_port_bugs_with_inferred_declarations(parity, tmp_path, monkeypatch, with_nvcc):
-    """Prefix sums over 64 lanes instead of 32 (HeCBench #180), and rows launched for warps of 32 (bitsandbytes #93).
+    """The bugs: prefix sums over 64 lanes instead of 32 (HeCBench #180), and a launch for 32-lane warps.
 
-    The launches are in a second file, and their thread counts in a header.
+    The latter is bitsandbytes #93. The launches are in a second file, and their thread counts are in a header.
     """
     for name, text in PORT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

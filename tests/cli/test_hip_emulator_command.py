@@ -1,4 +1,4 @@
-"""Tests of ``parity hip-emulator``: a C program runs without a GPU."""
+"""``parity hip-emulator``: a C program runs without a GPU."""
 
 from __future__ import annotations
 

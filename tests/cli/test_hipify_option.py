@@ -1,4 +1,4 @@
-"""Tests of ``--hipify``: the literal and the helpful translation."""
+"""``--hipify``: the literal and the helpful translation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 KERNELS = """
-#ifndef LANE  // which the project's flags define, for every port of it
+#ifndef LANE  // the project's flags define it for every port
 #error "LANE is not defined"
 #endif
-#ifdef __HIPCC__  // HIP's own take masks of 64 bits alone
+#ifdef __HIPCC__  // HIP's functions only accept 64-bit masks
 __device__ inline float __shfl_sync(unsigned, float v, int lane) { return __shfl(v, lane, warpSize); }
 #endif
 #if __CUDA_ARCH__ >= 800
@@ -52,7 +52,7 @@ def test_hipify_default_tests_literal_port(parity, port):
 
 
 def test_hipify_helpful_is_named_in_matrix(parity, port, monkeypatch):
-    monkeypatch.setenv("PARITY_HIPIFY", "literal")  # which the option replaces, and the end of the test brings back
+    monkeypatch.setenv("PARITY_HIPIFY", "literal")  # --hipify overrides it; monkeypatch restores it
     assert parity("run", *CASE, "--hipify", "helpful").code == 0
     Path("kernels/port.cu").write_text(KERNELS.replace("], LANE)", "] + 1, LANE)"))
     result = parity("run", *CASE, "--hipify", "helpful")

@@ -1,4 +1,4 @@
-"""Tests of ``parity init --ci``: it writes a workflow and .gitignore, and overwrites nothing."""
+"""``parity init --ci`` writes a workflow and .gitignore and does not overwrite files."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def project(parity, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_printed_text_is_shown_with_case(parity, project):
+def test_printf_output_is_shown_with_case(parity, project):
     case = "talk.says[f32](x=3~normal@0)"
     assert parity("run", case, "--target", "gfx1100").code == 0
     lines = [json.loads(line) for line in (project / "out" / "record.jsonl").read_text().splitlines()]
@@ -78,7 +78,7 @@ def test_printed_text_is_shown_with_case(parity, project):
     assert "\n  printed   thread 0 has one of 0.0\n" in failed.out
 
 
-def test_assertions_and_limits_are_failure_classes(parity, project):
+def test_device_assertion_and_exceeded_lds_limit_have_failure_classes(parity, project):
     result = parity("run", "talk.checks", "talk.large", "--target", "gfx1100", "--examples", "4")
     assert result.code == 1
     line = 1 + (project / "kernels/talk.cu").read_text().splitlines().index('    assert(i < 5 && "only a few");')

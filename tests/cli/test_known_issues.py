@@ -1,4 +1,4 @@
-"""Tests of known issues: which failures they cover and which not."""
+"""Known issues: the failures that they cover, and errors in their files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ISSUE = {
 
 
 def toml(**changes):
-    """An entry of the file; None omits a key."""
+    """Return an entry of the file; None omits a key."""
     pairs = {key: value for key, value in {**ISSUE, **changes}.items() if value is not None}
     bare = ("ulps", "expires")
     lines = (f"{key} = {value if key in bare else json.dumps(value)}" for key, value in pairs.items())
@@ -30,7 +30,7 @@ def toml(**changes):
 
 
 def spoiled(kernels, expression):
-    """Kernels in which only affine_f32 is wrong."""
+    """Edit the kernels so that only affine_f32 is wrong."""
     path = kernels / "affine.cu"
     text = path.read_text()
     assert "AFFINE_FLOAT(f32)" in text
@@ -45,7 +45,7 @@ def faulty(kernels):
 
 @pytest.fixture
 def known(parity, tmp_path):
-    """Runs affine with the given file of known issues."""
+    """Return a function that runs affine with the given text as the file of known issues."""
 
     def run(text, *arguments, command=RUN):
         path = tmp_path / "known.toml"
@@ -61,7 +61,7 @@ def test_known_issue_does_not_fail_run(known, faulty, tmp_path):
     assert "FAIL" not in result.out
     (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
     assert line.split()[2] == "known"
-    assert " 0 failed, 2" in result.out  # as many known failures
+    assert " 0 failed, 2" in result.out  # both failures are known
     assert f"{tmp_path / 'known.toml'}, line 1: affine_f32, " in result.out
     assert "on gfx1100 emulated: subtracts (https://example.org/7); until 9999-12-31" in result.out
     out = tmp_path / "out"
@@ -89,7 +89,7 @@ def test_known_issue_does_not_fail_run(known, faulty, tmp_path):
     ],
     ids=str,
 )
-def test_known_issue_with_other_signature_fails(known, faulty, changes, message):
+def test_known_issue_with_other_signature_fails_run(known, faulty, changes, message):
     result = known(toml(**changes), "--kernels", faulty)
     assert result.code == 1
     assert "FAIL  affine_f32 on gfx1100" in result.out
@@ -100,8 +100,8 @@ def test_known_issue_with_other_signature_fails(known, faulty, changes, message)
 
 
 @pytest.mark.thorough
-def test_known_issue_is_not_shown_for_other_failure(known, kernels, tmp_path):
-    """Elements above 2 are off by 1000 ULP and others by 1 ULP, so the simplest wrong case is a known one."""
+def test_known_issue_case_does_not_replace_unknown_failure(known, kernels, tmp_path):
+    """Elements above 2 are off by 1000 ULP and others by 1 ULP, so the simplest failing case is a known failure."""
     off = "__float_as_uint(x * mul + add) + (x > 2.0f ? 1000u : 1u)"
     spoiled(kernels, f"__uint_as_float({off})")
     result = known(toml(failure=["value", "nan"], ulps="1"), "--kernels", kernels)
@@ -113,15 +113,15 @@ def test_known_issue_is_not_shown_for_other_failure(known, kernels, tmp_path):
     assert min(case.minimal.verdict.ulps for case in failed if case.minimal) > 1
 
 
-def test_known_issue_expired_fails(known, faulty):
+def test_known_issue_expired_fails_run(known, faulty):
     result = known(toml(expires="2020-02-29"), "--kernels", faulty)
     assert result.code == 1
     assert "line 1: affine_f32 expired on 2020-02-29: " in result.out
     assert "FAIL  affine_f32" in result.out
-    assert known(toml(expires="2020-02-29")).code == 1  # although nothing fails
+    assert known(toml(expires="2020-02-29")).code == 1  # an expired issue fails even a passing run
 
 
-def test_known_issue_that_passes_fails(known):
+def test_known_issue_that_no_longer_fails_is_error(known):
     result = known(toml() + toml(cases="affine_u8"))
     assert result.code == 1
     (line,) = [line for line in result.out.splitlines() if "known.toml" in line]
@@ -139,7 +139,7 @@ def test_known_issue_case_is_always_run(known, faulty, tmp_path):
     result = known(toml(cases=[CASE, "affine_f32"]), "--kernels", faulty, "--examples", "1")
     assert result.code == 0
     assert CASE in {case.case for case in read_record(tmp_path / "out" / "record.jsonl").records if case.known}
-    assert known(toml(cases=CASE), "--kernels", faulty, "--examples", "1").code == 1  # others fail as well
+    assert known(toml(cases=CASE), "--kernels", faulty, "--examples", "1").code == 1  # other cases fail as well
     result = known(toml(cases=[CASE, "affine_f32"]), "--examples", "1")
     assert result.code == 1
     assert "no longer fails" in result.out
@@ -168,7 +168,7 @@ def test_known_issues_file_mistake_names_line(known):
     assert " 0 failed" in result.out
 
 
-def test_known_issues_file_of_project_is_used_and_missing_file_refused(
+def test_known_issues_file_of_project_is_used_and_missing_file_is_refused(
     parity, faulty, affine_cases, tmp_path, monkeypatch
 ):
     settings = f'[tool.parity]\nkernels = "{faulty}"\ncases = "{affine_cases}"\n'

@@ -1,4 +1,4 @@
-"""Tests of ``parity merge``: merged shards have the records and reports of a single run."""
+"""``parity merge``: merged shards have the same records and reports as a single run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The folders and recordings of a run and of its two shards."""
+    """Store the folders and recordings of a run and of its two shards."""
     folder = tmp_path_factory.mktemp("shards")
     for name, options in (("whole", ()), ("1", ("--shard", "1/2")), ("2", ("--shard", "2/2"))):
         assert main(["run", *RUN, *options, "--output", str(folder / name)]) == 0
@@ -28,7 +28,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def shards(results, tmp_path):
-    """Copies of the shard folders that a test may change."""
+    """Return copies of the shard folders that the test may change."""
     return [Path(shutil.copytree(results / name, tmp_path / name)) for name in ("1", "2")]
 
 
@@ -41,7 +41,7 @@ def untimed(folder: Path) -> dict:
 
 
 def head(folder: Path, **changes) -> None:
-    """Changes the environment in the record of a shard."""
+    """Change the environment in the record of a shard."""
     path = folder / "record.jsonl"
     first, _, rest = path.read_text().partition("\n")
     environment = json.loads(first)["environment"]
@@ -71,7 +71,7 @@ def test_merge_keeps_failures_of_shards(parity, tmp_path, kernels, edit):
     merged = parity("merge", tmp_path / "1", tmp_path / "2", "-o", tmp_path / "all", "--kernels", kernels)
     assert merged.code == 1
     assert "FAIL  affine_f32 on gfx1100 (emulated)" in merged.out
-    assert f"--kernels {kernels}" in merged.out  # of the line that runs it again
+    assert f"--kernels {kernels}" in merged.out  # in the command that reproduces the failure
 
 
 def test_merge_recordings_equals_single_recording(parity, results, tmp_path):
@@ -128,7 +128,7 @@ def test_shard_costs_balance_shards(parity, results, shards, tmp_path):
     path.write_text(json.dumps({**matrix, "seconds": 1}))
     out = tmp_path / "2 by costs"
     assert parity("run", *RUN, "--shard", "2/2", "--costs", path, "--output", out).code == 0
-    assert len(untimed(out)["kernels"]) == 3  # all but the one that costs most
+    assert len(untimed(out)["kernels"]) == 3  # all except the most expensive kernel
     result = parity("merge", shards[0], out, "-o", tmp_path / "all")
     assert "give every shard the same file with --costs" in result.err
     assert "--costs balances shards" in parity("run", *RUN, "--costs", path).err

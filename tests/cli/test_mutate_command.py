@@ -1,4 +1,4 @@
-"""Tests of ``parity mutate``: output, files, errors, and recall in the matrix."""
+"""``parity mutate``: output, files, errors, and recall in the matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typical bugs of ports to AMD, planted in CUDA and HIP sources, are found on the affected targets."""
+"""Typical porting bugs, planted in CUDA and HIP sources, are found on the affected targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PORTS = Path(__file__).parents[1] / "foreign" / "ports"
 
 @dataclass(frozen=True)
 class Bug:
-    """A row of bugs.toml."""
+    """An entry of bugs.toml."""
 
     name: str
     file: str
@@ -30,14 +30,14 @@ class Bug:
 
     @property
     def edits(self) -> tuple[tuple[str, str, str], tuple[str, str, str]]:
-        """File, old text and new text for both spellings."""
+        """File, old text and new text of the CUDA and the HIP source."""
         hip_new = self.hip_new if self.hip_old else self.new
         return (f"cuda/{self.file}.cu", self.old, self.new), (f"hip/{self.file}.hip", self.hip_old or self.old, hip_new)
 
 
 BUGS = [Bug(**row) for row in tomllib.loads((PORTS / "bugs.toml").read_text())["bug"]]
 THOROUGH = ("a fast intrinsic", "a reduction over half", "launch bounds", "more shared memory")
-"""Prefixes of the bugs that only thorough tests plant."""
+"""Name prefixes of the bugs that only thorough tests plant."""
 SPELLINGS = ["CUDA", pytest.param("HIP", marks=pytest.mark.thorough)]
 
 
@@ -47,12 +47,12 @@ def bug_parameter(bug):
 
 @pytest.fixture
 def ports(library):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     return library("ports")
 
 
 def run(parity, spelling, *arguments):
-    """Run the sources in one spelling; return the result, the cells by target, and the matrix."""
+    """Run the CUDA or the HIP sources; return the result, the cells by target, and the matrix."""
     sides = () if spelling == "HIP" else ("--kernels", "cuda", "--cases", "parity")
     result = parity("run", *arguments, *sides, "--examples", "3", "--output", "out")
     matrix = json.loads(Path("out/matrix.json").read_text())
@@ -61,7 +61,7 @@ def run(parity, spelling, *arguments):
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_port_kernels_pass_in_both_spellings(parity, ports, spelling):
+def test_port_kernels_pass_as_cuda_and_as_hip_sources(parity, ports, spelling):
     result, _, matrix = run(parity, spelling, "--target", "gfx1100,gfx90a")
     assert result.code == 0, result.out + result.err
     made = "ported sources" if spelling == "HIP" else "hipified"

@@ -1,4 +1,4 @@
-"""Tests of ``parity record`` and of replaying recordings."""
+"""``parity record`` and the replay of recordings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMULATED = ("--runner", "emulated", "--target", "gfx1100", "--examples", "3")
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A recording of two ops on the emulator."""
+    """Record two ops on the emulator."""
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("recorded") / "some.zip"
@@ -38,7 +38,7 @@ def replay(parity, path, *arguments):
 
 
 def rewritten(source: Path, path: Path, change) -> Path:
-    """The zip file with the data and comments of its members changed by ``change``."""
+    """Write a copy of the zip file in which ``change`` replaces the data of the members and the comment."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)), zipfile.ZIP_LZMA)
@@ -72,7 +72,7 @@ def test_replay_recorded_wrong_value_fails(parity, recorded, tmp_path):
     assert "FAIL  uexp_f32 on gfx1100 (recorded)" in result.out
 
 
-def test_replay_head_names_origin(recorded):
+def test_replay_prints_origin(recorded):
     head = read_recording(recorded).head
     assert (head["runner"], head["vendor"], head["evidence"]) == ("emulated", "amd", "emulated")
     assert len(head["environment"]["sources"]["unary.cu"]) == 64
@@ -106,7 +106,7 @@ class Emulated(emulated.EmulatedRunner):
 
 @pytest.fixture
 def held(tmp_path, monkeypatch):
-    """Starts a recording that blocks at the kernels of ``unary.exp``, and waits until it does."""
+    """Return a function that starts a recording and waits until it blocks at the kernels of ``unary.exp``."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "held.py").write_text(textwrap.dedent(HELD))
@@ -136,7 +136,7 @@ def test_record_killed_resumes_with_same_file(parity, recorded, held, tmp_path):
     path = tmp_path / "killed.zip"
     process, partial = held(path)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=300)  # which ends when its workers have ended too
+    process.communicate(timeout=300)  # returns after the worker processes have ended as well
     assert process.returncode == -signal.SIGKILL
     assert not path.exists()
     with partial.open("ab") as file:

@@ -1,4 +1,4 @@
-"""Tests of ``parity reproduce``: the folder runs without parity and finds the same wrong elements."""
+"""``parity reproduce``: the generated folder works without parity and finds the same wrong elements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ADAM = (
 
 @pytest.fixture
 def project(library):
-    """A copy of the project as the working folder."""
+    """Copy the project and change to the copy."""
     return library("declared")
 
 
 def built(folder, *what, **more):
-    """The folder after make, with a substitute for hipcc."""
+    """Run make in the folder with a substitute for hipcc."""
     hipcc = f"{sys.executable} -m parity.hip.hipcc"
     path = os.pathsep.join(filter(None, sys.path))
     environ = {**os.environ, **environment(["gfx1100"]), "HIPCC": hipcc, "PYTHONPATH": path, **more}
@@ -50,7 +50,7 @@ def test_reproducer_names_same_elements_as_parity(parity, project, edit):
     assert f"| gfx1100 (emulated) | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
     assert f"parity run '{WEIGHTED}' --target gfx1100" in says
 
-    # It needs nothing of the project, and nvcc takes its other side.
+    # The folder does not need the project, and nvcc compiles its CUDA side.
     folder = shutil.move(project / "folder", project.parent / "elsewhere")
     shutil.rmtree(project / "kernels")
     try:
@@ -97,7 +97,7 @@ def test_reproducer_without_reference_and_cuda_judges_nothing(parity, project, e
 
 
 @pytest.mark.thorough
-def test_reproducer_with_structures_outputs_and_cuda_values(parity, project, edit):
+def test_reproducer_supports_structures_several_outputs_and_cuda_oracle(parity, project, edit):
     result = parity("reproduce", ADAM, *TARGET, "-o", "adam", "--check")
     assert result.code == 0 and result.out.count(": 0 of 4 elements are wrong") == 3, result.out + result.err
     case = "two_phases.sum[i32](x=257~normal@0)"

@@ -1,4 +1,4 @@
-"""Tests of ``parity run --resume``: same results as without the kill, and no kernel runs twice."""
+"""``parity run --resume``: a resumed run has the results of an uninterrupted run, and no kernel runs twice."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Slow(Negating):
         return super().execute(code, launch, buffers)
 """
 )
-"""A runner that negates even where that is wrong; it prints what it executes and waits on request."""
+"""A runner that always negates, lists the kernels that it executes in a file, and waits on request."""
 
 
 @pytest.fixture
 def slow(installed, suite, tmp_path, monkeypatch):
-    """Starts a run on the slow runner in an empty working folder."""
+    """Return the command of a run on the slow runner; change to an empty folder."""
     installed("slow", SLOW, slow="Slow")
     monkeypatch.chdir(tmp_path)
     folders = ("--kernels", str(suite.kernels), "--cases", str(suite.cases))
@@ -46,7 +46,7 @@ def slow(installed, suite, tmp_path, monkeypatch):
 
 @pytest.fixture
 def killed(slow, tmp_path):
-    """The output folder of a run that was killed during its third kernel."""
+    """Kill a run during its third kernel and return its output folder."""
     hold, executed = tmp_path / "hold", tmp_path / "executed"
     hold.write_text("uneg_f32")
     process = subprocess.Popen([sys.executable, "-m", "parity", *slow, "--output", "killed"])
@@ -84,15 +84,15 @@ def test_resume_killed_run_has_same_results(killed, slow, tmp_path, capsys):
         assert (killed / name).read_text() == Path("whole", name).read_text()
     executed.unlink()
     lines = (killed / "record.jsonl").read_bytes().splitlines(keepends=True)
-    (killed / "record.jsonl").write_bytes(b"".join(lines[:-2]) + lines[-2][:50])  # of the last kernel a case is missing
+    (killed / "record.jsonl").write_bytes(b"".join(lines[:-2]) + lines[-2][:50])  # cut off in the last kernel
     assert main([*slow, "--output", str(killed), "--resume"]) == 1
     assert set(executed.read_text().split()) == {"uneg_f64"} and records(killed) == records(Path("whole"))
     executed.unlink()
-    assert main([*slow, "--output", "elsewhere", "--resume", "whole"]) == 1  # a run that came to its end
+    assert main([*slow, "--output", "elsewhere", "--resume", "whole"]) == 1  # a complete run
     assert not executed.exists() and records(Path("elsewhere")) == records(Path("whole"))
 
 
-def test_resume_other_run_is_refused_and_accidents_run_again(slow, capsys):
+def test_resume_other_run_is_refused_and_unjudged_cases_run_again(slow, capsys):
     folder = Path("out")
     assert main([*slow, "--output", "out"]) == 1
 
@@ -116,7 +116,7 @@ def test_resume_other_run_is_refused_and_accidents_run_again(slow, capsys):
     assert main([*slow, "--resume", "affine"]) == 2
     assert "there is no affine/record.jsonl to resume" in capsys.readouterr().err
 
-    # The run repeats cases that an accident kept from being judged, and keeps the rest.
+    # The run repeats kernels with cases that were not judged and keeps the results of the others.
     stored = load(folder)
     (folder / "record.jsonl").unlink()
     lost = stored.records[0]
@@ -132,7 +132,7 @@ def test_resume_other_run_is_refused_and_accidents_run_again(slow, capsys):
     ]
 
 
-def test_resume_other_case_is_refused(slow, capsys):
+def test_resume_other_selection_is_refused(slow, capsys):
     cases = [[*slow[:1], f"unary.neg[f32](x={n}~normal@0)", *slow[2:], "--output", "out"] for n in (3, 4)]
     assert main(cases[0]) == 0
     assert main([*cases[1], "--resume"]) == 2

@@ -1,4 +1,4 @@
-"""Tests of ``parity run``: exit codes, output and files."""
+"""``parity run``: exit codes, output and files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_run_selects_dtypes(parity):
 
 @pytest.fixture
 def only_gfx1100(monkeypatch):
-    """A runner with a single target."""
+    """Limit the emulator to a single target."""
     monkeypatch.setattr(EmulatedRunner, "targets", lambda self: ("gfx1100",))
 
 

@@ -1,4 +1,4 @@
-"""Declarations that parity init writes for existing kernels."""
+"""Declarations that ``parity init`` writes for existing kernels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_init_types_of_cpp_linkage_are_known(parity, library):
+def test_init_reads_types_of_kernels_with_cpp_linkage(parity, library):
     folder = library("activations")
     shutil.rmtree(folder / "parity")
     assert "wrote" in parity("init").out  # the settings exist; missing files are written
@@ -224,7 +224,7 @@ def test_init_without_nvcc_guesses_roles(parity, monkeypatch, tmp_path):
 
 
 @pytest.mark.thorough
-def test_init_kernel_of_one_type_is_listed_by_output(parity, tmp_path):
+def test_init_op_with_one_type_is_listed_by_its_output(parity, tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "signs.cu").write_text(
         "__global__ void sign(const float* x, int* out, int n) {\n"

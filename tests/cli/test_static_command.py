@@ -1,4 +1,4 @@
-"""Tests of ``parity static``: table, formats, and machines without CUDA tools."""
+"""``parity static``: table, formats, and machines without CUDA tools."""
 
 from __future__ import annotations
 

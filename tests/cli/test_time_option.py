@@ -1,4 +1,4 @@
-"""Tests of measurements in the matrix, from ``--time`` or from a recording."""
+"""Measurements in the matrix, from ``--time`` or from a recording."""
 
 from __future__ import annotations
 

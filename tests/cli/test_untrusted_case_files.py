@@ -1,4 +1,4 @@
-"""Case files cannot produce a false pass: by exiting, by accepting everything, or by not building."""
+"""Case files cannot produce a false pass by exiting, by accepting every value, or by failing to build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASE = "leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5)"
 
 @pytest.fixture
 def project(parity, tmp_path, monkeypatch):
-    """A project with one kernel; returns a function that replaces text in its files."""
+    """Create a project with one kernel; return a function that replaces text in its files."""
     assert parity("init", tmp_path / "mine").code == 0
     monkeypatch.chdir(tmp_path / "mine")
 
@@ -83,7 +83,7 @@ def test_custom_bounds_are_checked(parity, project):
 
 
 def test_unspecified_elements_ignore_budget(parity, project):
-    """References of the suite declare this for rows whose overflow depends on the order of the sum."""
+    """References of the built-in suite use this for rows whose overflow depends on the order of summation."""
     own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, room, room), unspecified=np.isnan(room))"
     project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", f"({own})")
     project("    wide =", "    room = np.full(x.shape, np.nan)\n    wide =")

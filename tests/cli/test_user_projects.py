@@ -1,4 +1,4 @@
-"""Projects of users: a new project, a third-party folder, and a fork of the kernels."""
+"""User projects: a new project, a third-party folder, and a fork of the kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGET = ("--target", "gfx1100")
 
 @pytest.fixture
 def foreign(library, parity):
-    """A copy of third-party kernels as the working folder."""
+    """Copy a folder of third-party kernels and change to the copy."""
     return library("activations")
 
 
@@ -37,7 +37,7 @@ def test_build_accepts_path_outside_project(parity, tmp_path, monkeypatch):
     assert (built["module"], built["kernels"]) == ("own", ["_Z1kPi"])
 
 
-def test_init_keeps_what_is_there(parity, tmp_path):
+def test_init_adds_settings_to_existing_pyproject(parity, tmp_path):
     config = tmp_path / "pyproject.toml"
     config.write_text('[project]\nname = "mine"\n')
     (tmp_path / "src").mkdir()
@@ -49,7 +49,7 @@ def test_init_keeps_what_is_there(parity, tmp_path):
     assert "has a [tool.parity] already" in parity("init", tmp_path).err
 
 
-def test_init_overwrites_nothing(parity, tmp_path):
+def test_init_existing_case_file_is_not_overwritten(parity, tmp_path):
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "leaky_relu.py").write_text("mine")
     assert "leaky_relu.py exists already" in parity("init", tmp_path).err
@@ -130,8 +130,9 @@ def test_build_names_broken_side(parity, with_nvcc, monkeypatch, tmp_path):
     ):
         assert said in result.err
     assert 'both.cu:1:1: nosuch: identifier "nosuch" is undefined (error: sm_90)' in result.out
-    assert len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2  # of what compiles
-    assert parity("build", "cuda", "--kernels", ".").code == 0  # a check that nobody asked for
+    # Each of the two modules with one broken side has a signature.
+    assert len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2
+    assert parity("build", "cuda", "--kernels", ".").code == 0  # without --target, a broken CUDA side is not an error
     assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
 
 

@@ -1,4 +1,4 @@
-"""Tests of ``parity run --watch``: it runs changed kernels again, and only those."""
+"""``parity run --watch`` runs only changed kernels again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RUN = ("run", "--target", "gfx1100", "--examples", "1", "-j", "1")
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project with two kernels, a header with a factor, and a helper module for the cases."""
+    """Create a project with two kernels, a header with a factor, and a helper module for the cases."""
     for folder in ("kernels", "cases", "modules"):
         (tmp_path / folder).mkdir()
     (tmp_path / "kernels" / "products.cu").write_text('#include "factor.cuh"\n' + KERNELS)
@@ -55,7 +55,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def watching(project):
-    """A watching run; returns a function that waits for new text on its standard error."""
+    """Start a watching run; return it and a function that waits for new text on its standard error."""
     with (project / "said").open("wb") as said:
         command = [sys.executable, "-m", "parity", *RUN, "--watch"]
         process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL, start_new_session=True)

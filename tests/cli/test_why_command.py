@@ -1,4 +1,4 @@
-"""Tests of ``parity why``: it finds planted causes with the right compiler option and line."""
+"""``parity why`` finds planted causes and names the compiler option and line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ NVCC = pytest.mark.skipif(
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Writes the project with these settings and changes to it."""
+    """Return a function that writes the project with the given settings and changes to it."""
 
     def write(settings: str = "") -> Path:
         for name, text in (("kernels/mine.cu", KERNELS), ("cases/mine.py", CASES)):
@@ -86,7 +86,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def only(monkeypatch):
-    """Limits the compiler options by name or flag, because each one costs a compilation."""
+    """Return a function that limits the compiler options by name or flag, because each costs a compilation."""
 
     def leave(*wanted: str) -> None:
         left = tuple(each for each in compiler_options.COMPILER_OPTIONS if {each.name, *each.flags} & {*wanted})
@@ -96,7 +96,7 @@ def only(monkeypatch):
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """The rows of the table by flag, each as the list of the following words."""
+    """Return the rows of the table by flag, each as the list of the words after the flag."""
     lines = [line.split() for line in text.partition("\noption ")[2].splitlines()[1:]]
     return {line[1]: line[2:] for line in lines}
 
@@ -128,7 +128,7 @@ def test_why_narrow_terminal_moves_flags_below_option(parity, project, only, mon
 @pytest.mark.thorough
 def test_why_names_flush_flags(parity, project, only):
     project('flags = ["-fgpu-flush-denormals-to-zero"]')
-    only("subnormals")  # one of them matches the project
+    only("subnormals")  # a flag of the project matches one of these options
     result = parity("why", "mine.tiny[f32](a=40~normal@0 b=40~mixed@0)", *ON)
     assert result.code == 0, result.out + result.err
     first, line, *_ = result.out.splitlines()
@@ -164,7 +164,7 @@ def test_why_source_mistake_is_not_blamed_on_build(parity, project, only):
 
 @NVCC
 def test_why_passing_case_compares_both_sides(parity, project, only):
-    """Both sides are right but round differently; AMD's side is rebuilt until it gives CUDA's bits."""
+    """Both sides are right but round differently; the AMD side is rebuilt until its bits match the CUDA side."""
     folder = project('cuda-flags = ["--fmad=false"]')
     case = folder / "cases" / "mine.py"
     case.write_text(case.read_text().replace("return Expected(a * a - b * b)", LOOSE))
@@ -197,7 +197,7 @@ LOOSE = "return within(4096, a.astype(np.float64) ** 2 - b.astype(np.float64) **
 
 @pytest.mark.thorough
 def test_why_tries_other_header_versions(parity, project, only, tmp_path, monkeypatch):
-    """The substitute for an installed ROCm has AMD's headers with a different version."""
+    """The simulated ROCm has AMD's headers with a different version number."""
     project()
     rocm = tmp_path / "rocm"
     shutil.copytree(hip_headers().folder, rocm / "include", ignore=shutil.ignore_patterns("clang"))

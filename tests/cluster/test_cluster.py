@@ -1,4 +1,4 @@
-"""Runs on the workers of a Dask cluster, which give the records of a local run."""
+"""Runs on the workers of a Dask cluster produce the records of a local run."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def plugin(installed, tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("LOST", str(tmp_path / "lost"))
-    monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
+    monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # avoids compiling the module in this style after a failure
     messages.local_offer.cache_clear()
 
 
@@ -198,7 +198,7 @@ def test_crash_on_one_worker_keeps_other_column_judged(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_columns_on_different_workers_equal_local_records(suite):
-    """Includes a failure that is shrunk on one side and compared on both."""
+    """The plan includes a failure that is shrunk on one side and compared on both."""
     plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
     with cluster_of(WorkerSpec("cuda", 1, {"steady sm_90": 1}), WorkerSpec("amd", 1, {"idle gfx1100": 1})) as cluster:
         there = executed(cluster, plan, suite)
@@ -381,7 +381,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.thorough  # processes of Dask take seconds to begin
+@pytest.mark.thorough  # Dask processes take seconds to start
 @pytest.mark.usefixtures("plugin")
 def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
     """Kills one of two worker processes while it executes a task."""
@@ -415,11 +415,11 @@ def test_killed_dask_worker_is_replaced_by_another(suite, tmp_path):
             each.wait()
 
 
-def test_each_gpu_gets_a_worker_that_sees_only_it():
+def test_local_workers_see_one_gpu_each():
     gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
     found = list(local_workers(6, gpus))
     assert [each.environment for each in found] == [
         {"CUDA_VISIBLE_DEVICES": "0"}, {"HIP_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"},
     ]  # fmt: skip
     assert [each.slots for each in found] == [2, 2, 2]
-    assert all("emulated" in each.resources for each in found)  # which every machine has
+    assert all("emulated" in each.resources for each in found)  # available on every machine

@@ -1,4 +1,4 @@
-"""Values that travel between machines arrive unchanged."""
+"""The codec for outcomes: values that are sent between machines round-trip, malformed values are refused."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_malformed_array_is_refused(data):
 
 
 @pytest.mark.parametrize("buffers", [{"other": np.zeros(4, np.uint8)}, {"x": np.zeros(3, np.uint8)}])
-def test_buffers_that_do_not_fit_become_a_fault(buffers):
+def test_buffers_with_wrong_name_or_size_become_fault(buffers):
     before = {"x": Buffer(dtype("f32"), np.zeros(1, np.float32))}
     found = restore_unchanged(Outcome(buffers), before)
     assert isinstance(found.fault, Fault) and found.fault.kind == "error" and found.buffers["x"] is before["x"].data

@@ -1,4 +1,4 @@
-"""Tests of arbitration between two vendors."""
+"""Arbitration between the outputs of two vendors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exact(*values, dtype=F32, **more):
 
 
 def within(share, *values, amd=None):
-    """An expectation whose error bound is a share of each value; ``amd`` is the share for AMD."""
+    """Return an expected value whose error bound is a share of each value; ``amd`` is the share for AMD."""
     centre = np.array(values, float)
 
     def bounds(limits):
@@ -126,7 +126,7 @@ def test_arbitrate_equal_wrong_values_suspects_reference():
 
 
 def test_arbitrate_close_wrong_values_suspects_reference():
-    # the reference is off by a factor of a million, and its budget with it
+    # the reference and its error bound are wrong by a factor of a million
     comparison = found(within(1e-3, 1e-6), [1.0], [np.nextafter(F32(1), F32(2))])
     assert (comparison.conclusion, comparison.ulps) == (Conclusion.REFERENCE, 1.0)
 

@@ -1,4 +1,4 @@
-"""Tests of verdicts on quantized blocks, and of their formatting."""
+"""Verdicts on quantized blocks, and formatting of blocks."""
 
 import math
 
@@ -28,7 +28,7 @@ def close(value):
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-@pytest.mark.parametrize("stream", ["bits", "special"])  # with NaN, which is equal to itself here
+@pytest.mark.parametrize("stream", ["bits", "special"])  # includes NaN, which equals itself here
 def test_compare_blocks_differing_byte_fails(name, stream):
     value = elements(stream, dtype(name), 0, 40, "x").reshape(4, 10)
     assert compare(Expected(value), value.copy(), vendor="amd").passed

@@ -1,4 +1,4 @@
-"""Tests of verdicts: failure classes, error bounds, divergences, limits, unwritten and modified elements."""
+"""Verdicts: failure classes, error bounds, divergences, limits, unwritten and modified elements."""
 
 import math
 
@@ -70,7 +70,7 @@ def test_compare_coordinates_are_logical():
         (1.0, 1.5, "value"),
     ],
 )
-def test_compare_failure_classes(value, other, kind):
+def test_compare_wrong_output_names_failure_class(value, other, kind):
     verdict = compare(expected(value, sign_of_zero=True), got(other), vendor="amd")
     assert verdict.kind == kind
     assert math.isinf(verdict.first.ulps) == (kind == "nan")
@@ -103,7 +103,7 @@ def test_compare_nan_ignores_payload_and_sign():
     assert compare(expected(math.nan), other, vendor="amd").passed
 
 
-def test_compare_budget_share():
+def test_compare_pass_reports_share_of_error_bound():
     assert compare(bounded(1, 2), got(1.25, 2), vendor="amd").budget == 0.5
     verdict = compare(bounded(1, 2), got(1.25, 3), vendor="amd")
     assert not verdict.passed
@@ -119,7 +119,7 @@ def test_compare_pass_ulps_covers_elements_with_bound():
     assert compare(loose, got(math.nan, 1), vendor="amd").ulps == 0
 
 
-def test_compare_asymmetric_bounds():
+def test_compare_accepts_asymmetric_bounds():
     bounds = Bounds(np.array([1.0]), 0.0, np.array([0.0]), np.array([0.5]))
     one_sided = expected(1.0, bounds=lambda limits: bounds)
     assert compare(one_sided, got(1.5), vendor="amd").passed
@@ -136,7 +136,7 @@ def test_compare_nan_in_bound_fails():
     assert compare(bounded(1.0, error=math.inf), got(math.nan), vendor="amd").kind == "nan"
 
 
-def test_compare_overflow_at_bound():
+def test_compare_overflow_within_bound_passes():
     largest = float(np.finfo(F32).max)
     assert compare(bounded(largest, error=2.0**104), got(math.inf), vendor="amd").passed
     assert compare(bounded(largest, error=2.0**102), got(math.inf), vendor="amd").kind == "infinity"
@@ -186,7 +186,7 @@ def test_compare_between_limits_is_beyond_observed():
     assert not compare(exact, (exact.value.view(np.uint32) + 3).view(F32), vendor="cuda").passed
 
 
-def test_compare_observed_limits_alone():
+def test_compare_beyond_other_vendor_limit_is_divergence():
     """log on AMD: the observed 2.5 exceeds CUDA's 1.5."""
     exact = reference.log(np.array([10.0], F32))
     verdict = compare(exact, (exact.value.view(np.uint32) + 2).view(F32), vendor="amd")
@@ -226,7 +226,7 @@ def test_compare_empty_output_passes():
         assert compare(reference.gelu(empty), empty, vendor="amd").passed
 
 
-def test_compare_scalars():
+def test_compare_accepts_scalars():
     verdict = compare(Expected(np.array(1, F32)), np.array(2, F32), vendor="amd")
     assert (verdict.first.coordinates, verdict.pattern) == ((), "the only element")
 

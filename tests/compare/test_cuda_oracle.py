@@ -1,4 +1,4 @@
-"""Tests of the CUDA oracle: the allowed distance from CUDA's results for an op without a reference."""
+"""The CUDA oracle: the allowed distance from CUDA's results for an op without a reference."""
 
 import ml_dtypes
 import numpy as np
@@ -43,12 +43,12 @@ def test_moving_code_must_match_bits():
 
 
 def test_comparing_code_must_match_values():
-    assert judged(0.0, -0.0, COMPARES).passed  # which of two equal zeros wins, the order decides
+    assert judged(0.0, -0.0, COMPARES).passed  # the order of operands decides between equal zeros
     assert judged(1.5, ulps(1.5, 1), COMPARES).kind == "value"
 
 
 def test_rounded_values_may_differ_by_factor():
-    moved = [1.5, ulps(1.5, 1), 1.5, ulps(1.5, -1)]  # two ULP from the least to the greatest
+    moved = [1.5, ulps(1.5, 1), 1.5, ulps(1.5, -1)]  # the runs differ by at most two ULP
     close = judged(ulps(1.5, 45), 1.5, ROUNDS, moved)
     assert close.passed and close.budget == 1.0 and close.allowed
     assert judged(ulps(1.5, 46), 1.5, ROUNDS, moved).kind == "value"
@@ -67,7 +67,7 @@ def test_spreads_of_both_sides_add_up():
     assert judged(ulps(1.5, 90), 1.5, ROUNDS, mine, theirs).passed
 
 
-def test_values_that_no_rounding_moves_are_exact():
+def test_values_independent_of_rounding_are_exact():
     assert judged(6.0, 6.0, ROUNDS, [6.0] * 9, beside=(3, 3)).passed
     assert judged(6.0, ulps(6, 1), ROUNDS, [6.0] * 9, beside=(3, 3)).kind == "value"
     assert judged(0.0, -0.0, ROUNDS, [0.0] * 9, beside=(3, 3)).passed
@@ -93,7 +93,7 @@ def test_f64_computed_in_f32_is_allowed():
     above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
     f64 = {"kind": np.float64, "beside": (1.0, float(1 + np.spacing(np.float32(1))))}
     assert judged(above, 1.5, ROUNDS, [1.5] * 9, **f64).passed
-    assert judged(1.5 + 2.0**-40, 1.5, ROUNDS, [1.5] * 9, **f64).kind == "value"  # CUDA's side has more bits
+    assert judged(1.5 + 2.0**-40, 1.5, ROUNDS, [1.5] * 9, **f64).kind == "value"  # CUDA's result is not an f32 number
     fine = {"kind": np.float64, "beside": (1.0, 1 + 2.0**-52)}
     assert judged(above, 1.5, ROUNDS, [1.5] * 9, **fine).kind == "value"
 
@@ -134,7 +134,7 @@ def test_last_rounding_of_narrow_type_is_not_scaled(kind):
     assert judged(1 + 3 * one, 1.0, ROUNDS, [1.0, 1 + 2 * one], kind=kind).passed
 
 
-def test_integers_are_exact_unless_roundings_move_them():
+def test_integers_are_exact_unless_rounding_changes_them():
     assert judged(7, 7, ROUNDS, [7] * 9, kind=np.int32).passed
     assert judged(7, 8, ROUNDS, [7] * 9, kind=np.int32).kind == "value"
     assert judged(7, 8, ROUNDS, [7, 8], kind=np.int32).passed
@@ -142,7 +142,7 @@ def test_integers_are_exact_unless_roundings_move_them():
     assert judged(2**63, 2**63 + 1, ROUNDS, [2**63] * 2, kind=np.uint64).kind == "value"
 
 
-def test_blocks_are_equal_unless_roundings_change_them():
+def test_blocks_are_equal_unless_rounding_changes_them():
     kind = np.dtype([("d", "<f2"), ("qs", "i1", (32,))])
     one, two, three = np.zeros(2, kind), np.zeros(2, kind), np.zeros(2, kind)
     two["qs"][1, 5], three["qs"][0, 0] = 1, 1
@@ -150,10 +150,10 @@ def test_blocks_are_equal_unless_roundings_change_them():
     assert compare(expected, two, vendor="amd").passed
     assert compare(expected, three, vendor="amd").first.coordinates == (0,)
     both = two.copy()
-    both["qs"][1, 6] = 1  # another place of the block that is moved
+    both["qs"][1, 6] = 1  # another element of the block that rounding changes
     assert compare(expected, both, vendor="amd").first.coordinates == (1,)
     for block in (one, two):
-        block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with two payloads
+        block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with different payloads
     assert compare(expected_from_cuda(one, COMPARES, []), one, vendor="amd").passed
     assert same_values(one[:1], two[:1])
 
@@ -166,7 +166,7 @@ def test_nan_and_infinities_must_match():
     assert judged(1.0, nan, ROUNDS, [nan] * 9).kind == "nan"
     assert judged(inf, inf, ROUNDS, [inf] * 9).passed
     assert judged(-inf, inf, ROUNDS, [inf] * 9).kind == "infinity"
-    assert judged(nan, inf, ROUNDS, [inf, nan]).passed  # by roundings in either direction
+    assert judged(nan, inf, ROUNDS, [inf, nan]).passed  # the runs give both
     below = np.nextafter(np.float32(largest), np.float32(0))
     assert judged(inf, largest, ROUNDS, [largest, below]).passed
     assert judged(-inf, largest, ROUNDS, [largest, below]).kind == "infinity"

@@ -1,4 +1,4 @@
-"""Tests of accepted intervals: the ends are accepted, and values beyond them are not."""
+"""Accepted intervals: the ends are accepted, and values beyond them are not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_interval_without_bound_is_value():
 
 
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "u64", "i64"])
-def test_interval_of_integers(name):
+def test_interval_of_integers_is_value(name):
     kind = NUMBERS[name]
     value = np.array([kind.min, 5, kind.max - 1, kind.max], kind.numpy)
 

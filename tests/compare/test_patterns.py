@@ -1,4 +1,4 @@
-"""Tests of the descriptions of wrong elements."""
+"""Descriptions of which elements are wrong."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def mask(shape, *wrong):
         (mask((1, 50), np.s_[:, 20:]), "the tail from index 20"),
     ],
 )
-def test_describe_pattern_of_masks(wrong, text):
+def test_describe_pattern_names_pattern_of_mask(wrong, text):
     assert describe_pattern(wrong) == text
 
 

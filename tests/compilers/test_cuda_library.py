@@ -20,7 +20,7 @@ struct Counters {
     cuda::std::atomic<unsigned long long> bits;
 };
 
-// What every thread adds, in a block and in all; the tickets that it draws.
+// Counts of every thread by block and by device, and the ticket of each thread.
 extern "C" __global__ void counted(const unsigned* in, unsigned long long* out) {
     __shared__ Counters counters;
     __shared__ cuda::atomic<float, cuda::thread_scope_block> sum;
@@ -41,7 +41,7 @@ extern "C" __global__ void counted(const unsigned* in, unsigned long long* out) 
     out[t] = t == 0 ? counters.count.load() : t == 1 ? counters.bits.load() : t == 2 ? (unsigned long long)sum : 0;
 }
 
-// One thread of each wavefront at a time, in two blocks: a sum that only exclusion keeps right.
+// One thread of each warp in two blocks updates a sum, which is correct only with mutual exclusion.
 __device__ cuda::binary_semaphore<cuda::thread_scope_device> open{1};
 extern "C" __global__ void excluded(const int* in, int* out) {
     volatile int* sum = out;
@@ -70,7 +70,7 @@ extern "C" __global__ void functions(const int* in, int* out) {
 
 struct Pair { cuda::std::uint32_t key, value; };
 
-// A table in memory: the least of each kind, the number of each, the last byte, a pair that is exchanged whole.
+// References to plain memory: minimum, maximum, an update loop, bytes, a double, and a pair exchanged as a whole.
 extern "C" __global__ void referred(const int* in, int* out) {
     const int t = threadIdx.x, x = in[t];
     cuda::atomic_ref<int, cuda::thread_scope_device> least(out[0]), most(out[1]), changed(out[2]);

@@ -19,7 +19,7 @@ __device__ const double table[3] = {0.5, -3.0, 7.25};
 __device__ float bias[7] = {0, 0, 1.5f};
 __device__ float zero[9];
 
-#ifdef __gfx1100__  // there a kernel with calls ends with an s_sendmsg, which the emulator does not know
+#ifdef __gfx1100__  // a kernel with calls ends with an s_sendmsg there, which the emulator does not support
 #define OUTLINED
 #else
 #define OUTLINED __noinline__

@@ -1,4 +1,4 @@
-"""Data streams of quantized blocks: any window, scales and quants of the kind that each stream promises."""
+"""Data streams of quantized blocks: windows, and the scales and quants that define each stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def raw(blocks):
 
 
 def sub_scales(blocks):
-    """Factors and offsets of the quants in each part of a K block, as whole numbers."""
+    """Return the factors and offsets of the quants in each part of a K block, as integers."""
     scales = blocks["scales"].astype(int)
     match array_dtype(blocks).name:
         case "q2_K":
@@ -92,7 +92,7 @@ def test_normal_scales_are_realistic(kind):
         scales = blocks[name].astype(np.float64)
         assert low <= np.abs(scales).min() < 1.1 * low and 0.9 * high < np.abs(scales).max() < high
         assert 0.4 < (scales < 0).mean() < 0.6
-        assert len(np.unique(scales)) > 1000  # with all the bits of their type
+        assert len(np.unique(scales)) > 1000  # use all bits of their type
 
 
 @all_blocks
@@ -138,7 +138,7 @@ def test_special_scales_take_every_special_value(kind):
         assert set(blocks[name].view(scale.bits)) == set(special_values(scale).view(scale.bits))
     if len(scale_fields(kind)) == 2:
         first, second = (raw(np.ascontiguousarray(blocks[name])) for name in scale_fields(kind))
-        assert (first != second).any(axis=1).mean() > 0.8  # they do not go through them in step
+        assert (first != second).any(axis=1).mean() > 0.8  # the two scales do not take the values in the same order
 
 
 @all_blocks
@@ -176,7 +176,7 @@ def test_subnormal_scales_are_subnormal_or_zero(kind):
 def test_mixed_contains_several_kinds(kind):
     scales = np.abs(elements("mixed", kind, 0, 4000, "w")["d"].astype(np.float64))
     usual = (scales >= 2.0**-9) & (scales < 2.0**-3)
-    assert 0.6 < usual.mean() < 0.8  # those of equal bytes too
+    assert 0.6 < usual.mean() < 0.8  # including blocks of equal bytes
     assert 0.08 < np.isin(scales, [1, 2]).mean() < 0.2
     assert np.isnan(scales).any() and np.isinf(scales).any()
 

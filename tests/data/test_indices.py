@@ -1,4 +1,4 @@
-"""Index streams: every id has its place, duplicates and sentinels do occur, any window is a piece of the whole."""
+"""Index streams: range of ids, duplicates, sentinels and windows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_ids_window_matches_whole_stream(stream, kind):
     assert np.array_equal(ids(stream, kind, 137, 5, "ids", 11), whole[37:42])
 
 
-def test_index_streams_have_their_properties():
+def test_ids_have_properties_of_stream():
     u32 = DTYPES["u32"]
     assert set(ids("index", u32, 0, 500, "ids", 20)) == set(range(20))
     assert set(ids("repeat", u32, 0, 500, "ids", 20)) == {0, 9, 19}

@@ -1,4 +1,4 @@
-"""Drawing: what a seed gives, what the cases of an entry cover, shrinking."""
+"""Drawing of cases: reproducibility, coverage of typical errors, and shrinking."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draws(tmp_path: Path, extra: str) -> str:
 
 
 def test_sample_does_not_depend_on_loaded_modules(tmp_path):
-    # Hypothesis takes constants from the modules around it; parity's cases must not depend on them.
+    # Hypothesis collects constants from loaded modules; parity's cases must not depend on them.
     (tmp_path / "full_of_constants.py").write_text("VALUES = [3, 4, 17, 95, 2048, 1.25, 'x']\n")
     alone = draws(tmp_path, "")
     assert alone == draws(tmp_path, f"sys.path.insert(0, {str(tmp_path)!r}); import full_of_constants")
@@ -45,7 +45,7 @@ def test_sample_does_not_depend_on_loaded_modules(tmp_path):
 
 
 def test_hermetic_replaces_constant_collection():
-    """Fails when Hypothesis changes it: then ``hermetic`` needs another way, and pyproject.toml another bound."""
+    """If this fails, Hypothesis has changed: adapt ``hermetic`` and the version bound in pyproject.toml."""
     mark = 123_456_789_012
     constants = type(providers.GLOBAL_CONSTANTS)(integers={mark})
     with mock.patch.object(providers, "_get_local_constants", lambda: constants):
@@ -56,7 +56,7 @@ def test_hermetic_replaces_constant_collection():
 
 
 def plain_draws(count: int) -> list[int]:
-    """What Hypothesis draws by itself."""
+    """Return draws of Hypothesis without ``hermetic``."""
     found = []
 
     @seed(1)

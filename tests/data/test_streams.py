@@ -1,4 +1,4 @@
-"""Data streams: the same everywhere, every element reachable, nothing trivial."""
+"""Data streams: reproducible values, windows, and the properties of each stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_elements_differ_between_tensors():
 
 
 def test_streams_match_recorded_digests():
-    # A record names data by (stream, start): a change here makes every stored case text mean something else.
+    # Records name data by (stream, start), so a change here changes the meaning of every stored case text.
     streams = ("normal", "unit", "special", "points", "near", "mixed", "bits")
     dtypes = [DTYPES[name] for name in ["u8", "u32", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"]]
     data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in streams for d in dtypes)
@@ -123,7 +123,7 @@ def test_convert_rounds_once(name):
     ties = (grid[:-1] + grid[1:]) / 2
     near = [ties * (1 - 2.0**-50), ties, ties * (1 + 2.0**-50)]
     below, even, above = (kind.convert(each).astype(np.float64) for each in near)
-    # Of the two neighbours of a tie the even one comes first in the grid, then second, then first again; 1 is even.
+    # The even neighbour of a tie is alternately the lower and the upper one; 1 is even.
     for low, high, got in zip(grid[:-1], grid[1:], np.array([below, even, above]).T, strict=True):
         if high < 4 * tiny or low >= 1:
             assert got[0] == low and got[2] == high and got[1] in (low, high)

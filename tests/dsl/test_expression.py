@@ -1,4 +1,4 @@
-"""Expressions of declarations: what they mean, what they refuse, how they are turned round."""
+"""Expressions in declarations: evaluation, errors, and solving for an unknown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCOPE = Scope({"r": 3, "c": 100, "zero": 0, "kept": (2, 5), "b": 2, "f": 0.5}, {
         (" c ", 100),
     ],
 )
-def test_expression_value(text, value):
+def test_expression_evaluates_to_value(text, value):
     found = expression(text)(SCOPE)
     assert found == value and type(found) is type(value)
 
@@ -81,7 +81,7 @@ def test_expression_error_names_column(text, says):
         ("n", 7, ("n", 7)),
     ],
 )
-def test_solve_single_unknown(text, target, found):
+def test_solve_single_unknown_returns_inverse(text, target, found):
     assert expression(text).solve(target, SCOPE) == found
 
 

@@ -1,4 +1,4 @@
-"""Statements of shapes: what follows from them, and what does not fit."""
+"""Shape statements: names that they determine, and shapes that contradict them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_bind_equal_names_and_inverted_expressions():
 
 
 def test_bind_contradicting_definition_raises_mismatch():
-    """Also where the name was found from a tensor first."""
+    """Include names that a tensor has already determined."""
     with pytest.raises(ShapeMismatch, match=r"m is 3, where m = 2\*n makes it 4"):
         names("x: n; out: m; m = 2*n", {"x": (2,), "out": (3,)})
     assert names("x: n; out: m; m = 2*n", {"x": (2,), "out": (4,)}) == {"n": 2, "m": 4}

@@ -1,4 +1,4 @@
-"""Small HIP kernels, compiled once by the real compiler and executed by the emulator."""
+"""Fixtures: small HIP kernels, compiled once by the real compiler and executed by the emulator."""
 
 import functools
 from pathlib import Path

@@ -84,7 +84,7 @@ def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
         ):
             for signs in (((0, 0), (0, 0), (0, 0)), ((1, 0), (0, 1), (1, 1))):
                 yield make(plain, mix=(select, high), signs=signs)
-    # Integers saturate; the emulator refuses by name what has no saturating form.
+    # Integers saturate; the emulator rejects instructions without a saturating form by name.
     if (known.results[0][0] == "f" and len(known.results) == 1) or _has_saturated_form(known):
         yield make(plain, clamp=True)
     if known.results[0][0] == "f" and "mask" not in known.results:
@@ -164,7 +164,7 @@ class Maker:
             before = (f"s_mov_b{machine.lanes} {{vcc}}, {{old_vcc}}",)
         if "exec" in known.results:
             read, restore = f"s_mov_b{machine.lanes} {{m}}, {{exec}}", f"s_mov_b{machine.lanes} {{exec}}, {{old_exec}}"
-            both = machine.generation == 9  # generation 9 writes an SGPR, too
+            both = machine.generation == 9  # generation 9 also writes an SGPR
             after = (restore,) if both and signed else (read, restore)
 
         def want(lane: Lane) -> tuple[int | None, int | None]:

@@ -144,7 +144,7 @@ class _Run:
         self.names[base] = Value(old.kind, old.width, bits & (1 << old.width) - 1)
 
     def row(self, node: Node) -> list[Any] | None:
-        """The list that a node names, or ``None``."""
+        """Return the list that a node names, or ``None``."""
         if node[0] == "name":
             found = self.names.get(node[1])
             return found if isinstance(found, list) else None
@@ -154,7 +154,7 @@ class _Run:
         return None
 
     def place(self, node: Node) -> tuple[str, int, str, int]:
-        """The variable, lowest bit, kind and width that a node names."""
+        """Return the variable, lowest bit, kind and width that a node names."""
         if node[0] == "name":
             old = self.names.get(node[1])
             return node[1], 0, "", old.width if isinstance(old, Value) else 128

@@ -77,7 +77,7 @@ class Machine:
 
 @functools.cache
 def _library(family: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The text and the names of each instruction, by its name in the emulator's tables."""
+    """Map each instruction's name in the emulator's tables to its text and names."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for code, text in import_module(f"tinygrad.runtime.autogen.amd.{family}.str_pcode").PCODE.items():
         name = re.sub(r"_e(?:32|64)$", "", code.name.lower())
@@ -201,7 +201,7 @@ def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) 
 
 
 def _hard_triple(kind: str) -> list[int]:
-    """A product halfway between two numbers, and a tiny addend that decides the rounding: two roundings are wrong."""
+    """Return a product halfway between two numbers and a tiny addend: only a single rounding gives the right result."""
     fraction, bias = FORMATS["F", width(kind)]
     one, top = bias << fraction, 1 << width(kind) - 1
     triple = (one + 1, one | 1 << fraction - 1, top | 1)
@@ -335,7 +335,7 @@ def _move_mask(machine: Machine, target: str, source: str) -> str:
 
 
 def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> dict[str, str | int]:
-    """The replacements of the names in braces in the text of a check."""
+    """Return the replacements for the names in braces in the text of a check."""
     execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
     return {
         "d": f"v{vector}", "d1": f"v{vector + 1}", "dd": f"v[{vector}:{vector + 1}]", "at": at,
@@ -345,7 +345,7 @@ def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> 
 
 
 def _body(machine: Machine, checks: Sequence[Check]) -> Iterator[str]:
-    """The body of a kernel. Its output has 16 bytes per check and lane: the destination and the mask."""
+    """Return the body of a kernel. Its output has 16 bytes per check and lane: the destination and the mask."""
     execs = _places(machine)["exec"]
     store = "global_store_dwordx2" if machine.old else "global_store_b64"
     yield from _prologue(machine, 16 * len(checks))

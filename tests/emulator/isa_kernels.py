@@ -88,7 +88,7 @@ def _group(
 
 
 def _constant(program: Program, text: str, kind: str) -> int | None:
-    """The bits of a constant, a literal or half of an address; ``None`` for a register."""
+    """Return the bits of a constant, a literal or half of an address; ``None`` for a register."""
     if match := _SYMBOL.match(text):
         address = program.symbol(f"{match[1]}@got") if match[2] else program.symbol(match[1]) + int(match[4] or 0)
         return address >> 32 if match[3] == "hi" else address & 0xFFFFFFFF
@@ -106,7 +106,7 @@ def _constant(program: Program, text: str, kind: str) -> int | None:
 
 
 def _source(program: Program, text: str, kind: str, half: int = 0) -> Source:
-    """An operand of a vector instruction with its source modifiers."""
+    """Return an operand of a vector instruction with its source modifiers."""
     negative = text.startswith("-") and not text[1:2].isdigit()
     text = text[1:] if negative else text
     magnitude = text.startswith("|")
@@ -211,7 +211,7 @@ _LIST = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([\d,]+)\]$")
 
 
 def _vector(program: Program, item: Instruction, known: Semantics) -> Callable[[Wave], Callable[[], None]]:
-    """A function that computes all lanes and returns a function that writes the results."""
+    """Return a function that computes all lanes and returns a function that writes the results."""
     machine, name = program.machine, canonical(item.mnemonic)
     operands, lists, clamp, omod = list(item.operands), {}, False, ""
     for modifier in item.modifiers:
@@ -437,7 +437,7 @@ def _writelane(program: Program, item: Instruction, wave: Wave) -> None:
 
 
 def _bpermute(program: Program, item: Instruction, wave: Wave) -> None:
-    """Inactive lanes give 0."""
+    """Exchange values between lanes; inactive lanes give 0."""
     target, at, data = (int(o[1:]) for o in item.operands)
     offset = _offsets(item).get("offset", 0)
     source = [x if wave.exec >> i & 1 else 0 for i, x in enumerate(wave.v[data])]

@@ -19,7 +19,7 @@ from parity.model.code_object import CodeObject
 __all__ = ["APART", "BUFFERS", "IMAGE", "KERNARG", "REGISTERS", "Astray", "CannotRun", "Memory", "Program", "Wave"]
 
 BUFFERS, KERNARG, IMAGE = 0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000
-"""The addresses of the first buffer, of the arguments and of the data of the code object."""
+"""Addresses of the first buffer, the arguments, and the data of the code object."""
 APART = 1 << 28
 """The distance between buffers."""
 REGISTERS = re.compile(r"([sv])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?$")
@@ -36,11 +36,11 @@ _TAKEN: dict[str, Callable[[Wave], bool]] = {
 
 
 class Astray(Exception):
-    """An access outside of memory."""
+    """Raised for an access outside the memory."""
 
 
 class CannotRun(Exception):
-    """The interpreter does not know something, or the kernel takes too long; the message states the reason."""
+    """Raised if the kernel needs something unknown or takes too long; the message states the reason."""
 
 
 class Memory:

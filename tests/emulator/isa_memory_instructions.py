@@ -15,7 +15,7 @@ __all__ = ["accesses_of", "memory_checks"]
 
 _ACCESS = re.compile(r"(global|ds)_(load|store|atomic)_((?:2addr_)?(?:stride64_)?)(\w+)$")
 _LDS_ATOMIC = re.compile(r"ds_(\w+?)_rtn_([fiub]\d+)$")
-#: Not checked here, and why.
+#: Accesses that are not checked here, with the reason.
 EXCUSED = {
     "b96": "wider than the memory of a lane; the harness itself loads 128 bits",
     "b128": "wider than the memory of a lane; the harness itself loads 128 bits",
@@ -77,7 +77,7 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
         a, b, c, d = lane.vector
         memory = Memory((d if stores else a).to_bytes(8, "little"))
         if re.search(r"min|max", entry) and floats and (is_nan(floats, a) or is_nan(floats, b)):
-            return None, None  # the compiler relies on numbers winning against NaNs, which the text does not state
+            return None, None  # the compiler expects a number to win against NaN; the text does not state it
         names = names_of(machine, lane, (), d)
         names |= {"MEM": memory, "ADDR": integer(0, "U", 64), "SADDR": integer(0, "U", 64), "OFFSET": integer(0, "U"),
                   **dict.fromkeys(("vgpr_a", "v_addr", "s_saddr", "offset"), integer(0, "U", 64)),
@@ -100,7 +100,7 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
 def _operands(
     entry: str, lds: bool, bits: int, pair: bool, loads: bool, stores: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...], Callable[[int, int, int], int]]:
-    """The preparing code, the printed data operands, and the bits of the first operand."""
+    """Return code that prepares operands, the printed data operands, and the bits of the first operand."""
     low = (1 << bits) - 1
 
     def register(i: int) -> str:

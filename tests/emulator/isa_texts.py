@@ -53,7 +53,7 @@ def _nearest_even(kind: str, operands: Sequence[int]) -> int:
 
 
 def _fract(kind: str, operands: Sequence[int]) -> int:
-    """The fraction x - floor(x); the largest number below 1 if the difference rounds to 1."""
+    """Return the fraction x - floor(x), or the largest number below 1 if the difference rounds to 1."""
     x = float_value(kind, operands[0])
     r = compute(lambda n: n - gmpy2.rint_floor(n), x)
     return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
@@ -73,7 +73,7 @@ def _trig_preop(kind: str, operands: Sequence[int]) -> int:
         return rounded(bits * gmpy2.exp2(-53 - shift + 128 * (exponent >= 1968)), "F", 64).bits
 
 
-#: Instructions whose text is not literally what they compute: the manual's description instead.
+#: Instructions that compute something other than their text; these functions follow the manual's description.
 OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
     **{f"v_sin_{t}": _turns(gmpy2.sin) for t in ("f16", "f32")},
     **{f"v_cos_{t}": _turns(gmpy2.cos) for t in ("f16", "f32")},
@@ -81,7 +81,7 @@ OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
     **{f"v_fract_{t}": _fract for t in ("f16", "f32", "f64")},
     "v_trig_preop_f64": _trig_preop,
 }
-#: Texts with an obvious slip: what is replaced, by what, and why.
+#: Corrections of texts with an obvious error: the replaced text, its replacement and the reason.
 AMENDED = (
     (r"v_div_fmas_(f32|f64)", r"2\.0F? \*\* (32|64) \* fma", lambda m: f"({_far(m[1])}) * fma_unrounded",
      "the factor is that of v_div_scale, up or down by the size of the addend, and the product is rounded once"),

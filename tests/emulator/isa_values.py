@@ -41,7 +41,7 @@ class Value:
 
     @property
     def number(self) -> Any:
-        """A Python int, or an mpfr."""
+        """The value as a Python int or an mpfr."""
         if self.kind == "I":
             return self.bits - (1 << self.width) if self.bits >> (self.width - 1) else self.bits
         return _float_of(self) if self.is_float else self.bits
@@ -88,7 +88,7 @@ def rounded(number: Any, kind: str, width: int, truncate: bool = False) -> Value
 
 
 def _nan_of(x: Value, kind: str, width: int) -> Value:
-    """A NaN in another format, with the same sign and upper bits of the payload; so it stays signalling."""
+    """Convert a NaN to another format with the same sign and upper payload bits, so that it stays signalling."""
     (old, _), (new, bias) = FORMATS[x.kind, x.width], FORMATS[kind, width]
     payload = x.bits & (1 << old) - 1
     payload = payload << new - old if new > old else payload >> old - new
@@ -189,7 +189,7 @@ def _mantissa(x: Value) -> Value:
 
 
 def _normalised(x: Value) -> Value:
-    """The biased exponent of a number as if it were normal; for zero, the exponent for which frexp gives 0."""
+    """Return the biased exponent of a number as if it were normal; for zero, the exponent for which frexp gives 0."""
     _, bias = FORMATS[x.kind, x.width]
     return integer(bias - 1 if x.number == 0 else gmpy2.frexp(x.number)[0] + bias - 1)
 

@@ -30,10 +30,10 @@ from parity.runners import Runner, Session, available
 from parity.suite.loading import Suite, find_suite
 
 LIMIT = 400_000
-"""The limit of instructions times lanes for a case: some tens of seconds."""
+"""Limit of instructions times lanes per case, which takes some tens of seconds."""
 
 TRIES = 8
-"""How many cases are drawn for a kernel. The smallest case runs, without NaNs if possible."""
+"""Number of cases drawn per kernel. The smallest of them runs, if possible without NaNs."""
 
 
 class Opinion(NamedTuple):

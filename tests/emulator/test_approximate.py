@@ -59,7 +59,7 @@ def bits_of(run, function, operands):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_gives_the_examples_of_the_manuals(run, function):
+def test_approximate_function_matches_examples_of_manuals(run, function):
     line = next(line for line in EXAMPLES.split("\n") if line.startswith(function + " "))
     words = [int(word, 16) for word in line.split()[1:]]
     got = bits_of(run, function, words[::2])
@@ -67,13 +67,13 @@ def test_function_gives_the_examples_of_the_manuals(run, function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_of_nan_keeps_payload_and_becomes_quiet(run, function):
+def test_approximate_function_of_nan_quiets_and_keeps_payload(run, function):
     nans = [0x7C05, 0xFE0A] if function.endswith("f16") else [0x7FA12345, 0xFFC00777]
     quiet = 0x200 if function.endswith("f16") else 0x400000
     assert list(bits_of(run, function, nans)) == [nan | quiet for nan in nans]
 
 
-def test_sine_and_cosine_of_subnormal_numbers_do_not_flush(run):
+def test_sine_and_cosine_do_not_flush_subnormal_numbers(run):
     tiny = np.array([0x1, 0x400000, 0x80000123], np.uint32)
     sines = bits_of(run, "sin_f32", tiny).view(np.float32).astype(float)
     assert sines == pytest.approx(tiny.view(np.float32).astype(float) * 2 * math.pi, abs=2.0**-149)
@@ -92,7 +92,7 @@ def test_quotient_next_to_smallest_subnormal_is_correctly_rounded(run):
     ):
         count = 40_000
         fractions = 1 + rng.integers(0, 1 << 23, (2, count)) * 2.0**-23
-        # a fraction over itself, or over one that is twice as far away
+        # at least half of the quotients divide equal fractions
         fractions[1] = np.where(rng.random(count) < 0.5, fractions[0], fractions[1])
         powers = rng.integers(-(top // 2), top, count)
         numerators = np.ldexp(fractions[0], np.clip(powers + bottom + rng.integers(-2, 30, count), bottom + 24, top))
@@ -148,7 +148,7 @@ def operands(function, count=3000):
 
 
 @pytest.mark.parametrize("line", CAPTURED.strip().split("\n"), ids=lambda line: line[:16])
-def test_gfx1100_results_equal_captured_results(run, line):
+def test_gfx1100_approximate_results_match_captured_results(run, line):
     function, *words = line.split()
     numbers = [int(word, 16) for word in words]
     given = np.array(numbers[::2], np.uint32).view(np.float32)
@@ -158,7 +158,7 @@ def test_gfx1100_results_equal_captured_results(run, line):
 
 @pytest.mark.parametrize("function", INEXACT)
 @pytest.mark.parametrize(("results", "draw"), DRAWS)
-def test_results_are_within_the_documented_error(run, function, results, draw):
+def test_approximate_results_are_within_documented_error(run, function, results, draw):
     x = operands(function)
     got = run(function, x, out=x.dtype, results=results, draw=draw)
     nearest = run(function, x, out=x.dtype)
@@ -178,7 +178,7 @@ def documented(function, generation):
     return float(row["ulps"])
 
 
-def test_draw_gives_both_neighbours_and_repeats_for_the_same_operand(run):
+def test_drawn_result_is_either_neighbour_and_repeats_for_same_operand(run):
     x = np.repeat(operands("rcp_f32", 500), 2)
     nearest = run("rcp_f32", x, out=np.float32)
     one, again, other = (
@@ -191,7 +191,7 @@ def test_draw_gives_both_neighbours_and_repeats_for_the_same_operand(run):
 
 
 @pytest.mark.thorough
-def test_draw_reaches_separately_compiled_functions(code, tmp_path):
+def test_drawn_results_apply_in_separately_compiled_functions(code, tmp_path):
     cache = Cache(tmp_path)
     emulator.AmdgpuDevice(cache=cache, traced=True).prepare(
         code, ["sqrt_f32"]

@@ -74,7 +74,7 @@ def test_addition_equals_numpy(run):
     same(run("add_f32", a, b, out=np.float32), a + b)
 
 
-def test_maximum_of_number_and_nan_is_the_number(run):
+def test_maximum_of_number_and_nan_is_number(run):
     a, b = pairs(np.float32)
     got = run("max_f32", a, b, out=np.float32)
     assert np.array_equal(got, np.fmax(a, b), equal_nan=True)

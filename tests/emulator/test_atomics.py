@@ -28,7 +28,7 @@ SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2, 
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
-def test_compare_and_swap_loop_is_no_race(run, seed):
+def test_compare_and_swap_loop_is_not_race(run, seed):
     def result(kernel, x, y, *more):
         return run(kernel, 256, x, y, *more, block=128, grid=2, seed=seed)[1].tolist()
 
@@ -47,7 +47,7 @@ def test_half_word_loop_is_correct(run, count):
     assert y.tolist() == [X[i::count].sum() for i in range(count)]
 
 
-def test_half_word_loop_next_to_unwritten_bytes_is_no_fault(run):
+def test_half_word_loop_next_to_unwritten_bytes_is_not_fault(run):
     x, y = run.device.allocate(2, "x"), run.device.allocate(4, "y")
 
     def launched(at, defined):
@@ -64,18 +64,18 @@ def test_half_word_loop_next_to_unwritten_bytes_is_no_fault(run):
             launched(at, defined)
 
 
-def test_half_word_loop_next_to_store_is_no_race(run):
+def test_half_word_loop_next_to_store_is_not_race(run):
     y = run("half_beside_a_store", 128, X[:128].astype(np.float16), np.zeros(2, np.float16), block=128)[1]
     assert y.tolist() == [X[:64].sum(), X[64]]
 
 
 @pytest.mark.parametrize(("at", "kind"), [(3, "out-of-bounds write"), (4, "out-of-bounds read")])
-def test_half_word_loop_out_of_bounds_is_a_fault(run, at, kind):
+def test_half_word_loop_out_of_bounds_is_fault(run, at, kind):
     with pytest.raises(MemoryFault, match=kind):
         run("half_at", 1, np.ones(1, np.float16), np.zeros(3, np.float16), at, block=1)
 
 
-def test_partial_word_load_without_swap_is_a_fault(run):
+def test_partial_word_load_without_swap_is_fault(run):
     x, y = np.arange(11, dtype=np.uint16), np.zeros(2, np.uint32)
     assert run("word_beyond", 1, x, y, 16, block=1)[1][1] == 8 | 9 << 16
     with pytest.raises(MemoryFault, match=r"out-of-bounds read of 4 bytes in kernel 'word_beyond' at atomics\.cu:"):

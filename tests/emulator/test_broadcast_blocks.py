@@ -1,4 +1,4 @@
-"""Kernels whose matrix instruction broadcasts a block of A to all blocks (cbsz, abid): the right and the wrong
+"""Matrix instructions that broadcast a block of A to all blocks (cbsz, abid), with the right and with the wrong
 block.
 """
 
@@ -47,7 +47,7 @@ blocks = Op(
         ("4, 4, 1", 8),  # blgp: the upper lanes read B from the lower lanes
     ],
 )
-def test_first_wrong_element_shows_the_wrong_block(target, modifiers, wrong, tmp_path):
+def test_wrong_broadcast_block_shows_in_first_wrong_element(target, modifiers, wrong, tmp_path):
     for name, text in (("kernels/blocks.cu", KERNEL.replace("4, 4, 0", modifiers)), ("cases/blocks.py", CASES)):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)

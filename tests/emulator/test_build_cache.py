@@ -49,7 +49,7 @@ FILES = [
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_evicted_entry_is_created_again(code, warm, file):
+def test_evicted_entry_is_rebuilt(code, warm, file):
     gone = [path.parent for path in warm.root.rglob(file)]
     assert gone
     for folder in gone:

@@ -96,7 +96,7 @@ def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **option
         *[("s_waitcnt", "wait"), ("s_nop", "wait"), ("buffer_gl0_inv", "wait"), ("tensor_load", "other")],
     ],
 )
-def test_instruction_class_of_mnemonic(mnemonic, name):
+def test_instruction_class_matches_mnemonic(mnemonic, name):
     assert emulator.instruction_class(mnemonic) == name
 
 

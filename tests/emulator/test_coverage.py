@@ -1,4 +1,4 @@
-"""The code that launches reach: exact numbers for handwritten code."""
+"""Coverage of launches: exact numbers for handwritten code."""
 
 from dataclasses import replace
 
@@ -61,14 +61,14 @@ def test_points_are_blocks_then_branch_directions(device, by_hand):
         (4099, 32, "1111111", "1010"),
     ],
 )
-def test_reached_points_of_a_launch(device, by_hand, n, lanes, blocks, directions):
+def test_launch_reaches_expected_points(device, by_hand, n, lanes, blocks, directions):
     found = reached(device, by_hand, n, lanes)
     assert (found.blocks, found.directions) == (7, 4)
     assert found.mask == int((blocks + directions)[::-1], 2)
     assert (found.blocks_reached, found.directions_reached) == (blocks.count("1"), directions.count("1"))
 
 
-def test_take_reached_clears_the_points(device, by_hand):
+def test_take_reached_clears_points(device, by_hand):
     reached(device, by_hand, 4098, 5)
     assert device.take_reached(by_hand, "last").mask == 0
     assert reached(device, by_hand, 4098, 0).mask == int("10110110101"[::-1], 2)

@@ -13,7 +13,7 @@ from parity.errors import UsageError
 from parity.model import code_object
 
 
-def test_divergent_loop_gives_each_lane_its_own_count(run):
+def test_divergent_loop_counts_per_lane(run):
     def steps(v):
         return 0 if v == 1 else 1 + steps(3 * v + 1 if v & 1 else v // 2)
 
@@ -35,7 +35,7 @@ def test_decreasing_addresses_are_in_bounds(run):
 
 
 @pytest.mark.parametrize("offset", ["-0x4", "-4"])
-def test_scalar_load_with_negative_offset_reads_before_its_base(cache, code, offset):
+def test_scalar_load_with_negative_offset_reads_before_base(cache, code, offset):
     """Older compilers generate such loads."""
     (load,) = re.findall(
         r"\ts_load_b32 s\d+, s\[\d+:\d+\], 0x0(?: ; align 4)?\n", function_bodies(code.listing, "last")[0].text
@@ -62,7 +62,7 @@ def test_launch_with_three_dimensions_numbers_all_threads(device, code):
     assert np.array_equal(device.read(out).view(np.int32), (x * 10000 + y * 100 + z).ravel())
 
 
-def test_second_launch_reads_results_of_the_first(device, code):
+def test_second_launch_reads_results_of_first(device, code):
     a, b, c = (device.allocate(400, name) for name in "abc")
     device.write(a, np.arange(100, dtype=np.int32))
     for source, target in ((a, b), (b, c)):
@@ -74,7 +74,7 @@ def test_second_launch_reads_results_of_the_first(device, code):
     assert stats.instructions > 0
 
 
-def test_read_past_the_end_is_a_fault(device, code):
+def test_read_past_end_is_fault(device, code):
     a, b = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(a, np.arange(100, dtype=np.int32))
     args = emulator.pack(code.kernels["shifted"], [100, a, b])
@@ -92,7 +92,7 @@ def test_read_past_the_end_is_a_fault(device, code):
     assert device.written(b)[:256].all()
 
 
-def test_read_of_unwritten_bytes_is_a_fault(device, code):
+def test_read_of_unwritten_bytes_is_fault(device, code):
     a, b = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(a, np.zeros(400, np.uint8), defined=np.arange(400) != 170)
     args = emulator.pack(code.kernels["reversed"], [100, a, b])
@@ -102,7 +102,7 @@ def test_read_of_unwritten_bytes_is_a_fault(device, code):
 
 
 @pytest.mark.parametrize("index", [100, -1, 2**40, -(2**61), 2**61, 10**18])
-def test_wild_store_is_a_fault(device, code, index):
+def test_wild_store_is_fault(device, code, index):
     at, y = device.allocate(8, "at"), device.allocate(400, "y")
     device.write(at, np.array([index]))
     args = emulator.pack(code.kernels["store_at"], [1, at, y])
@@ -114,7 +114,7 @@ def test_wild_store_is_a_fault(device, code, index):
 
 
 @pytest.mark.parametrize("pointer", [None, 8, 3, 2**64 - 4, 2**63])
-def test_wild_pointer_is_a_fault(device, code, pointer):
+def test_wild_pointer_is_fault(device, code, pointer):
     y = device.allocate(400, "y")
     args = emulator.pack(code.kernels["reversed"], [64, pointer, y])
     with pytest.raises(MemoryFault) as caught:
@@ -129,7 +129,7 @@ def test_wild_pointer_is_a_fault(device, code, pointer):
         (True, NoProgress, "no progress in kernel 'forever' at small.cu:"),
     ],
 )
-def test_endless_loop_makes_no_progress(cache, prepared, traced, error, text):
+def test_endless_loop_raises_no_progress(cache, prepared, traced, error, text):
     device = emulator.AmdgpuDevice(cache=cache, traced=traced, instruction_budget=5_000_000)
     y = device.allocate(4, "y")
     device.write(y, np.zeros(4, np.uint8))
@@ -158,7 +158,7 @@ def test_unknown_instruction_modifier_or_operand_is_named(cache, code):
         assert f"listing line {caught.value.line}" in str(caught.value)
 
 
-def test_deallocated_registers_before_the_end_have_no_effect(cache, code):
+def test_deallocated_registers_before_end_have_no_effect(cache, code):
     gives_back = changed(code, "\tv_add_f32_e32", "\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n\tv_add_f32_e32")
     device = emulator.AmdgpuDevice(cache=cache)
     x, y = np.array([1, 2], np.float32), np.array([30, 40], np.float32)
@@ -170,14 +170,14 @@ def test_deallocated_registers_before_the_end_have_no_effect(cache, code):
     assert device.read(places[2]).view(np.float32).tolist() == [31, 42]
 
 
-def test_corrupt_listing_is_a_usage_error(cache, code):
+def test_corrupt_listing_raises_usage_error(cache, code):
     device = emulator.AmdgpuDevice(cache=cache)
     torn = dataclasses.replace(code, listing=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
     with pytest.raises(UsageError, match="cut off in kernel 'add_f32'"):
         device.prepare(torn, ["add_f32"])
 
 
-def test_launch_with_wrong_arguments_is_a_usage_error(device, code):
+def test_launch_with_wrong_arguments_raises_usage_error(device, code):
     kernel = code.kernels["add_f32"]
     with pytest.raises(UsageError, match="takes 4 arguments, not 1"):
         emulator.pack(kernel, [1])
@@ -205,7 +205,7 @@ def test_memory_after_reset_is_unwritten(device):
         device.write(b, np.ones(5, np.float32))
 
 
-def test_read_returns_a_part(device):
+def test_read_returns_requested_part(device):
     a = device.allocate(8, "a")
     device.write(a, np.array([1, 2, 3], np.uint8), offset=2)
     assert device.read(a, 2, 3).tolist() == [1, 2, 3]

@@ -149,7 +149,7 @@ def test_clock_increases(run):
     assert again.tolist() == [first, second, wall, clock]
 
 
-def test_symbol_written_by_the_host_is_read(run):
+def test_kernel_reads_symbol_written_by_host(run):
     x, factors = numbers(64), np.tile([1, 10, 100, 1000], 16)
     y = run("tables", 64, x, np.zeros(64, np.float32), block=64)[1]
     assert y.tolist() == (x * factors + 1000).tolist()
@@ -186,7 +186,7 @@ def test_dynamic_shared_memory_follows_static_memory(run):
         run("reversed_in_room", 100, numbers(100), np.zeros(100, np.int32), block=100, shared=70000)
 
 
-def test_call_through_pointer_reaches_the_function(run):
+def test_call_through_pointer_reaches_function(run):
     x = numbers(96) - 40
     wanted = np.choose(np.arange(96) % 3, [2 * x, x * x, -x])
     assert run("through_a_table", 96, x, np.zeros(96, np.int32), block=96)[1].tolist() == wanted.tolist()
@@ -219,7 +219,7 @@ def test_cooperative_groups_exchange_within_tiles(run):
 
 
 @pytest.mark.thorough
-def test_active_threads_form_a_group(run):
+def test_coalesced_group_contains_active_threads(run):
     x, lanes = numbers(128), run.lanes
     y = run("coalesced", 128, x, np.zeros(128, np.int32), block=128)[1]
     wanted = np.full(128, -1)
@@ -255,7 +255,7 @@ extern "C" __global__ void written(float* y) { surf2Dwrite(*y, board, 0, 0); }
 """
 
 
-def test_unsupported_images_are_named_with_their_place(cache, tmp_path):
+def test_unsupported_images_are_named_with_location(cache, tmp_path):
     (tmp_path / "images.cu").write_text(IMAGES)
     (built,) = build(tmp_path, ["images"], ["gfx942"], cache=cache)
     found = [f"{Path(each.file).name}:{each.line}: {each.name}: {each.advice}" for each in built.error.findings]
@@ -273,7 +273,7 @@ def test_unsupported_images_are_named_with_their_place(cache, tmp_path):
         ("gfx950", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
     ],
 )
-def test_f8_conversions_equal_the_reference(target, fp8, bf8, cache, monkeypatch):
+def test_f8_conversions_match_ml_dtypes(target, fp8, bf8, cache, monkeypatch):
     """Compare with ml_dtypes; any NaN is correct. One row covers the OCP formats on a wavefront of 64."""
     monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
@@ -296,7 +296,7 @@ def test_f8_conversions_equal_the_reference(target, fp8, bf8, cache, monkeypatch
             np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(kind).astype(np.float32), wanted)
 
 
-def test_device_malloc_is_an_unsupported_feature(run):
+def test_device_malloc_is_unsupported_feature(run):
     with pytest.raises(
         UnsupportedFeature, match=r"kernel 'allocates' uses memory that is allocated on the device \(malloc, new\)"
     ):

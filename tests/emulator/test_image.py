@@ -58,7 +58,7 @@ def test_image_has_constants_and_variables():
         (".short\t65535", ".uleb128\t65535", "listing line 14: parity does not know the directive .uleb128"),
     ],
 )
-def test_image_with_unknown_directive_is_a_usage_error(old, new, message):
+def test_image_with_unknown_directive_raises_usage_error(old, new, message):
     assert old in LISTING
     with pytest.raises(UsageError, match=message):
         data_image(LISTING.replace(old, new))

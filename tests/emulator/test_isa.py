@@ -20,7 +20,7 @@ from parity.emulator.amdgpu.indexed import INDEXED
 from parity.emulator.amdgpu.isa import semantics, table_entries
 from parity.emulator.amdgpu.isa_memory import ATOMICS, LOADS, STORES
 
-#: Entries that no check reaches, and why.
+#: Entries without a check, with the reason.
 NOT_COVERED = {
     **dict.fromkeys(("v_mad_f32", "v_mac_f32", "v_madak_f32", "v_madmk_f32"), "the data have no text for them"),
     **{f"global_{verb}_{k}": why for verb in ("load", "store") for k, why in EXCUSED.items()},
@@ -38,7 +38,7 @@ NOT_COVERED = {
 
 
 def _entries() -> list[str]:
-    """The rows of the tables, and the compares that both a manual and the patterns have."""
+    """Return the rows of the tables, and the compare instructions that both a manual and the patterns have."""
     compares = [
         n for n in manual_names() if (known := semantics(n)) and (known.uniform or re.match(r"[vs]_cmp[xk]?_", n))
     ]
@@ -63,7 +63,7 @@ for _entry in _entries():
 
 
 def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
-    """The checks of entries, grouped by the types of their operands."""
+    """Yield the checks of entries, grouped by the types of their operands."""
     together: dict[tuple[str, ...], list[Check]] = defaultdict(list)
     names = spelled(machine, entries, folder)
     elsewhere = spelled(MACHINES[machine.like], entries, folder) if machine.like else {}
@@ -82,14 +82,14 @@ def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_instruction_follows_the_manual(machine, family, cache, tmp_path):
+def test_instruction_matches_pseudo_code_of_manual(machine, family, cache, tmp_path):
     differences = list(execute(machine, cache, list(_work(machine, FAMILIES[family], tmp_path))))
     assert not differences, "\n".join(differences)
 
 
 @pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, dual_checks, lane_checks, memory_checks])
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_other_forms_follow_the_manual(machine, checks, cache, tmp_path):
+def test_other_forms_match_pseudo_code_of_manual(machine, checks, cache, tmp_path):
     found = accepted(machine, list(checks(machine)), tmp_path)
     missing = {sdwa_checks: machine.generation > 10, dual_checks: machine.generation < 11}.get(checks, False)
     assert bool(found) != missing
@@ -105,11 +105,11 @@ def test_other_forms_follow_the_manual(machine, checks, cache, tmp_path):
     assert not differences, "\n".join(differences)
 
 
-def test_targets_are_all_checked():
+def test_every_target_has_checks():
     assert MACHINES.keys() == TARGETS.keys()
 
 
-def test_table_entries_are_checked_or_excused(tmp_path, capsys):
+def test_table_entries_without_check_have_reason(tmp_path, capsys):
     """Prints the checked entries. An unchecked row needs a reason above."""
     reached: dict[str, set[str]] = {}
     for machine in MACHINES.values():

@@ -52,7 +52,7 @@ def names_that_llvm_has() -> set[str]:
     return {name.decode() for name in re.findall(rb"v_(?:mfma|smfmac|wmma|swmmac)_[a-z0-9_]+", assembler)}
 
 
-def test_table_has_all_matrix_instructions_of_the_assembler(tmp_path):
+def test_table_has_all_matrix_instructions_of_assembler(tmp_path):
     """Each instruction of the table assembles; other names in LLVM or a manual do not."""
     manuals = {n for f in _FAMILIES for n in _library(f) if re.match(r"v_(mfma|smfmac|wmma|swmmac)_", n)}
     named = manuals | names_that_llvm_has()
@@ -67,7 +67,7 @@ def test_table_has_all_matrix_instructions_of_the_assembler(tmp_path):
             assert any(each in said.get(line, "") for each in unknown), (target, line, said.get(line))
 
 
-def test_gfx90a_style_names_have_the_same_encoding(tmp_path, cache):
+def test_gfx90a_style_names_have_same_encoding(tmp_path, cache):
     names = {name: row for name, row in matrix_mnemonics("gfx942").items() if name != row.instruction}
     assert len(names) == 29
     uses = [Use(row) for row in names.values()]
@@ -154,11 +154,13 @@ def bits_of(rng: np.random.Generator, kind: str, count: int, how: str) -> Array:
     if kind in ("i8", "iu8", "iu4", "i32") or how == "bits":
         return rng.integers(0, 1 << 32, (count, 64), dtype=np.uint64).astype(np.uint32)
     if kind in ("fp8", "bf8"):
-        if how == "whole":  # small integers that both formats have, OCP's and FNUZ's alike
+        if how == "whole":  # small integers with the same bits in OCP and FNUZ
             return rng.choice(np.array([0x38, 0xB8, 0x40, 0xC0, 0x00], np.uint8), (count, 64, 4)).view(np.uint32)[
                 ..., 0
             ]
-        numbers = rng.integers(1, 0x78, (count, 64, 4)) | rng.choice([0, 0x80], (count, 64, 4))  # in either format
+        numbers = rng.integers(1, 0x78, (count, 64, 4)) | rng.choice(
+            [0, 0x80], (count, 64, 4)
+        )  # finite in both formats
         return numbers.astype(np.uint8).view(np.uint32)[..., 0]
     size = {"f64": 2, "f32": 1, "xf32": 1}.get(kind, 0)
     shape = (count // 2, 64) if size == 2 else (count, 64) if size else (count, 64, 2)
@@ -305,7 +307,7 @@ def modified(row: MatrixInstruction) -> Iterator[Use]:
 
 @pytest.mark.parametrize("share", [9, pytest.param(1, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_modifiers_and_accumulators_follow_the_definition(target, share, cache, tmp_path):
+def test_modifiers_and_accumulators_match_definition(target, share, cache, tmp_path):
     """Executes one of ``share`` uses, because each requires a compilation."""
     rows = matrix_instructions(target).values()
     uses = [use for row in rows for use in modified(row)]
@@ -321,7 +323,7 @@ def test_modifiers_and_accumulators_follow_the_definition(target, share, cache, 
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_matrix_instruction_with_any_bits_follows_the_definition(target, cache):
+def test_matrix_instruction_on_random_bits_matches_definition(target, cache):
     """Covers NaN, infinities, subnormal numbers and overflowing sums; ignores the signs of NaN and zero."""
     uses = [
         Use(row)
@@ -337,7 +339,7 @@ def test_matrix_instruction_with_any_bits_follows_the_definition(target, cache):
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
 @pytest.mark.parametrize("how", ["wide", "near"])
-def test_hardware_sums_equal_measured_sums(target, how, cache):
+def test_hardware_sums_match_measured_sums(target, how, cache):
     uses = [
         Use(row)
         for row in matrix_instructions(target).values()
@@ -359,14 +361,14 @@ def test_hardware_sums_equal_measured_sums(target, how, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_drawn_sums_are_within_the_interval(target, cache):
+def test_drawn_sums_are_within_interval(target, cache):
     rows = [row for row in matrix_instructions(target).values() if row.d != "i32" and row.m * row.n * row.blocks == 256]
     uses = [Use(row) for row in rows]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
         registers, whole = registers_of(use, number + 200, "near")
         found = [bench.run(number, whole, results=ApproximateResults.DOCUMENTED, draw=draw) for draw in range(1, 25)]
-        # A single product has one order of addition, and what is rounded to 16 bits hides what was added.
+        # A single product has one order of addition, and rounding to 16 bits hides the order.
         if use.row.k > 1 and TYPE_BITS[use.row.d] > 16:
             assert len({got.tobytes() for got in found}) > 1, f"{use.text}: all draws are the same"
         kinds = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
@@ -383,7 +385,7 @@ def test_drawn_sums_are_within_the_interval(target, cache):
     assert not wrong, "\n".join(wrong[:9])
 
 
-def test_draw_repeats_for_the_same_launch(cache):
+def test_drawn_sums_repeat_for_same_launch(cache):
     use = Use(matrix_instructions("gfx1100")["v_wmma_f32_16x16x16_f16"])
     bench = Bench(cache, "gfx1100", [use])
     _, whole = registers_of(use, 1, "near")
@@ -394,7 +396,7 @@ def test_draw_repeats_for_the_same_launch(cache):
     assert draws[0] == draws[1]
 
 
-def test_compiled_code_equals_threaded_code(cache):
+def test_compiled_matrix_code_equals_threaded_code(cache):
     use = Use(matrix_instructions("gfx90a")["v_mfma_f32_16x16x16f16"])
     _, whole = registers_of(use, 1, "near")
     threaded, compiled = (Bench(cache, "gfx90a", [use], traced=traced).run(0, whole) for traced in (True, False))
@@ -456,7 +458,7 @@ def test_constant_c_applies_to_all_elements(constant, cache):
 
 
 @pytest.mark.parametrize("target", MATRIX_TARGETS)
-def test_products_follow_the_definition(target, cache):
+def test_products_match_definition(target, cache):
     uses = [Use(row) for row in matrix_instructions(target).values()]
     bench, wrong = Bench(cache, target, uses), []
     for number, use in enumerate(uses):
@@ -466,11 +468,11 @@ def test_products_follow_the_definition(target, cache):
     assert not wrong, "\n".join(wrong)
 
 
-def test_sums_are_all_described():
+def test_every_kind_of_sum_is_described():
     assert {row.sums for target in MATRIX_TARGETS for row in matrix_instructions(target).values()} == SUMS.keys()
 
 
-def test_documentation_lists_the_sums_of_every_instruction():
+def test_documentation_lists_sums_of_every_instruction():
     page = (Path(__file__).parents[2] / "docs" / "matrix-cores.md").read_text()
     shown, known = {}, {}
     for target, sums, how, names in re.findall(r"^\| (gfx\w+) \| (\w+) \| (.+?) \| (`v_.*`) \|$", page, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""The same source compiled for other modes: flushed subnormal numbers, wave64, no optimization."""
+"""Sources compiled for other modes: flushed subnormal numbers, wave64, no optimization."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ def compiled(tmp_path_factory, cache):
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_flushing_code_flushes_and_following_code_does_not(compiled, target):
+def test_flush_mode_applies_to_its_kernel_only(compiled, target):
     x = np.array([TINY, 3e-38, -TINY, 1.0], np.float32)
     flushing = compiled(target, "-fgpu-flush-denormals-to-zero")
     halves = flushing("scaled", x, out=np.float32)
     assert halves.tolist() == [0.0, np.float32(1.5e-38), 0.0, 0.5] and np.signbit(halves[2])
-    assert np.float32(TINY) * np.float32(0.5) > 0  # here, once the launch is over
-    # A division keeps them while it is at work, and they are flushed again behind it.
+    assert np.float32(TINY) * np.float32(0.5) > 0  # the host does not flush after the launch
+    # A division enables subnormal numbers while it executes; the code after it flushes them again.
     y = np.array([TINY, 2.0, 3.0, 3.0], np.float32)
     assert flushing("quotient", x, y, out=np.float32)[3] == np.float32(1 / 3) + np.float32(0.5)
     assert compiled(target)("scaled", x, out=np.float32)[0] == TINY * np.float32(0.5)
 
 
 @pytest.mark.thorough
-def test_wave64_of_generation_11_exchanges_within_its_halves(compiled):
+def test_gfx11_wave64_exchanges_within_halves(compiled):
     run = compiled("gfx1100", "-mwavefrontsize64", "-D__GFX7__")
     x = np.arange(64, dtype=np.int32)
     assert run("from_40", x, out=np.int32).tolist() == [64008] * 32 + [64040] * 32
 
 
 @pytest.mark.thorough
-def test_spill_of_unwritten_register_is_no_fault(compiled):
+def test_spill_of_unwritten_register_is_not_fault(compiled):
     run = compiled("gfx1100", "-O0")
     x = np.arange(40, dtype=np.float32)
     assert run("scaled", x, out=np.float32).tolist() == (x / 2).tolist()

@@ -84,7 +84,7 @@ def expected(accesses, in_lds):
 
 @pytest.mark.parametrize("kernel", ["in_memory", "in_lds"])
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_races_equal_races_in_a_list_of_all_accesses(target, kernel, translated, cache):
+def test_races_match_list_of_all_accesses(target, kernel, translated, cache):
     lanes, code = TARGETS[target].wavefront, translated("accesses")[target]
     device, draw, races = emulator.AmdgpuDevice(cache=cache, traced=True, capacity=1 << 25), random.Random(0), 0
     for _ in range(PROGRAMS):

@@ -1,4 +1,4 @@
-"""Python reads the constants and structs of the C++ runtime from its headers, and does not repeat them."""
+"""Python reads the constants and structs of the C++ runtime from its headers and does not copy them."""
 
 import ast
 import ctypes
@@ -20,7 +20,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "runtime
 
 @pytest.fixture
 def header(tmp_path, monkeypatch):
-    """A function that defines the content of the only header."""
+    """Return a function that sets the content of the only header."""
     monkeypatch.setattr(runtime_headers, "_RUNTIME", tmp_path)
     constants.cache_clear()
     structure.cache_clear()
@@ -30,14 +30,14 @@ def header(tmp_path, monkeypatch):
 
 
 def is_number(value: ast.expr) -> bool:
-    """True for numbers, arithmetic with them, and ``range``."""
+    """Return whether an expression only has numbers, arithmetic and ``range``."""
     names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
     constants = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant)]
     return names <= {"range"} and bool(constants) and all(isinstance(each, int) for each in constants)
 
 
 def assigned_numbers(path: Path) -> set[str]:
-    """The names that a module assigns numbers to, without leading underscores."""
+    """Return the names to which a module assigns numbers, without leading underscores."""
     found = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and is_number(node.value):
@@ -49,7 +49,7 @@ def assigned_numbers(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_python_modules_do_not_copy_constants_of_the_runtime(path):
+def test_python_modules_do_not_copy_runtime_constants(path):
     known = {name for header in HEADERS for name in constants(header)}
     assert not known & assigned_numbers(path)
 
@@ -64,15 +64,15 @@ def test_python_modules_do_not_copy_constants_of_the_runtime(path):
         "SLICE = 1 << 20",
     ],
 )
-def test_a_copied_constant_is_found(copy, tmp_path):
+def test_copied_constant_is_found(copy, tmp_path):
     path = tmp_path / "module.py"
     path.write_text(copy)
     known = {name for header in HEADERS for name in constants(header)}
     assert known & assigned_numbers(path)
 
 
-def test_every_constant_that_python_reads_exists():
-    """Names in subscripts of ``constants(...)`` and of its variables are names of some header."""
+def test_constants_read_by_python_exist():
+    """Every name in a subscript of ``constants(...)``, or of a variable that holds it, is defined in a header."""
     known = {name for header in HEADERS for name in constants(header)}
     used = set()
     for path in MODULES:
@@ -82,7 +82,7 @@ def test_every_constant_that_python_reads_exists():
     assert used and used <= known
 
 
-def test_faults_have_distinct_numbers_and_each_has_an_error():
+def test_faults_have_distinct_numbers_and_errors():
     text = (RUNTIME / "faults.h").read_text(encoding="utf-8")
     names = re.findall(r"\w+", text.partition("enum Fault {")[2].partition("}")[0])
     numbers = [constants("faults.h")[name] for name in names]
@@ -107,7 +107,7 @@ def test_constants_evaluate_enumerators_and_expressions(header):
     }  # fmt: skip
 
 
-def test_structure_has_the_layout_of_the_struct(header):
+def test_structure_has_layout_of_c_struct(header):
     header("""
 struct Access { u32 who; u16 epoch, instruction;
 };

@@ -32,12 +32,12 @@ def ask(suite):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_pseudo_code_agrees_in_every_bit(ask, kernel):
+def test_pseudo_code_result_equals_emulator_bit_for_bit(ask, kernel):
     found = ask(kernel)
     assert (found.problem, found.cannot) == ("", "")
 
 
-def test_pseudo_code_detects_a_wrong_instruction(ask, monkeypatch):
+def test_pseudo_code_detects_wrong_instruction(ask, monkeypatch):
     right = isa_kernels.Maker.want
 
     def wrong(self, *arguments):

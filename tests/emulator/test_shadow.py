@@ -65,48 +65,48 @@ def shadows(session, code, kernel, values, kind="f32"):
     return np.array([each.buffers["out"].astype(np.float64) for each in runs]), len(found.narrowed)
 
 
-def test_quotient_rounds_up_and_down_and_direction_is_reset(session, code):
+def test_shadow_quotient_rounds_up_and_down_and_resets_direction(session, code):
     runs, _ = shadows(session, code, "ratio_f32", [1.0, 2.0, 3.0])
     assert len(runs) == 1 + len(SHADOW_RUNS)
     third = 1 / 3
     assert runs[:, 0].min() < third < runs[:, 0].max()
     assert runs[:, 0].max() - runs[:, 0].min() <= 8 * 2.0**-25
     assert runs[0, 2] == 1.0
-    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # to nearest again, here
+    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # the host rounds to nearest again
 
 
-def test_multiply_add_is_also_two_operations(session, code):
+def test_shadow_multiply_add_rounds_product_separately(session, code):
     x = 1 + 2.0**-12
     runs, _ = shadows(session, code, "apart_f32", [x])
     exact = x * x - 1
-    assert abs(runs[0, 0] - exact) <= 2.0**-36  # fused: rounded once, at 2**-11
-    assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # apart: the product is rounded, near 1
+    assert abs(runs[0, 0] - exact) <= 2.0**-36  # fused: one rounding, near 2**-11
+    assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # separate: the product is rounded near 1
 
 
-def test_patterns_show_errors_that_cancel_in_one_direction(session, code):
+def test_shadow_patterns_reveal_errors_that_cancel_in_one_direction(session, code):
     runs, _ = shadows(session, code, "turns_f32", [1.0, 3.0, 5.0])
     spread = runs.max(0) - runs.min(0)
     assert (spread >= np.array([0.5, 2, 2]) * 2.0**-24).all()
 
 
 @pytest.mark.parametrize(("kernel", "kind"), [("every_f32", "f32"), ("half_bf16", "bf16")])
-def test_lanes_round_independently_in_some_runs(session, code, kernel, kind):
+def test_shadow_lanes_round_independently_in_some_runs(session, code, kernel, kind):
     runs, _ = shadows(session, code, kernel, [1.0] * 32, kind)
     if kernel == "every_f32":
-        assert (runs[:, ::2] == 1.0).all()  # lanes that are off meanwhile
+        assert (runs[:, ::2] == 1.0).all()  # lanes that are inactive at the operation
     mixed = [len(set(row[1::2])) > 1 for row in runs]
     assert not any(mixed[: -sum(bool(number & EACH_LANE) for number in SHADOW_RUNS)])
     assert sum(mixed) >= 2
 
 
-def test_integer_divisions_and_exact_products_do_not_change(session, code):
+def test_shadow_runs_keep_integer_divisions_and_exact_products(session, code):
     runs, _ = shadows(session, code, "whole_f32", [0.1, 0.2, 0.3, 0.4, 0.5])
-    assert len(runs) > 1 + len(SHADOW_RUNS)  # so that more were tried
+    assert len(runs) > 1 + len(SHADOW_RUNS)  # additional runs were tried
     assert (runs == runs[0]).all()
     assert list(runs[0].astype(np.float32)) == list(np.float32([0.2, 0.6, 1.0, 0.6, 1.0]))
 
 
-def test_bf16_conversion_with_integers_rounds_up_and_down(session, code):
+def test_shadow_bf16_conversion_with_integers_rounds_up_and_down(session, code):
     runs, narrowed = shadows(session, code, "half_bf16", [1.0, -1.0], "bf16")
     assert narrowed == 2
     for column in (0, 1):
@@ -114,7 +114,7 @@ def test_bf16_conversion_with_integers_rounds_up_and_down(session, code):
         assert low < runs[0, 1 - column] * -1 + 2.0**-9 and high - low == 2.0**-9
 
 
-def test_classify_arithmetic_of_code(session, code):
+def test_classify_returns_arithmetic_of_code(session, code):
     def of(kernel):
         return session.arithmetic(code, Launch(kernel, (1, 1, 1), (64, 1, 1), ()))
 
@@ -181,15 +181,15 @@ def sums(compiled):
     return of
 
 
-def test_matrix_sum_changes_if_an_order_loses_a_term(sums):
-    """A tensor core that aligns all terms to the largest would give 0."""
+def test_shadow_matrix_sum_changes_if_order_loses_term(sums):
+    """A tensor core that aligns all terms to the largest term returns 0."""
     tiny = 2.0**-14
     (nearest,), moved, _ = sums(2.0**14, -(2.0**14), tiny)
     assert nearest == tiny
     assert min(moved) <= 0 and max(moved) - min(moved) <= 16 * 2.0**-8
 
 
-def test_exact_matrix_sum_does_not_change(sums):
+def test_shadow_runs_keep_exact_matrix_sum(sums):
     assert sums(*range(-5, 11))[:2] == [{40.0}, {40.0}]
     assert sums(2.0**14, -(2.0**14), 2.0**-6)[:2] == [{2.0**-6}, {2.0**-6}]
 

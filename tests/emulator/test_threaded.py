@@ -27,7 +27,7 @@ def test_steps_contain_no_operands(code):
             assert not re.search(r"\b[sv]\d+\b|\bgoto\b|\dul\b", step), step
 
 
-def test_numbers_of_operation_are_its_registers(code):
+def test_operation_numbers_are_its_registers(code):
     found = threaded(code, "add_f32")
     (at,) = (i for i, step in enumerate(found.code) if "f32" in found.steps[step] and "a + b" in found.steps[step])
     a, b, target, old = found.numbers[at]
@@ -36,7 +36,7 @@ def test_numbers_of_operation_are_its_registers(code):
     assert found.vectors > max(a, b, target)
 
 
-def test_operands_exclude_constants_of_the_semantics():
+def test_operands_exclude_constants_of_semantics():
     """The number 1 in the semantics of s_bitset1_b64 is not an operand."""
     items = (
         parse_instruction("s_bitset1_b64 s[4:5], s6", 1),

@@ -76,22 +76,22 @@ def test_sum_in_lds_is_exact(run, seed):
     assert out.tolist() == [x[:200].sum()] * 5
 
 
-def test_dynamic_lds_holds_the_row(run):
+def test_dynamic_lds_contains_row(run):
     x = np.arange(100.0)
     assert np.array_equal(run("reversed_by_lds", x, np.zeros(100), 100, block=100, shared=800)[1], x[::-1])
 
 
-def test_offset_beyond_lds_is_a_fault(run):
+def test_offset_beyond_lds_is_fault(run):
     with pytest.raises(MemoryFault) as caught:
         run("past_lds", INTS, INTS, 256, shared=1024)
     assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("out-of-bounds read", "LDS", 1024)
     with pytest.raises(MemoryFault, match=r"(?s)out-of-bounds write.*LDS"):
         run("past_lds", INTS, INTS, 256, shared=1020)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
-        run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB further on
+        run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB beyond
 
 
-def test_read_of_unwritten_lds_is_a_fault(run):
+def test_read_of_unwritten_lds_is_fault(run):
     with pytest.raises(MemoryFault) as caught:
         run("unwritten_lds", INTS, INTS, grid=3)
     fault = caught.value
@@ -99,14 +99,14 @@ def test_read_of_unwritten_lds_is_a_fault(run):
     assert fault.source.startswith("workgroups.cu:")
 
 
-def test_launch_with_too_much_lds_is_a_fault(run):
+def test_launch_with_too_much_lds_is_fault(run):
     with pytest.raises(LdsExceeded, match=r"needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=8, shared=65544)
     with pytest.raises(UsageError, match="at most 1024 threads"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=1025, shared=8)
 
 
-def test_missing_barrier_in_lds_is_a_race(run):
+def test_missing_barrier_in_lds_is_race(run):
     with pytest.raises(DataRace) as caught:
         run("without_barrier", INTS, INTS)
     race = caught.value
@@ -123,13 +123,13 @@ def test_race_in_global_memory_names_both_accesses(run):
     run("neighbour_in_place", np.arange(257, dtype=np.int32), block=run.lanes)
 
 
-def test_stores_of_different_values_are_a_race(run):
+def test_stores_of_different_values_are_race(run):
     with pytest.raises(DataRace):
         run("all_write_one_place", np.zeros(1, np.int32), 3)
     assert run("all_write_the_same", np.zeros(1, np.int32), 3)[0].tolist() == [3]
 
 
-def test_accesses_of_two_workgroups_are_a_race(run):
+def test_accesses_of_two_workgroups_are_race(run):
     with pytest.raises(DataRace):
         run("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8)
 
@@ -170,7 +170,7 @@ def test_calls_use_separate_scratch_memory(run):
     assert np.array_equal(run("scratch", index, np.zeros(64, np.float32), 40, block=64)[1], wanted)
 
 
-def test_read_of_unwritten_scratch_is_a_fault(run):
+def test_read_of_unwritten_scratch_is_fault(run):
     index = np.arange(64, dtype=np.int32) % 39
     run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
     index[5] = 39
@@ -183,7 +183,7 @@ def test_read_of_unwritten_scratch_is_a_fault(run):
 
 @pytest.mark.parametrize("kernel", ["unwritten_scratch", "outside_scratch"])
 @pytest.mark.parametrize("place", [-4000, -5, 45, 3000])
-def test_access_outside_private_array_names_the_array(run, kernel, place):
+def test_access_outside_private_array_names_array(run, kernel, place):
     index = np.arange(64, dtype=np.int32) % 39
     index[5] = place
     with pytest.raises(MemoryFault) as caught:
@@ -193,7 +193,7 @@ def test_access_outside_private_array_names_the_array(run, kernel, place):
     assert fault.buffer == "scratch of lane 5"
     assert "of `a` (float[40]) in kernel" in str(fault)
     assert "scratch is the private memory of a thread: where `a` is" in str(fault)
-    assert abs(fault.offset - 4 * place) < 100  # where the array begins in scratch memory
+    assert abs(fault.offset - 4 * place) < 100  # start of the array in scratch memory
 
 
 @pytest.mark.parametrize("by", [0, 1, 5, 23])
@@ -214,7 +214,7 @@ def test_register_array_is_indexed_at_run_time(run, by):
     assert np.array_equal(out, (a + d).ravel())
 
 
-def test_targets_all_index_registers(built):
+def test_every_target_indexes_registers(built):
     moves = {9: ("s_set_gpr_idx_on", "gpr_idx(SRC0)", "gpr_idx(DST)")}
     for target, code in built.items():
         listing = code.listing.split("\narray_in_registers:")[1].partition(".Lfunc_end")[0]
@@ -223,7 +223,7 @@ def test_targets_all_index_registers(built):
 
 
 @pytest.mark.parametrize("place", [2**20, 2**28, -(2**20), -(2**28)])
-def test_wild_index_names_the_array(run, place):
+def test_wild_index_names_array(run, place):
     index = np.arange(64, dtype=np.int32) % 39
     index[5] = place
     with pytest.raises(MemoryFault) as caught:
@@ -238,7 +238,7 @@ def test_kernel_reads_constants_and_variables(run):
     wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)
     for n in range(1, 4):
         assert run("constants", index, np.zeros(8, np.float32), block=8)[1].tolist() == wanted.tolist()
-        assert run("counted", np.zeros(1, np.int32), block=1)[0].tolist() == [5 + n]  # kept from launch to launch
+        assert run("counted", np.zeros(1, np.int32), block=1)[0].tolist() == [5 + n]  # persists between launches
     with pytest.raises(MemoryFault, match="out-of-bounds write"):
         run("overwrite_constant", 3, block=1)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
@@ -302,7 +302,9 @@ def test_permlane_moves_values_within_rows(run):
     out = run("rows", x, np.zeros(4 * 256, np.int32))[1].reshape(4, 256)
     assert np.array_equal(out[0], x[at ^ 15])
     assert np.array_equal(out[1], x[at ^ 31])
-    assert np.array_equal(out[2], np.where(at & 1, -2, -1))  # the source of an odd lane is even, and off
+    assert np.array_equal(
+        out[2], np.where(at & 1, -2, -1)
+    )  # the source of an odd lane is an even lane, which is inactive
     assert np.array_equal(out[3], np.where(at & 1, 0, -1))
 
 
@@ -360,7 +362,7 @@ def test_register_fill_shows_unwritten_register(built, cache):
         assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
 
-def test_call_to_invalid_address_is_a_bad_call(built, cache):
+def test_call_to_invalid_address_is_bad_call(built, cache):
     code = built["gfx90a"]
     listing = code.listing.replace(
         "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"

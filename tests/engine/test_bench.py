@@ -18,7 +18,7 @@ from parity.runners.emulated import EmulatedSession
 
 @pytest.fixture
 def measured(suite):
-    """Measures what the selectors name; the ceilings come first."""
+    """Return a function that measures selected kernels; it measures the ceilings first."""
 
     def do(*selectors, spec="stopwatch", kernels=None, **options):
         selection = suite.select(selectors)
@@ -81,7 +81,7 @@ def test_persistent_drift_adds_note(stopwatch, measured):
 
 @pytest.fixture
 def wrong(suite, tmp_path):
-    """Kernels with a wrong ``affine``."""
+    """A suite whose ``affine`` kernels are wrong."""
 
     def spoil(expression):
         folder = Path(shutil.copytree(suite.kernels, tmp_path / "kernels"))
@@ -108,7 +108,7 @@ def test_fault_while_timing_becomes_problem_of_kernel(stopwatch, measured):
     assert abs_.share
 
 
-def test_zero_elapsed_time_is_a_problem(stopwatch, measured):
+def test_zero_elapsed_time_is_reported_as_problem(stopwatch, measured):
     stopwatch(uneg_f32=0.0)
     assert measured("uneg_f32")[1].problem == "no time passed between the events around the launch"
 
@@ -149,7 +149,7 @@ def test_runner_without_timing_or_counting_raises_not_available(stopwatch, measu
 
 
 def test_small_benchmark_case_is_judged_before_timing(stopwatch, measured, wrong):
-    """Only one value shows the fault."""
+    """Only one value reveals the fault."""
     watch = stopwatch()
     case = "affine.affine[f16](x=65536~patterns@0 mul=2.0 add=1.0)"
     _, m = measured(case, kernels=wrong("x * (x == T(42.0f) ? add : mul) + add"))

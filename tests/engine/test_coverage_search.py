@@ -3,7 +3,7 @@
 from parity.engine.coverage_search import FoundCase, _needed
 
 
-def test_needed_keeps_few_cases_with_their_new_points(suite):
+def test_needed_keeps_few_cases_that_reach_all_new_points(suite):
     op = suite.op("affine.affine")
     texts = [f"affine.affine[f32](x={n}~normal@0 mul=1.0 add=0.0)" for n in (1, 2, 33, 4)]
     one, two, both, short = map(op.parse, texts)

@@ -16,7 +16,7 @@ from parity.model.launch import Outcome
 
 
 class Device:
-    """A device that adds a constant to the result, and cannot vary roundings."""
+    """A device that adds a constant to the result and cannot change rounding."""
 
     def __init__(self, more=0.0):
         self.more = more

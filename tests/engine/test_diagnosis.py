@@ -83,12 +83,12 @@ unset = op("unset", Expected, grid=1, block=256)
 
 
 def code_of(wavefront: int, listing: str = "") -> SimpleNamespace:
-    """What of a code object the note on widths asks for."""
+    """Return the parts of a code object that the note on widths reads."""
     return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)}, listing=listing)
 
 
 def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
-    """By target, what the failure of a case says (or nothing if it passes)."""
+    """Return the detail of a case's failure by target; it is empty if the case passes."""
     for folder, name, text in (("kernels", "waves.cu", KERNELS), ("cases", "waves.py", CASES)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(textwrap.dedent(text))
@@ -123,7 +123,7 @@ def test_pass_on_other_vendor_does_not_blame_width():
     assert alike == "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"
     assert not list(
         passing_wavefront_widths("k", gfx90a, code, lambda other: other is sm_90)
-    )  # gfx1100 fails, so it is no matter of width
+    )  # gfx1100 fails, so the width is not the cause
     del code[gfx1100]
     (other,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
     assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"

@@ -31,9 +31,9 @@ class Fragile(Negating):
 
 @pytest.fixture
 def plugin(installed, monkeypatch):
-    """The runners ``fragile``, ``steady`` and ``idle``."""
+    """Install the runners ``fragile``, ``steady`` and ``idle``."""
     installed("fragile", PLUGIN, fragile="Fragile", steady="Steady", idle="Idle")
-    monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
+    monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # avoids compiling the module in this style after a failure
 
 
 def test_default_jobs_is_limited_by_kernels_and_columns(suite, monkeypatch):
@@ -60,7 +60,7 @@ def test_crash_hang_and_exception_affect_one_case_each(suite):
     by_size = dict(zip(status, records, strict=True))
     assert "exit code 7" in by_size[3].verdict.detail
     assert "RuntimeError: five" in by_size[5].verdict.detail
-    assert by_size[7].minimal is None  # the search for it met the case that dies
+    assert by_size[7].minimal is None  # shrinking reached a case that crashes
 
 
 @pytest.mark.usefixtures("plugin")
@@ -115,7 +115,7 @@ def test_record_file_keeps_cross_vendor_comparison(suite, tmp_path):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_lost_device_is_a_crash_without_shrinking(suite):
+def test_lost_device_is_crash_without_shrinking(suite):
     lost, after = execute_plan(plan_for(suite, 8, 9), suite, jobs=1)
     assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
     assert "device-side assert triggered" in lost.verdict.detail

@@ -37,12 +37,12 @@ def test_inputs_read_as_fnuz_are_named(suite, left, right, named):
     assert line.startswith(f"right if f8 is FNUZ's in {named}, not OCP's: ") and line.endswith("(D19)")
 
 
-def test_other_mistakes_give_no_mixup(suite):
+def test_other_failures_are_not_reported_as_format_mixup(suite):
     def product(a, b, out):
         return {"out": np.matmul(a.astype(np.float32), b.astype(np.float32)) + 1}
 
     assert said(suite.op("matmul.matmul"), PRODUCT.format(m=3, data="small"), product) == []
-    # Half of the smallest f8 is none: what would be right is not known.
+    # Half of the smallest f8 is not an f8, so the right result is unknown.
     assert said(suite.op("matmul.matmul"), PRODUCT.format(m=52, data="patterns"), product) == []
 
 

@@ -24,7 +24,7 @@ def case(number: int, fault: Fault | None = None) -> RecordedCase:
 
 @pytest.fixture
 def path(tmp_path):
-    """A journal of two tasks."""
+    """The path of a journal with two tasks."""
     with outcome_journal(tmp_path / "some.zip.partial", PLAN) as journal:
         journal.add(FinishedTask.of(3, [case(3), case(200)]))
         journal.add(FinishedTask.of(1, [case(1, Fault("crash", "gone\nfor ever", True))]))
@@ -82,7 +82,7 @@ def test_journal_is_locked_against_second_process(path):
         outcome_journal(path, PLAN)
 
 
-def test_full_disk_loses_only_the_unwritten_entry(path):
+def test_full_disk_loses_only_unwritten_entry(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         with pytest.raises(UsageError, match="cannot write"), outcome_journal(path, PLAN) as journal:
@@ -102,7 +102,7 @@ def test_unwritable_journal_error_gives_advice(tmp_path):
 
 def test_interrupt_during_write_keeps_entries_consistent(tmp_path, monkeypatch):
     with outcome_journal(tmp_path / "some.partial", PLAN) as journal:
-        # To this thread alone: one of pytest-xdist's could take it, and Python would raise it here at any later time.
+        # Signals this thread only: a thread of pytest-xdist could receive the signal, and Python would raise it later.
         here = threading.get_ident()
         monkeypatch.setattr(os, "fsync", lambda number: signal.pthread_kill(here, signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Files of known issues: covered cases, matching failures, and mistakes."""
+"""Files of known issues: covered cases, matching failures, and errors in the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def toml(**changes):
 
 @pytest.fixture
 def read(suite, tmp_path):
-    """Reads such a file for COLUMNS."""
+    """Return a function that reads known issues for COLUMNS from a text."""
 
     def known(text):
         path = tmp_path / "known.toml"
@@ -127,7 +127,7 @@ def test_issue_is_reviewed_only_if_its_cases_ran(read):
     assert known.review([record(kernel="uneg_f32"), record(Verdict(Status.UNSUPPORTED))], {"affine_f32"}) == ()
 
 
-def test_failure_known_to_other_entry_is_not_a_signature_change(read):
+def test_failure_known_to_other_entry_is_not_signature_change(read):
     known = read(toml() + toml(failure="'nan'", ulps=None))
     records = [known.mark(record(verdict)) for verdict in (value(1), Verdict(Status.FAIL, "nan", kinds=("nan",)))]
     assert [(each.cases, each.complaint) for each in known.review(records, ())] == [(1, ""), (1, "")]
@@ -161,8 +161,8 @@ def test_failure_known_to_other_entry_is_not_a_signature_change(read):
     ],
     ids=range(22),
 )
-def test_mistake_names_its_line(read, text, place, message):
-    """Follow the entry with a valid one, unless that would not be TOML."""
+def test_invalid_file_error_names_line(read, text, place, message):
+    """A valid entry follows the invalid one, unless the text is not TOML."""
     inline = text.startswith(("issue", "# mine"))
     known = read(text if inline else f"{text}\n{toml()}")
     (mistake,) = known.mistakes

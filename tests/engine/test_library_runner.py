@@ -79,7 +79,7 @@ def test_library_failure_is_shrunk_and_missing_op_is_unsupported(suite):
 
 
 @pytest.mark.usefixtures("plugin")
-def test_library_takes_no_part_in_cross_vendor_comparison(suite):
+def test_library_is_excluded_from_cross_vendor_comparison(suite):
     from parity.compare.arbitration import SideResult
     from parity.compare.verdict import Verdict
     from parity.engine.cross_vendor import compare_vendors

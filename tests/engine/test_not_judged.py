@@ -1,4 +1,4 @@
-"""Problems outside of the kernel give "not judged" with one reason and exit code 3, and never a failure."""
+"""Problems outside the kernel give "not judged" with one reason and exit code 3, and never a failure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_recording_stops_on_system_error(suite, lacking, tmp_path, size):
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """A project of one kernel, as the working folder; the path of its case file."""
+    """Create a project with one kernel as the working directory; return the path of its case file."""
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     return tmp_path / "mine" / "cases" / "leaky_relu.py"
@@ -213,6 +213,6 @@ def test_hanging_kernel_skips_remaining_cases(suite):
     assert len(records) >= 8
     (reason,) = not_judged(records)
     assert "3 earlier cases of this kernel timed out" in reason
-    # Those that somebody asked for by their text are executed.
+    # Cases that are selected by their text are executed.
     session, records = worked([f"unary.neg[f32](x={n}~normal@0)" for n in range(1, 7)])
     assert session.launches == 6

@@ -1,4 +1,4 @@
-"""Worker processes that die while starting, while working, or repeatedly."""
+"""Worker processes: calls, crashes while starting and while working, and signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def nothing(*_):
-    """An initializer."""
+    """Do nothing, as an initializer."""
 
 
 def double(number):
@@ -47,7 +47,7 @@ def die_once(path):
 
 @pytest.fixture
 def started():
-    """Starts processes, and ends them after the test."""
+    """Return a function that starts processes; stop them after the test."""
     found = []
 
     def start(*arguments):
@@ -68,7 +68,7 @@ def test_call_returns_value_or_raises_in_caller(started):
         bad.result(PATIENCE)
 
 
-def test_crashed_or_hanging_process_affects_only_its_call(started):
+def test_crashed_or_hanging_process_affects_one_call(started):
     pool = started(1, nothing)
     calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
     futures = [pool.schedule(f, [a], seconds=0.2 if f is time.sleep else PATIENCE) for f, a in calls]
@@ -94,13 +94,13 @@ def test_workers_dying_at_start_raise_instead_of_hanging(started, monkeypatch):
     pool = started(1, nothing, [b"more than a pipe holds" * 100_000])
     with pytest.raises(NotAvailable, match=r"3 worker processes in a row died .* was ended by SIGKILL.* -j 1"):
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
-    with pytest.raises(NotAvailable):  # a later one, too
+    with pytest.raises(NotAvailable):  # later calls fail too
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
 
 
 def test_process_without_parent_ends_silently(capfd):
     each = processes._started()
-    each.connection.close()  # as if this process had been killed before it could say how to begin
+    each.connection.close()  # as if this process were killed before it sends the initializer
     assert each.process.wait(PATIENCE) == 0
     assert capfd.readouterr() == ("", "")
 

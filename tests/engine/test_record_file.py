@@ -43,7 +43,7 @@ def test_invalid_record_names_its_line(tmp_path, text, says):
 
 
 def test_record_keeps_special_texts_and_numbers(tmp_path):
-    """Includes Unicode line separators, infinite distances and NumPy scalars."""
+    """The record has Unicode line separators, infinite distances and NumPy scalars."""
     first = Mismatch((0,), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 1, first, detail="a\u2028b\x85c\td", ulps=np.float64(2.5))
     written = CaseRecord("c", "o", "k", "m", "emulated", "gfx1100", "emulated", verdict, printed="\x1c\x0c\n")

@@ -1,4 +1,4 @@
-"""Cutting a run into shards."""
+"""Distribution of a run's kernels over shards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parity.errors import UsageError
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12), min_size=1, max_size=40), st.integers(1, 40))
-def test_cut_puts_every_kernel_in_one_nonempty_shard_in_order(costs, count):
+def test_cut_assigns_every_kernel_to_one_nonempty_shard_in_order(costs, count):
     count = min(count, len(costs))
     numbers = cut(costs, count)
     assert numbers == sorted(numbers)

@@ -161,6 +161,6 @@ def test_similar_footprints_have_no_remarks():
     assert remarks([replace(ONE, spills=2), side(spills=9)]) == []
 
 
-def test_kernel_absent_on_a_target_is_missing():
+def test_kernel_absent_on_target_is_missing():
     (found,) = remarks([ONE, side(), replace(ONE, kernel="l")])
     assert (found.what, found.where, found.kernels) == ("missing", "gfx1100", ("l",))

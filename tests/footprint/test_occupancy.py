@@ -114,7 +114,7 @@ def test_occupancy_matches_nvidia_calculator(calculator):
     assert len(set(theirs)) > 5
 
 
-# The number of values that each kernel holds in registers.
+# Numbers of values that the kernels hold in registers.
 HELD = (4, 60, 100, 150, 230)
 HOLDING = """
 template <int N> __device__ void hold(float* x) {
@@ -143,7 +143,7 @@ def test_resident_waves_match_compiler(tmp_path, name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
 def test_resident_waves_match_compiler_for_suite(suite, name):
-    """LLVM counts the scalar registers of gfx9 one by one, HIP's in steps of 16. More than 96 are skipped."""
+    """Skip kernels with more than 96 scalar registers: on gfx9, LLVM counts them in steps of 1, HIP in steps of 16."""
     limits, checked = LIMITS[name], 0
     for built in build(suite.kernels, ["reduce", "unary"], [name]):
         listing = built.code_object.listing

@@ -1,4 +1,4 @@
-"""Kinds of unreached code."""
+"""Classification of unreached code."""
 
 from parity.footprint.basic_blocks import basic_blocks
 from parity.footprint.unreached_code import GapKind, find_gaps

@@ -1,4 +1,4 @@
-"""HIP on the emulator: memory, sticky errors, planted faults."""
+"""The HIP runtime on the emulator: memory, modules, sticky errors and planted faults."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_unwritten_or_freed_memory_is_fault(runtime, image, capfd, freed, says):
     assert says in capfd.readouterr().err
 
 
-def test_copies_and_fills(runtime):
+def test_copies_and_fills_write_memory(runtime):
     a, b = do(runtime, "allocate", 8), do(runtime, "allocate", 8)
     do(runtime, "fill", a, 0x01020304, 4, 2)
     do(runtime, "fill", a + 1, 0xFFFF_FFFF_FFFF_FFFF, 1, 2)
@@ -168,7 +168,7 @@ def test_module_variable_is_found_written_and_read(runtime, tmp_path, capfd):
     do(runtime, "free", weights, error="hipErrorInvalidValue")
     place(b"weight", "hipErrorNotFound")
     assert "module 'weighted' has no variable 'weight'; did you mean weights" in capfd.readouterr().err
-    place(b"ops::counter", "hipErrorNotFound")  # HIP only finds symbols
+    place(b"ops::counter", "hipErrorNotFound")  # HIP looks up symbols only
 
 
 def test_module_variables_live_as_long_as_module(runtime, tmp_path):

@@ -1,4 +1,4 @@
-"""The text of case files."""
+"""The text of generated case files."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_case_file_wraps_long_texts_and_mappings():
     assert "    shapes=(  # a guess\n" in text and "a function of x, alpha; none: CUDA's side judges" in text
 
 
-def test_case_file_with_question_comments_the_op():
+def test_case_file_with_question_comments_out_op():
     text = case_file(PurePath("module.cu"), [OP], {"module.scale": "no launch shows its grid."})
     assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     assert "# To be completed: no launch shows its grid. Say shapes=, grid= and block=" in text
     assert "# The host launches it in main.cu:3, as scale<<<1, 32>>>(x, n)\n" in text
 
 
-def test_case_file_with_omitted_kernel_says_why():
+def test_case_file_with_omitted_kernel_states_reason():
     text = case_file(PurePath("module.cu"), [Skeleton("", "noop()", omitted="it has no output")], {})
     assert text.endswith("from parity.op import Op\n\n# noop(): it has no output\n")

@@ -78,7 +78,7 @@ def roles(flow: Flow) -> dict[object, str]:
         ("rows", {0: "in", 1: "out"}),
         ("scatter", {0: "in", 1: "in", 2: "both"}),  # elements without an id keep their value
         ("count", {0: "in", 1: "both"}),
-        ("again", {0: "out"}),  # it reads its own writes
+        ("again", {0: "out"}),  # only reads what it has written
         ("in_place", {0: "in", 1: "out"}),
         ("fields", {0: "in", (0, 8): "out"}),
         ("tile", {0: "in", 1: "out"}),
@@ -108,7 +108,7 @@ def test_flows_number_bounds_index_directly_or_in_part(found, kernel, number, di
     assert {place for place, _ in bound.pointers} - direct == others
 
 
-def test_flows_length_of_loop_over_dims_is_not_a_bound(found):
+def test_flows_length_of_loop_over_dims_is_not_bound(found):
     bound = found["dims"].bounds.get((1, 0))
     assert bound is None or not bound.direct
 

@@ -1,4 +1,4 @@
-"""Dims that explain how many elements launches reached."""
+"""Formulas for dims, fitted to the number of elements that launches accessed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_fit_dims_of_unused_tensor_returns_none():
     assert fit_dims([0, 0, 0], SCOPES, NAMES) is None
 
 
-def test_fit_positions_along_a_dim_returns_it():
+def test_fit_positions_along_dim_returns_dim():
     firsts = [each["cols"] for each in SCOPES]
     assert fit_positions(firsts, firsts, SCOPES, ["rows", "cols"]) == ("", ("cols",))
     starts = [(each["rows"] - 1) * each["cols"] + 1 for each in SCOPES]

@@ -1,4 +1,4 @@
-"""Structures in sources: fields with C's layout."""
+"""Parsing of structs in sources: fields with C's layout."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def test_structures_unknown_fields_are_not_guessed(name):
     assert not any(Structures(SOURCE).fields(name, size) for size in range(1, 64))
 
 
-def test_structures_element_of_single_type():
+def test_structures_with_single_type_have_element_type():
     found = Structures(SOURCE)
     assert (found.element("Pair"), found.element("Camera"), found.element("Unknown")) == ("float", "", "")

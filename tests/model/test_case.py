@@ -31,7 +31,8 @@ def test_case_text_round_trips(suite, name):
             assert str(suite.parse(str(case))) == str(case)
 
 
-def test_every_named_case_of_the_suite_can_be_called(suite):
+@pytest.mark.thorough
+def test_call_of_every_named_case_launches_its_kernel(suite):
     for entry in suite.entries:
         for title, case in entry.op.named_cases(entry.dtypes):
             call = entry.op.call(case)

@@ -1,4 +1,4 @@
-"""The register of divergences: what is used is defined, what is defined is used, and the documentation shows it."""
+"""The register of divergences matches the code, the named cases and the documentation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KNOWN = r"no known divergence has the id 'D8'; the register has D1, D2, .*D25$"
 
 
 def about(suite):
-    """The ops with named cases about each divergence."""
+    """Map each divergence to the ops with named cases for it."""
     found = {name: [] for name in divergences()}
     for op in suite.ops.values():
         for each in dict.fromkeys(named.divergence for named in op.named if named.divergence):
@@ -33,7 +33,7 @@ def about(suite):
 
 
 def texts(path):
-    """The words and texts of a program, without its other names."""
+    """Yield the string literals and comments of a program."""
     tree = ast.parse(path.read_text())
     yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     yield from re.findall(r"#.*", path.read_text())
@@ -112,7 +112,7 @@ def test_failure_names_divergence_of_case(failing):
     assert (
         "\n  about     D14: exp of f32 below -103.28: CUDA gives a subnormal number within 2 ULP; AMD gives 0\n" in text
     )
-    older = replace(failing, divergence="D8")  # of a record that another version wrote
+    older = replace(failing, divergence="D8")  # from the record of another version
     assert "about" not in failure_text(Failure((older,)), Reproduction())
 
 

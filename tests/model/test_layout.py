@@ -46,7 +46,7 @@ def test_injective_layout_has_distinct_indices(layout):
         ("2x3:0,1", (2, 3), (0, 1), 0),
     ],
 )
-def test_parse_known_texts(text, shape, strides, offset):
+def test_parse_text_returns_layout(text, shape, strides, offset):
     assert Layout.parse(text) == Layout(shape, strides, offset)
     assert str(Layout(shape, strides, offset)) == text
 

@@ -52,7 +52,7 @@ folded_op = Op(
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory) -> Path:
-    """The folder of the project."""
+    """Write the project and return its folder."""
     folder = tmp_path_factory.mktemp("folding")
     for name, text in (
         ("kernels/fold.cu", KERNEL),

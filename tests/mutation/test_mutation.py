@@ -28,7 +28,7 @@ def prepared(project):
 
 @pytest.fixture(scope="module")
 def source(prepared, tmp_path_factory):
-    """Faults of some classes of source."""
+    """Run a campaign with some classes of source faults."""
     kinds = frozenset(("barrier", "statement", "condition", "argument", "boundary"))
     return plant_faults(
         prepared, replace(SETTINGS, levels=("source",), kinds=kinds), tmp_path_factory.mktemp("source")
@@ -37,7 +37,7 @@ def source(prepared, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def instructions(prepared, tmp_path_factory):
-    """A sample of faults in instructions, with the folder of their journal."""
+    """Run a campaign with a sample of instruction faults; also return the folder of its journal."""
     folder = tmp_path_factory.mktemp("instructions")
     return plant_faults(prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder).tried, folder
 
@@ -70,7 +70,7 @@ def test_unreached_source_is_never_executed_or_out_of_reach(source):
 
 
 @pytest.mark.thorough
-def test_host_code_gets_no_faults(source):
+def test_source_faults_skip_host_code(source):
     assert source and not any("on_the_host" in each.mutant.before for each in source)
 
 

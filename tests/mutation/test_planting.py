@@ -55,12 +55,12 @@ def test_source_operator_makes_expected_edit(line, operator, changed):
     assert FUNCTION.format(changed) in found
 
 
-def test_every_source_operator_class_has_an_example():
+def test_source_operator_classes_have_examples():
     named = {operator for _, operator, _ in OF_SOURCE}
     assert {each.kind for each in SOURCE} == {each.kind for each in SOURCE if each.name in named}
 
 
-def test_comments_strings_directives_and_other_lines_get_no_faults():
+def test_source_faults_skip_comments_strings_directives_and_other_lines():
     text = FUNCTION.format(
         '// n + 1\n/* n + 1 */ const char* y = "n + 1";\n#if n + 1\n#endif\nn = s;\nint other = n + 1;'
     )
@@ -114,14 +114,14 @@ def test_every_immediate_is_edited_separately():
     ]
 
 
-def test_every_instruction_operator_class_has_an_example():
+def test_instruction_operator_classes_have_examples():
     named = {operator for _, operator, _ in OF_INSTRUCTIONS}
     assert {each.kind for each in INSTRUCTIONS} == {each.kind for each in INSTRUCTIONS if each.name in named}
 
 
 @pytest.mark.parametrize("operators", [SOURCE, INSTRUCTIONS])
 def test_operator_names_are_unique(operators):
-    # Some rows of instructions have one name: what follows an opcode decides.
+    # Rows of instructions may share a name, so the pattern and the replacement are part of the key.
     assert len({(each.name, each.pattern, each.replacement) for each in operators}) == len(operators)
     assert all(each.says and each.kind for each in operators)
 

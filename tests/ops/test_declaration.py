@@ -1,4 +1,4 @@
-"""Declarations with shapes, arguments and launch rules, and errors in declarations."""
+"""Ops declared with shapes, arguments and launch rules, and errors in declarations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reference(*arguments, **named):
 
 
 def declared(**more):
-    """An op of rows; what is given replaces its fields."""
+    """Return an op on rows, with some fields replaced."""
     fields = {
         "name": "toy.glu",
         "kernel": "glu_{T}",
@@ -66,7 +66,7 @@ def test_cases_exclude_empty_launches():
     )
 
 
-def test_choices_alternatives_and_expressions():
+def test_parameters_have_choices_alternatives_and_expressions():
     op = declared(
         args="x out",
         shapes="x: *left:dim n; out: *left",
@@ -98,7 +98,7 @@ def test_functions_receive_case_view():
     assert op.work(op.parse("toy.glu[f32](x=3x200~normal@0)")).operations == 700
 
 
-def test_cases_host_launches_only():
+def test_cases_use_host_launches_only():
     op = declared(grid_stride=True, threads=(32, 64))
     assert any(case.launch or case.threads for case in sample(op.cases(("f32",)), 0, 60))
     assert not any(case.launch or case.threads for case in sample(op.cases(("f32",), launches="host"), 0, 60))
@@ -182,7 +182,7 @@ def test_then_launches_on_same_buffers():
     assert call.buffers["partial"].data.size == 3
     assert op.entries()[1].kernels == ("glu_f16", "last_f16")
     assert not any(case.launch for case in sample(op.cases(("f32",)), 0, 40))
-    with pytest.raises(UsageError, match="needs the launch of its own rule"):
+    with pytest.raises(UsageError, match="must have the launch of its rule"):
         op.parse("toy.glu[f32](x=700~normal@0 launch=1x32)")
 
 
@@ -204,7 +204,7 @@ def test_symbols_hold_inputs_or_computed_values():
                  symbols={"weights": "table"})  # fmt: skip
 
 
-def test_data_by_input_and_range():
+def test_data_is_drawn_by_input_and_range():
     op = declared(data={"x": ("0..1", "sorted")})
     cases = sample(op.cases(("f32",)), 0, 40)
     assert {case.tensor("x").data for case in cases} == {"0..1", "sorted"}

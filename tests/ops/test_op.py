@@ -143,7 +143,7 @@ def test_updated_output_is_last_input():
         (norm, "toy.norm[f32](x=3x5~normal@0 alpha=5~normal@0 keep=1 no-alpha)", "no-alpha leaves alpha out"),
         (norm, "toy.norm[f32](x=3x5~normal@0 keep=1 no-x)", "did you mean no-alpha"),
         (norm, "toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha threads=128)", "may be launched with 64 256"),
-        (norm, "toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=1x64)", "needs the launch of its own rule"),
+        (norm, "toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=1x64)", "must have the launch of its rule"),
         (norm, "toy.norm[f32](x=0x5~normal@0 keep=1 no-alpha)", "has no threads"),
         (norm, "toy.norm[f32](x=1x1x1x1x1x1x1x1x1~normal@0 keep=1 no-alpha)", "9 dims; kernels take up to 8"),
         (put, "toy.put[u8,f32](ids=4~index@0 x=4~index@0 out=6~normal@0)", "unknown data 'index'"),

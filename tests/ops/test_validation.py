@@ -49,7 +49,7 @@ def test_invalid_field_names_place_and_value(op, change, says):
 
 
 def test_output_missing_in_args_raises(op):
-    with pytest.raises(UsageError, match=r"args has none of its outputs \(out\), so nothing could be compared"):
+    with pytest.raises(UsageError, match=r"args lacks all of its outputs \(out\), so nothing could be compared"):
         replace(op, args="numel num_dims info x")
 
 

@@ -1,4 +1,4 @@
-"""The content-addressed cache: complete entries or none."""
+"""The content-addressed cache: complete entries, concurrent builds and damaged entries."""
 
 import errno
 import subprocess
@@ -124,7 +124,7 @@ def test_get_waiting_callers_build_after_failed_build(tmp_path):
             first.set()
             time.sleep(0.2)
             raise ValueError("no")
-        together.wait(30)  # breaks if the callers build one after another
+        together.wait(30)  # fails if the callers build one after the other
         writes("x")(folder)
 
     def attempt():
@@ -193,7 +193,7 @@ def test_note_is_kept_until_forgotten_or_damaged(tmp_path):
 
 def test_get_full_disk_names_cache_folder(tmp_path):
     def build(folder):
-        raise OSError(errno.ENOSPC, "No space left on device")  # as a write without a name does
+        raise OSError(errno.ENOSPC, "No space left on device")  # without a file name, as ``write`` raises it
 
     with pytest.raises(
         ResourceExhausted, match=rf"cannot write the cache folder {tmp_path}: No space left on device; set"

@@ -1,4 +1,4 @@
-"""Eviction from the cache, and its limit."""
+"""Cache eviction: order, protected entries and the size limit."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def entry(root: Path, number: int, part: str = "build") -> Path:
 
 
 def process(root: Path, code: str, allowed: int | str = "none") -> subprocess.Popen[str]:
-    """Run code in another process, with the names of this module."""
+    """Run code in another process that imports all names of this module."""
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from {Path(__file__).stem} import *\n"
     return subprocess.Popen(
         [sys.executable, "-c", f"{start}root = Path({str(root)!r})\n{code}"],
@@ -39,14 +39,14 @@ def process(root: Path, code: str, allowed: int | str = "none") -> subprocess.Po
 
 
 def grows(root: Path, allowed: int) -> None:
-    """Another process makes another entry, with a limit."""
+    """Add an entry in another process with a size limit."""
     with process(root, "entry(root, 9)", f"{allowed}B") as other:
         assert other.wait(60) == 0
 
 
 def test_cache_over_limit_evicts_least_recently_used(root):
     code = "for age in range(6): os.utime(entry(root, age) / cache_eviction.SEAL, (1e9 - age, 1e9 - age))"
-    with process(root, f"{code}\nentry(root, 5)") as other:  # the oldest is used again
+    with process(root, f"{code}\nentry(root, 5)") as other:  # uses the oldest entry again
         assert other.wait(60) == 0
     entries = [Cache(root / "build").folder(digest(str(number))) for number in range(6)]
     grows(root, 5 * BYTES)

@@ -1,4 +1,4 @@
-"""Processes that are forked by one that has imported parity: what they have, and what becomes of them without it."""
+"""The fork server: inherited state of forked processes, and recovery when the server or the program ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 def tell(descriptor):
-    """What a process finds when it begins."""
+    """Send the state that a forked process finds at its start."""
     connection = Connection(descriptor)
     known = "parity.engine.worker" in sys.modules
     connection.send((os.getppid(), str(Path.cwd()), dict(os.environ), sys.path, known, os.read(0, 1)))
@@ -64,7 +64,7 @@ def test_killed_server_is_replaced():
         second.wait(0)
     second.kill()
     assert second.wait(PATIENCE) == -signal.SIGKILL
-    ours.close()  # which ends the first
+    ours.close()  # ends the first process
 
 
 def test_fork_process_dying_servers_raise(monkeypatch):

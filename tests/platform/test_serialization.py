@@ -1,4 +1,4 @@
-"""Typed data in JSON: valid data, errors with places, and numbers that JSON lacks."""
+"""Typed data in JSON: valid data, errors with paths, and numbers that JSON does not have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from parity.platform.serialization import Malformed, SchemaError, checked, json_
 
 
 class Side(StrEnum):
-    """Where it is."""
+    """The side of a part."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -29,7 +29,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """Some of it."""
+    """A part of the test data."""
 
     name: str
     far: float = 0.0
@@ -164,6 +164,6 @@ with ThreadPoolExecutor(4) as pool:
 
 
 def test_read_json_concurrent_first_use_of_type():
-    """msgspec 0.22 reads what another thread has half looked up: the process ended with a segmentation fault."""
+    """msgspec 0.22 crashes with a segmentation fault when threads look up a type at the same time."""
     done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

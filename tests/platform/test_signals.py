@@ -1,4 +1,4 @@
-"""Interrupts that are put off."""
+"""Delayed interrupts."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from parity.platform.signals import delay_interrupts
 def test_delay_interrupts_delays_signal_of_any_thread():
     over = threading.Event()
     thread = threading.Thread(target=over.wait)
-    thread.start()  # it takes signals, which the main thread then does not
+    thread.start()  # receives signals in place of the main thread
     done = False
     try:
         with pytest.raises(KeyboardInterrupt), delay_interrupts():

@@ -337,7 +337,7 @@ extern "C" __global__ void long_words(const long long* x, long long* out) {
 }
 extern "C" __global__ void halves_of_words(const unsigned short* x, unsigned short* out) {
     const unsigned short v = x[threadIdx.x];
-    unsigned short* at = out + threadIdx.x % 3;  // neighbours in a word
+    unsigned short* at = out + threadIdx.x % 3;  // two values share a word
     unsigned short seen = *at, expected;
     do {
         expected = seen;

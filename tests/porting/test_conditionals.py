@@ -74,7 +74,7 @@ def test_include_guard_is_compiled():
     assert found.constants["N"] == "3"
 
 
-def test_chain_compiles_one_branch():
+def test_conditional_chain_compiles_one_branch():
     text = "#if __CUDA_ARCH__\n1\n#elif defined(__HIPCC__)\n2\n#elif X\n3\n#else\n4\n#endif\n5"
     regions = [Conditionals(text).region(line) for line in (2, 4, 6, 8, 10)]
     assert regions == [LEFT_OUT, COMPILED, CUDA_ONLY, CUDA_ONLY, COMPILED]

@@ -13,8 +13,8 @@ static_assert(sizeof(Eigen::Matrix3f) == 36 && alignof(Eigen::Matrix3f) == 4 && 
 static_assert(sizeof(Pose) == 32);
 extern "C" __global__ void k(const float* in, float* out) {
     in += 16 * threadIdx.x, out += 64 * threadIdx.x;
-    const Eigen::Map<const Eigen::Matrix4f> m(in);  // columns first
-    const Rows top = in ? Rows(m.topRows<3>()) : Rows::Zero();  // of one type, whatever its options
+    const Eigen::Map<const Eigen::Matrix4f> m(in);  // column-major
+    const Rows top = in ? Rows(m.topRows<3>()) : Rows::Zero();  // both operands have one type
     Eigen::Matrix3f square = top * top.transpose() + 2 * Eigen::Matrix3f::Identity();
     Eigen::Map<Eigen::Matrix<float, 3, 3, Eigen::RowMajor>> written(out);
     written = square;

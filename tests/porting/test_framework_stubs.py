@@ -22,7 +22,7 @@ extern "C" __global__ void NAME(Half, add)(const half_float::half* x, half_float
 """
 
 
-def test_stub_torch_7_macros_and_half_compute(tmp_path, cache):
+def test_stub_torch_7_macros_and_half_work_in_kernels(tmp_path, cache):
     kernels = program(tmp_path, GENERIC, "gfx1100", cache)
     assert not kernels.built.translation.left_out
     x = np.arange(32, dtype=np.float16)
@@ -42,7 +42,7 @@ extern "C" __global__ void transposed(float* x, float* y) {
 """
 
 
-def test_stub_torch_7_device_tensors_index(tmp_path, cache):
+def test_stub_torch_7_device_tensors_index_elements(tmp_path, cache):
     kernels = program(tmp_path, TENSORS, "gfx1100", cache)
     x = np.arange(32, dtype=np.float32)
     assert (kernels.run("transposed", np.zeros(32, np.float32), x, block=32) == x.reshape(4, 8).T.ravel()).all()
@@ -69,7 +69,7 @@ extern "C" __global__ void gather(const Eigen::half* x, Eigen::half* y) {
 """
 
 
-def test_stub_tensorflow_arrays_and_half_atomics_compute(tmp_path, cache):
+def test_stub_tensorflow_arrays_and_half_atomics_work_in_kernels(tmp_path, cache):
     kernels = program(tmp_path, ARRAYS, "gfx1100", cache)
     x = np.arange(32, dtype=np.float16)
     assert (kernels.run("gather", np.ones(32, np.float16), x, block=32) == x + 1).all()
@@ -88,7 +88,7 @@ extern "C" __global__ void doubled(const uchar* x, uchar* y) {
 """
 
 
-def test_stub_opencv_images_compute_with_project_header(tmp_path, cache):
+def test_stub_opencv_images_work_with_project_header(tmp_path, cache):
     own = tmp_path / "modules" / "own" / "include" / "opencv2" / "own" / "filter.hpp"
     own.parent.mkdir(parents=True)
     own.write_text("#define FACTOR 2\n")
@@ -120,7 +120,7 @@ void run(Context* all) {
 """
 
 
-def test_stub_host_libraries_give_way_to_names_of_source(tmp_path, cache):
+def test_stub_of_host_library_omits_names_defined_by_source(tmp_path, cache):
     built = program(tmp_path, LIBRARIES, "gfx1100", cache).built
     assert built.entries and not built.translation.left_out and not built.translation.empty_headers
 

@@ -107,7 +107,7 @@ def test_repair_code_in_conditional_is_removed():
     assert left(device, 3, 3) is None
 
 
-def test_host_edits_device_word_after_macros_counts():
+def test_host_edits_device_function_after_macro_calls_is_not_removed():
     text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
     assert not host_edits(text, 4, 25, frozenset())
     assert host_edits(text.replace("__device__ ", ""), 4, 14, frozenset())

@@ -35,7 +35,7 @@ def test_implied_lines_supply_library_and_macros(tmp_path, cache):
     }
 
 
-def test_implied_lines_unknown_and_own_names_stay_errors(tmp_path, cache):
+def test_implied_lines_omit_unknown_macros_and_macros_of_source(tmp_path, cache):
     assert "OTHER_NOTHING" in str(built(tmp_path, cache, SOURCE).error)
     own = f"#ifdef OTHER\n#define OTHER_API x\n#endif\n{SOURCE.replace(' OTHER_NOTHING', '')}"
     assert "#define OTHER_API" not in built(tmp_path, cache, own).translation.brought
@@ -94,7 +94,7 @@ other::Status all(float* x, const other::Options& options) {
 """
 
 
-def test_implied_lines_define_types_of_host_functions(tmp_path, cache):
+def test_implied_lines_define_types_in_host_code(tmp_path, cache):
     one = built(tmp_path, cache, HEADS)
     assert one.error is None, one.error
     assert set(one.entries) == {one.code_object.symbol(f"own::map<{kind}, own::Twice>") for kind in ("float", "int")}
@@ -107,7 +107,7 @@ def test_implied_lines_define_types_of_host_functions(tmp_path, cache):
     ]
 
 
-def test_implied_lines_never_define_types_of_device_code(tmp_path, cache):
+def test_implied_lines_omit_types_in_device_code(tmp_path, cache):
     one = built(
         tmp_path,
         cache,

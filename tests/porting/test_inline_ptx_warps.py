@@ -26,7 +26,7 @@ __device__ __forceinline__ unsigned subc(unsigned a, unsigned b) {
     unsigned d; asm volatile("subc.u32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d;
 }
 
-// A 64-bit number each: a + b, a - b, words 1 and 2 of a * b without the product of upper halves, whichever is less.
+// 64-bit results: a + b, a - b, words 1 and 2 of a * b without the product of the upper halves, min(a, b), and votes.
 extern "C" __global__ void numbers(const u64* in, const u64* other, u64* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned a = in[t], A = in[t] >> 32, b = other[t], B = other[t] >> 32;
@@ -55,7 +55,7 @@ extern "C" __global__ void numbers(const u64* in, const u64* other, u64* out) {
     out[5 * t + 4] = votes;
 }
 
-// A pointer, and one of several, that PTX moves on.
+// PTX advances a pointer and an element of an array of pointers.
 extern "C" __global__ void pointers(const int* in, int* out) {
     const int t = threadIdx.x, *from[2];
     asm("{ .reg .u64 by; mul.wide.s32 by, %2, 4; add.s64 %0, %1, by; }" : "=l"(from[1]) : "l"(in), "r"(t));
@@ -64,11 +64,11 @@ extern "C" __global__ void pointers(const int* in, int* out) {
     *to = *from[1] + 1;
 }
 
-// What lanes 8 to 31 of a warp agree on.
+// Reductions of lanes 8 to 31 of a warp, and scans of all its lanes.
 extern "C" __global__ void reductions(const int* in, int* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
     out += 6 * t;
-    // With the predicate: the others have a lane of their warp there.
+    // The predicate is true if the source lane is in the warp.
     out[4] = out[5] = in[t];
     for (int step = 1; step < 32; step *= 2) {
         asm("{ .reg .u32 r; .reg .pred p; shfl.up.b32 r|p, %0, %1, 0; @p add.s32 %0, r, %0; }"
@@ -83,7 +83,7 @@ extern "C" __global__ void reductions(const int* in, int* out) {
     asm("redux.sync.xor.b32 %0, %1, 0xffffff00;" : "=r"(out[3]) : "r"(in[t]));
 }
 
-// In chunks of 16 bytes through shared memory: all of it, of which 6 bytes are read, by address and by pipeline.
+// Copies of 16 bytes through shared memory: complete, with only 6 source bytes, and by __pipeline functions.
 extern "C" __global__ void copies(const uint4* in, uint4* out) {
     __shared__ __align__(16) uint4 tile[3][128];
     const unsigned t = threadIdx.x, g = blockIdx.x * blockDim.x + t;
@@ -103,7 +103,7 @@ extern "C" __global__ void copies(const uint4* in, uint4* out) {
                  "=r"(out[3 * g + 2].z), "=r"(out[3 * g + 2].w) : "r"(place + 2048));
 }
 
-// Tile by tile, through a pipeline of two stages and one of a thread, a barrier, and a copy of the block.
+// Copies of tiles through a two-stage pipeline, a pipeline of one thread, a barrier, and a group copy.
 extern "C" __global__ void stages(const unsigned* in, unsigned* out) {
     const auto block = cooperative_groups::this_thread_block();
     __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
@@ -134,7 +134,7 @@ extern "C" __global__ void stages(const unsigned* in, unsigned* out) {
     out[t] = sum + (t < 125 ? own[t] << 8 : 0);
 }
 
-// Each warp loads four 8x8 matrices, as they are and transposed, and stores both.
+// Each warp loads four 8x8 matrices unchanged and transposed, and stores them in both ways.
 extern "C" __global__ void matrices(const unsigned short* in, unsigned* out) {
     __shared__ __align__(16) unsigned short tile[4][256], stored[2][4][256];
     const unsigned t = threadIdx.x, warp = t / 32, lane = t % 32;

@@ -99,7 +99,7 @@ def test_former_votes_are_supplied_after_warning(compiled):
     assert set(launched(built, 32, x, np.zeros(32, np.uint32))) == {0x49249249}
 
 
-def test_former_shuffles_next_to_headers_with_such_names(compiled):
+def test_former_shuffles_compile_with_cooperative_groups_header(compiled):
     x = np.arange(32, dtype=np.float32)
     assert set(launched(compiled(GROUPS), 32, x, np.zeros(32, np.float32))) == {x.sum() + 1}
 
@@ -113,7 +113,7 @@ def test_former_cub_operators_and_thrust_classes_exist(compiled):
     assert launched(built, 64, x, np.zeros(2, np.float32)).tolist() == [126.0, 2016.0]
 
 
-def test_constexpr_functions_and_device_lambdas_need_no_flag(compiled):
+def test_constexpr_functions_and_device_lambdas_compile_without_flags(compiled):
     built = compiled(CONSTEXPR)
     assert built.needs == ()
     assert launched(built, 8, np.zeros(8, np.int32), before=[bytes(1)]).tolist() == [

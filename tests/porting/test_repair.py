@@ -16,7 +16,7 @@ def test_repair_device_function_keeps_error(built):
     assert (finding.name, finding.line) == ("nosuch", 1) and not one.translation.left_out
 
 
-def test_repair_macro_with_kernel_is_kept(built):
+def test_repair_macro_that_defines_kernel_is_kept(built):
     one = built("#define K(name) __global__ void name(float* x) { x[0] = nosuch; }\nK(a)\nvoid host() { missing(); }\n")
     assert "use of undeclared identifier 'nosuch'" in str(one.error)
     assert all("K(a)" not in piece.name for piece in one.translation.left_out)
@@ -37,7 +37,7 @@ void host() { Launch<void (*)(double*)>{twice<double>}((double*)nullptr); }
 
 
 @pytest.mark.parametrize("words", ["ON_BOTH", "__host__ __device__", "__device__ __forceinline__ __host__"])
-def test_repair_launch_in_function_of_both_sides_makes_it_host_only(built, words):
+def test_repair_host_device_function_with_launch_becomes_host_only(built, words):
     one = built(BOTH.replace("{}", words, 1))
     assert has(one, "twice<double>")
     assert {piece.because for piece in one.translation.left_out} == {"device-side kernel call/launch is not supported"}
@@ -68,7 +68,7 @@ def test_repair_repeated_specialization_is_removed(built):
     assert has(one, "k") and "tuple_size" in one.translation.left_out[0].because
 
 
-def test_repair_empty_constructor_of_shared_variable_is_for_both_sides(built):
+def test_repair_empty_constructor_of_shared_variable_becomes_host_device(built):
     text = "struct Item {\n  float x;\n  Item() {}\n  Item(double a) : x(a) {}\n};\n"
     kernel = "__global__ void k(float* x) {\n  __shared__ Item items[32];\n  items[1].x = 1;\n  *x = items[1].x;\n}\n"
     one = built(text + kernel)
@@ -400,7 +400,7 @@ def test_repair_template_arguments_of_constructor_are_removed(built):
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "<T>")]
 
 
-def test_side_macro_defined_for_nvcc_counts(built):
+def test_repair_side_macro_defined_only_for_nvcc_is_recognized(built):
     source = "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#endif\n"
     source += "struct S { HD float of(float x) const; };\nfloat S::of(float x) const { return x + 1; }\n"
     assert has(built(f"{source}__global__ void k(float* x) {{ x[0] = S().of(x[0]); }}\n"), "k")
@@ -423,7 +423,7 @@ __global__ void k(float* x, const Camera& camera) { x[0] = Lens{camera}.angle(x[
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(5, "constexpr")]
 
 
-def test_repair_dynamic_shared_memory_loses_length(built):
+def test_repair_length_of_dynamic_shared_memory_is_removed(built):
     one = built(
         """extern __shared__ float all[32];
 template <int N> __global__ void k(float* x) {
@@ -488,18 +488,18 @@ void launch(double* x) { NAMED(lowest)<8><<<1, 32>>>(x, x); }
 """
 
 
-def test_repair_statement_of_kernel_by_macro_keeps_error(built):
+def test_repair_statement_of_kernel_declared_by_macro_keeps_error(built):
     (finding,) = built(BY_MACROS.replace("BODY", "").replace("STATEMENT", "nosuch(out[0]);")).error.findings
     assert (finding.name, finding.line) == ("nosuch", 16)
 
 
-def test_repair_statement_of_maybe_device_function_is_kept(built):
+def test_repair_statement_of_function_with_side_macro_is_kept(built):
     text = BY_MACROS.replace("BODY", "ON_GPU double twice(double x) { nosuch(x); return 2 * x; }")
     findings = built(text.replace("STATEMENT", "out[0] = twice(out[0]);")).error.findings
     assert "twice" in {finding.name for finding in findings}
 
 
-def test_repair_own_atomic_gives_way_to_hips(tmp_path, cache):
+def test_repair_atomic_of_source_is_replaced_by_hip_atomic(tmp_path, cache):
     own = "__device__ double atomicMin(double* at, double x) { return *at = x < *at ? x : *at; }"
     text = BY_MACROS.replace("BODY", own).replace("STATEMENT", "{ atomicMin(out, x[i]); }")
     kernels = program(tmp_path, text, "gfx1100", cache)

@@ -85,7 +85,7 @@ def included_by(project, line):
 
 
 @pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"', "#include <project.h>"])
-def test_closure_finds_headers_around_source(project, line):
+def test_closure_finds_headers_in_nearby_folders(project, line):
     found = included_by(project, line)
     assert found.around == (project / "include",)
     assert any(path.is_relative_to(project / "include") for path in found.files)
@@ -101,7 +101,7 @@ def test_closure_several_headers_prefers_nearest(project):
     assert included_by(project, '#include "lib/math.h"').around == (project / "src",)
 
 
-def test_closure_header_in_two_folders_is_doubtful(project):
+def test_closure_header_in_two_folders_is_ambiguous(project):
     found = included_by(project, '#include "twice.h"')
     assert found.around == ()
     assert found.doubtful == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
@@ -122,7 +122,7 @@ def test_closure_foreign_header_is_ignored(project, line):
     assert included_by(project, line).around == ()
 
 
-def test_closure_found_folder_serves_other_headers(project):
+def test_closure_found_folder_provides_other_headers(project):
     files(project, "include/helper_math.h")
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
@@ -142,7 +142,7 @@ def translated(found):
     return hipified(found.files, str, found.around)
 
 
-def test_closure_finds_headers_around_in_any_order(project):
+def test_closure_finds_nearby_headers_in_any_include_order(project):
     deep = project / "src" / "cuda" / "deep"
     (deep / "common.cuh").write_text('#include "lib/math.h"\n')
     (deep / "other.cuh").write_text('#include "common.cuh"\n')

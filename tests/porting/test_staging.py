@@ -39,7 +39,7 @@ def test_error_missing_project_header_comes_first(built):
     assert (first.name, first.line) == ("mine.h", 1) and "file not found; the project does not have it" in first.advice
 
 
-def test_error_in_stub_is_placed_in_user_file(built):
+def test_error_in_stub_is_reported_in_user_file(built):
     one = built(
         "#include <thrust/complex.h>\n"
         "struct S {};\n"
@@ -54,7 +54,7 @@ def test_error_in_stub_is_placed_in_user_file(built):
     assert len(set(one.error.findings)) == len(one.error.findings)
 
 
-def test_error_beyond_stub_names_library(built):
+def test_error_about_name_missing_in_stub_names_library(built):
     one = built(
         "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
         "__global__ void k(int* x) {\n"
@@ -73,14 +73,14 @@ def test_error_beyond_stub_names_library(built):
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
 
 
-def test_stub_gives_way_to_project_header(built):
+def test_stub_is_not_used_if_project_has_header(built):
     one = built(
         '#include "helper_cuda.h"\n__global__ void k(int* x) { x[0] = MINE; }\n', helper_cuda_h="#define MINE 3\n"
     )
     assert not one.error and one.translation.stubs == ()
 
 
-def test_vector_operator_equal_to_hips_is_removed(built):
+def test_vector_operator_equal_to_hip_operator_is_removed(built):
     own = "inline __host__ __device__ float2 operator*(float2 a, float2 b) { return make_float2(%s); }\n"
     kernel = "__global__ void k(float2* x) { x[0] = x[1] * x[2]; }\n"
     one = built(own % "a.x * b.x, a.y * b.y" + kernel)
@@ -161,7 +161,7 @@ def test_stub_nccl_names_are_declared(built):
     assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
 
 
-def test_compat_unary_function_exists(built):
+def test_compat_unary_function_is_supplied(built):
     source = "#include <functional>\nstruct Half : std::unary_function<float, float> {\n"
     source += "  __host__ __device__ float operator()(float x) const { return x / 2; }\n};\n"
     assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
@@ -200,7 +200,7 @@ extern "C" __global__ void k(int* x, size_t n) {
     assert has(built(source), "k")
 
 
-def test_stub_gives_way_to_handle_of_source(built):
+def test_stub_omits_handle_declared_by_source(built):
     one = built("""typedef struct curandGenerator_st* curandGenerator_t;
 struct Numbers { curandGenerator_t* generator; };
 #include <curand.h>

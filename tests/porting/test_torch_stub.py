@@ -42,13 +42,13 @@ extern "C" __global__ void sums(const number* in, number* out) {
 }
 extern "C" __global__ void copies(const at::Half* in, at::Half* out) { out[threadIdx.x] = __ldg(in + threadIdx.x); }
 
-// Before PyTorch had it, and for CUDA alone.
+// Sources defined this for CUDA before PyTorch had it.
 __device__ at::Half __shfl_down(const at::Half x, const unsigned lanes) { return __shfl_down(float(x), lanes); }
 extern "C" __global__ void moved(const at::Half* in, at::Half* out) {
   out[threadIdx.x] = __shfl_down(in[threadIdx.x], 1);
 }
 
-// As sources have them since PyTorch has not.
+// Sources define this since PyTorch removed it.
 template <typename T>
 __host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
 

@@ -120,7 +120,7 @@ def test_missing_tool_is_named(installed, monkeypatch):
         hipifier_fingerprint("hipify-perl")
 
 
-def test_failing_tool_is_quoted(installed, program):
+def test_failing_tool_output_is_quoted(installed, program):
     installed(hipify_perl=BROKEN)
     with pytest.raises(TranslationError, match=r"hipify-perl cannot translate m\.cu: no such thing"):
         program("hipify-perl", m_cu="int a;")

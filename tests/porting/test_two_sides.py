@@ -65,7 +65,7 @@ def test_module_without_port_is_reported(folders, cache):
     assert "n.cu has no port in" in str(missing.error) and "n.hip" in str(missing.error)
 
 
-def test_hip_source_without_cuda_is_module(folders, cache):
+def test_hip_source_without_cuda_source_is_module(folders, cache):
     amd, cuda = build(
         folders / "hip", targets=["gfx1100", "sm_90"], settings=BuildSettings(sides(folders, ported=None)), cache=cache
     )
@@ -73,7 +73,7 @@ def test_hip_source_without_cuda_is_module(folders, cache):
     assert "there is no CUDA source" in str(cuda.error)
 
 
-def test_flags_apply_to_one_side(folders, cache):
+def test_compile_flags_apply_only_to_their_side(folders, cache):
     both = Sides(CompileOptions(), CompileOptions.from_settings(folders, flags=["-DTWO=2"]), folders / "hip")
     (built,) = build(folders / "cuda", targets=["gfx1100"], settings=BuildSettings(both), cache=cache)
     assert not built.error

@@ -1,4 +1,4 @@
-"""Tests of the agreement between CUDA and AMD in all formats of the matrix."""
+"""The agreement between CUDA and AMD in all formats of the matrix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def record(entry, column, against=None, verdict=None):
 
 
 def matrix_of(entries, by_target):
-    """A matrix whose kernels have these comparisons on these targets and pass on CUDA."""
+    """Return a matrix with the given comparisons per kernel and target; all kernels pass on CUDA."""
     records = [record(entry, CUDA) for entry in entries]
     records += [record(e, c, against) for e in entries for c in AMD for against in by_target[c.target]]
     return make_matrix(entries, COLUMNS, records)

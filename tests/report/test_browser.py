@@ -1,4 +1,4 @@
-"""Tests of the report in Chromium, opened from disk, including hostile texts."""
+"""The HTML report in Chromium, opened from disk, including hostile texts."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def browser():
 
 
 class Run:
-    """The parts of a run that a comparison needs."""
+    """The parts of a run that a comparison reads."""
 
     def __init__(self, matrix, records):
         self.matrix, self.records = matrix, records
 
 
 def run_of(entries, broken):
-    """A run with two cases per kernel and column; the ``broken`` kernels fail on gfx1100."""
+    """Return a run with two cases per kernel and column; the ``broken`` kernels fail on gfx1100."""
     records = []
     for n, entry in enumerate(entries):
         for column in COLUMNS:
@@ -88,7 +88,7 @@ def run_of(entries, broken):
 
 @pytest.fixture(scope="module")
 def file(suite, tmp_path_factory):
-    """A report of 32 kernels with one broken kernel and hostile texts wherever possible."""
+    """Write a report of 32 kernels with one broken kernel and hostile texts wherever possible."""
     entries = suite.select(["affine", "unary.exp", "unary.tanh", "unary.gelu", "sort.argsort_asc"]).entries
     before, after = run_of(entries, ()), run_of(entries, ("ugelu_f32",))
     issue = IssueEntry(HOSTILE, ("unary.exp",), HOSTILE, "", datetime.date(2026, 1, 20), 1, ("gfx1100",), "")
@@ -108,7 +108,7 @@ def file(suite, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, file):
-    """Opens the report, and fails if the console has output or a text was executed."""
+    """Return a function that opens the report; fail if the console has output or a text was executed."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     told = []
 
@@ -132,7 +132,7 @@ def opened(browser, file):
 
 
 def heads(tab):
-    """The names of the matrix rows."""
+    """Return the locator of the names of the matrix rows."""
     return tab.locator(".matrix tbody th .label")
 
 
@@ -153,7 +153,7 @@ def test_page_from_disk_shows_verdict(opened):
 def test_modules_fold_with_mouse_and_keys(opened):
     tab = opened("#open=-affine|-unary|-sort")
     expect_heads(tab, ["affine", "unary", "sort"])
-    assert tab.locator("i[data-row]").count() == 3 * 32  # a square for each kernel and column
+    assert tab.locator("i[data-row]").count() == 3 * 32  # one square per kernel and column
     tab.locator("th", has_text="unary").click()
     expect_heads(tab, UNFOLDED)
     tab.keyboard.press("ArrowDown")
@@ -202,7 +202,7 @@ def test_filters_are_stored_in_address(opened):
 def test_only_differences_shows_differing_kernels(opened):
     tab = opened("#q=affine_f32")
     assert tab.locator(".matrix").count() == 1
-    tab.locator("input[data-filter=differ]").check()  # AMD's bits are not CUDA's
+    tab.locator("input[data-filter=differ]").check()  # AMD's bits differ from CUDA's
     assert tab.locator(".matrix").count() == 1
     tab = opened("#differ=1&target=sm_90")
     assert tab.locator(".none").inner_text().startswith("No kernel matches")
@@ -216,7 +216,7 @@ def test_cell_link_opens_cases_plots_and_failure(opened):
     assert panel.locator(".cells tbody tr").count() == 3
     assert panel.locator(".plots svg").count() >= 2
     rows = panel.locator(".tabulator-row").all_inner_texts()
-    assert len(rows) == 2 and "fail: value" in rows[0] and HOSTILE in rows[0]  # the worst first
+    assert len(rows) == 2 and "fail: value" in rows[0] and HOSTILE in rows[0]  # worst case first
     card = panel.locator(".card")
     assert "gfx1100 (emulated): value" in card.inner_text() and card.locator("rect.wrong").count() == 3
     assert "sm_90 recorded pass" in card.locator(".others").inner_text()

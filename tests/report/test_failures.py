@@ -1,4 +1,4 @@
-"""Tests of the text of failures."""
+"""The text of failures."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_kernel_file_for_amd_is_ported_file(tmp_path):
     assert kernel_file(suite, replace(RECORD, target="sm_90")) == tmp_path / "kernels" / "unary.cu"
 
 
-def test_unsupported_case_is_not_a_failure():
+def test_unsupported_case_is_not_failure():
     unsupported = replace(RECORD, verdict=Verdict(Status.UNSUPPORTED, "not recorded"))
     assert shown_failures([unsupported]) == []
     assert failures_file([unsupported], Reproduction()) == "no failures\n"

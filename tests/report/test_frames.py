@@ -1,4 +1,4 @@
-"""Tests of pandas tables: contents, types, and round trips through files."""
+"""Pandas tables: contents, types, and round trips through files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ RECORDS = [
 
 @pytest.fixture
 def frames(suite):
-    """Each kind of table with the types of its columns."""
+    """Return each kind of table with the types of its columns."""
     matrix = make_matrix(suite.select(["unary.neg"]).entries, [GFX], RECORDS)
     return {
         "cases": (case_frame(RECORDS), CASE_TYPES),

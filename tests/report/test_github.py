@@ -1,4 +1,4 @@
-"""Tests of GitHub annotations: locations and escaping."""
+"""GitHub annotations: locations and escaping."""
 
 from __future__ import annotations
 

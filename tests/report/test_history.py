@@ -1,4 +1,4 @@
-"""Tests of the history and the badge."""
+"""The history of runs and the badge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ISSUE = IssueEntry(
 
 @pytest.fixture(scope="module")
 def run(suite):
-    """The matrix of a run in which the named kernels failed."""
+    """Return a function that returns the matrix of a run in which the named kernels failed."""
 
     def matrix(*failing, seed=7, complete=True):
         entries = suite.select(["unary.exp"]).entries
@@ -46,7 +46,7 @@ def test_summaries_are_read_oldest_first(run, tmp_path):
     first, second = history(run(), run("uexp_f32"))
     first = replace(first, recall=0.9)
     assert add_summary(tmp_path / "new", second) != add_summary(tmp_path / "new", first)
-    add_summary(tmp_path / "new", replace(first, recall=None))  # the same run, of its files
+    add_summary(tmp_path / "new", replace(first, recall=None))  # the same run again, loaded from its files
     assert read_history(tmp_path / "new") == [first, second]
     assert first.columns["gfx1100 emulated"].budget == 0.25
 
@@ -98,6 +98,6 @@ def test_run_is_added_to_history_once(tmp_path, data_of, monkeypatch):
     assert main(["report", str(out), "--history", str(kept)]) == 0
     (run,) = data_of((out / "report.html").read_text())["history"]["runs"]
     assert run["commit"] == "abcdef0123456789" and run["states"] == {"pass": 1}
-    (path,) = kept.iterdir()  # it is the same run
+    (path,) = kept.iterdir()  # one file, because both commands add the same run
     assert re.fullmatch(r"2\d{3}-.*-abcdef012345\.json", path.name)
     assert (out / "badge.svg").exists()

@@ -1,4 +1,4 @@
-"""Tests of the data and the text of the report; ``test_browser.py`` opens it."""
+"""The data and the text of the HTML report; ``test_browser.py`` opens it in a browser."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_libraries_match_vendor_table():
 
 
 def test_page_of_whole_suite_is_below_5_mb(suite):
-    """748 kernels and 4 columns with 23 cases each."""
+    """The suite has 748 kernels; the page has 4 columns with 23 cases each."""
     columns = (*COLUMNS, Column("emulated", "gfx1030"))
     records = []
     for entry in suite.kernel_entries:

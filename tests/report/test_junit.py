@@ -1,4 +1,4 @@
-"""Tests of the JUnit XML."""
+"""Results as JUnit XML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def record(entry, verdict, **more):
 
 @pytest.fixture
 def suites(suite):
-    """Writes one record per kernel of unary.neg as JUnit XML, and returns the suites by name."""
+    """Return a function that writes one record per kernel of unary.neg as JUnit XML and returns the suites by name."""
     entries = suite.select(["unary.neg"]).entries
 
     def read(*made, known=None, drawn=(), errors=None, missing=None):
@@ -48,7 +48,7 @@ def counts(suite):
     return {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
 
 
-def test_junit_states_of_kernels(suites):
+def test_junit_shows_states_of_kernels(suites):
     fault = Verdict(Status.FAIL, "out-of-bounds read", detail="of 4 bytes\x00 \x1b[31m <here> & there")
     found = suites((Verdict(Status.PASS),), (fault,), (Verdict(Status.MISSING, "missing kernel"),))
     assert list(found) == ["gfx1100 emulated", "sm_90 recorded"]

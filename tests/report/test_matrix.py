@@ -1,4 +1,4 @@
-"""Tests of the matrix and its formats."""
+"""The matrix and its formats."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cell(matrix, kernel):
     return next(row for row in matrix.rows if row.kernel == kernel).cells[0]
 
 
-def test_kernel_without_executed_case_is_not_a_pass(entries):
+def test_kernel_without_executed_case_is_not_pass(entries):
     matrix = matrix_of(entries, [])
     assert {cell.state for cell in matrix.cells()} == {CellState.COULD_NOT_RUN}
     assert "NOT RUN" in plain(matrix)
@@ -104,7 +104,7 @@ def test_known_failure_does_not_fail_run(entries):
     assert found.known == {"value": 1, "nan": 1}
     assert (matrix.executed, matrix.passed, matrix.known, matrix.failed) == (4, 1, 3, False)
     assert "1 passed, 0 failed, 3 known" in summary(matrix)
-    assert "value x2, nan x1" in plain(matrix)  # the kernels of an op in one line
+    assert "value x2, nan x1" in plain(matrix)  # one line for the kernels of an op
     assert json.loads(as_json(matrix))["known"] == 3
 
 
@@ -124,7 +124,7 @@ def test_missing_kernel_can_be_known(entries):
 NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 
 
-def test_taken_case_is_neither_pass_nor_failure(entries):
+def test_case_taken_as_right_is_neither_pass_nor_failure(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.TAKEN))] * 3)
     cell = matrix.rows[0].cells[0]
     assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (CellState.TAKEN, 3, 0, 0, 0)
@@ -147,7 +147,7 @@ def test_other_statuses_are_failures(entries, status):
     assert matrix_of(entries, [record(entries[0], Verdict(status))]).failed
 
 
-def test_missing_kernel_and_compile_error_have_their_states(entries):
+def test_missing_kernel_and_compile_error_have_own_states(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
     broken = matrix_of(entries, records_without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
@@ -250,7 +250,7 @@ def test_json_contains_all_kernels_without_infinity(entries):
 
 def test_legend_explains_met_divergences(entries):
     against = CrossVendorComparison(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
-    verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
+    verdict = passing(0.125, divergences=("D14", "D99"))  # D99 comes from the record of another version
     for text in (plain, markdown):
         shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))
         lines = [line for line in shown.splitlines() if line.startswith("D")]
@@ -269,7 +269,7 @@ def test_csv_has_line_per_kernel(entries):
 
 
 def reaching(entry, *masks, blocks=8):
-    """Records with coverage masks: 8 blocks, then 4 directions."""
+    """Return records with coverage masks: 8 blocks, then 4 directions."""
     reached = (Reached.of(blocks, 4, mask) for mask in masks)
     return [replace(record(entry, passing()), reached=each) for each in reached]
 

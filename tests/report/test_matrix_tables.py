@@ -1,4 +1,4 @@
-"""Tests of fitting the matrix to narrow terminals."""
+"""Fitting the matrix to narrow terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED = Measurement(
 
 
 def cell(column, budget, fails):
-    """120 passing cases, and one failing case if the kernel ``fails``."""
+    """Return a cell with 120 passing cases, and one failing case if the kernel ``fails``."""
     if column == CUDA:
         return Cell(CellState.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
     found = {Conclusion.SAME: 120, **({Conclusion.AMD: 1} if fails else {})}

@@ -1,4 +1,4 @@
-"""Tests of recall: counting, tables, and the line below the matrix."""
+"""Recall: counting, tables, and the line below the matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the JSON Schemas: they match the types, valid files conform, and spoilt files do not."""
+"""The JSON Schemas match the types; valid files conform, and invalid files do not."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_matrix_with_failures_conforms(matrix, conforms):
 @pytest.mark.parametrize(
     ("name", "value"), [("case", 1), ("verdict", {"status": "passed"}), ("against", {}), ("instructions", None)]
 )
-def test_spoilt_record_does_not_conform(failing, conforms, name, value):
+def test_invalid_record_does_not_conform(failing, conforms, name, value):
     line = json.loads(as_line(failing))
     assert conforms("record", {**line, name: value}) == (value is None)
     del line["verdict"]
     assert not conforms("record", line)
 
 
-def test_spoilt_matrix_does_not_conform(matrix, conforms):
+def test_invalid_matrix_does_not_conform(matrix, conforms):
     assert not conforms("matrix", {**matrix, "cases": 1.5})
     assert not conforms("matrix", {name: value for name, value in matrix.items() if name != "kernels"})
     matrix["kernels"][0]["cells"][0]["state"] = "FAILED"

@@ -1,4 +1,4 @@
-"""Tests of plain, Markdown and coloured tables, and of their width."""
+"""Plain, Markdown and coloured tables, and their width."""
 
 from __future__ import annotations
 

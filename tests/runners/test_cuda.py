@@ -39,7 +39,7 @@ PTX = """
 
 
 class CudaError(RuntimeError):
-    """The error of the replacement."""
+    """The error that the replacement of CuPy raises."""
 
 
 class Memory:

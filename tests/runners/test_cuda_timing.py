@@ -27,11 +27,11 @@ L2 = 3 << 20
 
 
 class CudaError(RuntimeError):
-    """The error of the replacement."""
+    """The runtime error that the replacement of CuPy raises."""
 
 
 class OutOfMemoryError(MemoryError):
-    """Another error of the replacement."""
+    """The memory error that the replacement of CuPy raises."""
 
 
 class Memory:
@@ -225,7 +225,7 @@ def test_device_error_while_timing_is_fault(opened, tmp_path):
     assert (fault.kind, fault.lost) == ("cudaErrorIllegalAddress", False)
 
 
-def test_flush_buffer_is_twice_the_cache(opened, tmp_path):
+def test_flush_buffer_is_twice_cache_size(opened, tmp_path):
     device, gpu = opened()
     times(device, tmp_path)
     assert gpu.allocated >= 2 * L2

@@ -33,7 +33,7 @@ needs_bindings = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with replacements of hipBLAS and hipBLASLt."""
+    """Build replacements of hipBLAS and hipBLASLt and return their folder."""
     place = tmp_path_factory.mktemp("rocm")
     hip = Path(environment()["LD_LIBRARY_PATH"].split(os.pathsep)[0])
     flags = ("-shared", "-fPIC", "-O1", "-std=gnu11", "-fvisibility=hidden", "-Wall")

@@ -18,7 +18,7 @@ OPS = ("unary.neg", "unary.abs", "unary.recip")
 
 
 def worker_for(suite, name, target, session):
-    """A worker with the session ``session`` and the tasks of some ops of one module."""
+    """Return a worker with a session and the tasks of some ops of one module."""
     (column,) = runner_columns(runner(name), [target])
     (built,) = build(suite.kernels, ["unary"], [target])
     tasks = make_tasks(suite.select(OPS, ["f32", "f64"]), [column])
@@ -27,7 +27,7 @@ def worker_for(suite, name, target, session):
 
 
 def run(worker):
-    """Run all tasks, which must pass, and return the number of launches."""
+    """Run all tasks, require that they pass, and return the number of launches."""
     records = [record for task in worker.plan.tasks for record in worker.perform(task)]
     assert {record.module for record in records if record.verdict.passed} == {"unary"}
     assert all(record.verdict.passed for record in records)
@@ -38,7 +38,7 @@ def check_that_it_is_loaded_once(worker, modules):
     launches = run(worker)
     assert len({task.op for task in worker.plan.tasks}) == len(OPS)
     once = modules.lookups
-    # A kernel with approximate instructions launches its first case with the nearest numbers as well.
+    # The first case of a kernel with approximate instructions is also launched with nearest results.
     assert launches <= once <= launches + len(worker.plan.tasks)
     assert run(worker) == launches
     assert (modules.loads, len(modules), modules.lookups) == (1, 1, 2 * once)

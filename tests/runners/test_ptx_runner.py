@@ -38,7 +38,7 @@ def outcome(suite, session, code, text, **change):
     return call, session.execute(code, launch, call.buffers)
 
 
-def test_default_target_is_the_measured_architecture():
+def test_default_target_is_measured_architecture():
     ptx = runner("ptx")
     assert isinstance(ptx, SupportsDefaultTargets)
     assert ptx.default_targets() == ("sm_90",)

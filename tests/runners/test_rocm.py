@@ -214,13 +214,13 @@ def test_kernel_not_in_code_object_is_missing_kernel(opened, code):
 
 @needs_hip
 @pytest.mark.parametrize("damage", [thorough("cut off"), "a byte", thorough("no ELF"), thorough("empty"), "other GPU"])
-def test_unloadable_code_object_is_not_a_kernel_failure(opened, code, tmp_path, damage):
+def test_unloadable_code_object_is_not_kernel_failure(opened, code, tmp_path, damage):
     content = code.binary.read_bytes()
     file = tmp_path / "damaged.hsaco"
     file.write_bytes(
         {
             "cut off": content[: len(content) // 2],
-            "a byte": content[:18] + bytes([content[18] ^ 1]) + content[19:],  # e_machine: another processor's
+            "a byte": content[:18] + bytes([content[18] ^ 1]) + content[19:],  # e_machine of another processor
             "no ELF": b"#!/bin/sh" + content[9:],
             "empty": b"",
             "other GPU": content,

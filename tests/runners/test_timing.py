@@ -1,4 +1,4 @@
-"""The end and the result of measurements, with samplers of known distribution."""
+"""The number of repetitions and the result of measurements, with samplers of known distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus of a case file."""
+"""The corpus of cases next to a case file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAUNCHED = "affine.affine[f32](x=7~normal@0 mul=1.0 add=0.0 launch=3x64)"
 
 @pytest.fixture
 def folders(suite, tmp_path):
-    """The kernels, and a folder with the case file of affine."""
+    """Return the folder of the kernels and a folder with the case file of affine."""
     cases = tmp_path / "cases"
     cases.mkdir()
     shutil.copy(suite.cases / "affine.py", cases)

@@ -1,4 +1,4 @@
-"""The cache of drawn cases, and what invalidates it."""
+"""The cache of drawn cases, and the changes that invalidate it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def draws(monkeypatch):
         calls.append(arguments)
         return sample(*arguments)
 
-    sample_cache.drawing_code()  # before the function is replaced
+    sample_cache.drawing_code()  # computed before the function is replaced
     monkeypatch.setattr(sample_cache, "sample", counted)
     return calls
 
@@ -183,7 +183,7 @@ def test_unhashable_drawing_code_draws_every_time(tmp_path, draws, monkeypatch):
 
 
 def test_rewritten_assertions_depend_on_pytest_version(monkeypatch):
-    """Those of an installed plugin's package are rewritten, and name the module that explains them."""
+    """pytest rewrites the assertions of an installed plugin's package, which then refer to a module of pytest."""
     rewritten = FunctionType(compile("explain", "rewritten", "eval"), {"explain": _pytest.assertion.rewrite})
 
     def told():

@@ -1,4 +1,4 @@
-"""Loading a suite, selecting from it, and errors in its folders and settings."""
+"""Loading suites, selecting kernels and cases, and errors in folders and settings."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def test_library_op_has_entries_without_source(suite):
         (["where_u8_f32", "ugelu_f16"], {"where_u8_f32", "ugelu_f16"}),
     ],
 )
-def test_select_kernels(suite, selectors, kernels):
+def test_select_kernels_by_name(suite, selectors, kernels):
     assert {e.kernel for e in suite.select(selectors).entries} == kernels
 
 
-def test_select_module_pattern_and_dtype(suite):
+def test_select_by_module_pattern_and_dtype(suite):
     assert len(suite.select(["binary"]).entries) == len(suite.select(["binary.*"]).entries) == 96
     assert suite.select([]).entries == suite.entries
     assert {"u8"} <= set().union(*(e.dtypes for e in suite.select(["cast"], ["u8"]).entries))
     assert len(suite.select(["cast"], ["u8"]).entries) == 15
 
 
-def test_select_printed_case(suite):
+def test_select_case_by_printed_text(suite):
     text = "unary.gelu[f16](x=3~mixed@5)"
     selection = suite.select([text])
     assert selection.entries == () and [str(c) for c in selection.cases] == [text]
@@ -69,7 +69,7 @@ def test_select_dtype_without_kernels_raises(suite):
 
 @pytest.fixture
 def folders(tmp_path):
-    """A suite of one op, to be spoilt."""
+    """Write the folders of a suite with one op, which the tests modify."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "cases").mkdir()
     (tmp_path / "kernels" / "mine.cu").write_text("")
@@ -81,7 +81,7 @@ def folders(tmp_path):
     return tmp_path
 
 
-def test_load_suite_user_folders(folders):
+def test_load_suite_from_user_folders(folders):
     suite = load_suite(folders / "kernels", folders / "cases")
     assert [e.kernel for e in suite.entries] == ["neg_f32"]
 
@@ -98,7 +98,7 @@ def test_plan_loads_required_case_files(folders):
 
 
 @pytest.mark.parametrize("name", ["mine.cu.cc", "mine.hip"])
-def test_source_suffix_alternatives(folders, name):
+def test_source_may_have_any_supported_suffix(folders, name):
     (folders / "kernels" / "mine.cu").rename(folders / "kernels" / name)
     suite = load_suite(folders / "kernels", folders / "cases")
     assert suite.files == {"mine": folders / "kernels" / name} and not suite.missing
@@ -191,7 +191,7 @@ def test_known_issues_belong_to_project_cases(folders):
     assert find_suite(folders, cases=folders / "cases").known is None
     assert find_suite(folders, known=other).known == other
     config.write_text('[tool.parity]\nknown-issues = "mine.toml"\n')
-    assert find_suite(folders).known == mine  # although it is not there
+    assert find_suite(folders).known == mine  # even if the file does not exist
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of the fixture ``parity_check``."""
+"""The fixture ``parity_check``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from parity.testing.failure import ParityFailure
 
 @pytest.fixture
 def parity_check():
-    """The fixture of the plugin, which is missing if parity is on the path but not installed."""
+    """Provide the fixture of the plugin, which is missing if parity is on the path but not installed."""
     return ParityCheck()
 
 

@@ -1,4 +1,4 @@
-"""Tests of ``pytest --parity`` in a separate project."""
+"""``pytest --parity`` in a separate project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ settings.register_profile("few", max_examples=2)
 
 @pytest.fixture
 def project(tmp_path):
-    """Runs pytest in a project with the kernels and cases of ``affine`` and one ordinary test."""
+    """Return a function that runs pytest in a project with the ``affine`` kernels and cases and one ordinary test."""
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
     for folder in ("kernels", "cases", "tests"):
         (tmp_path / folder).mkdir()
@@ -45,7 +45,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def collected(project, pytester, monkeypatch):
-    """Runs pytest there in this process, which is faster, for tests that end before a build."""
+    """Return a function that runs pytest in this process, which is faster, for tests that end before a build."""
 
     def run(*arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(project.folder)
@@ -152,7 +152,7 @@ def test_plugin_toolchain_option_is_used(project, monkeypatch):
         (["--parity-toolchain", "rokm"], "'rokm' is not a toolchain; known: auto wheels rocm; did you mean rocm"),
     ],
 )
-def test_plugin_wrong_usage_is_one_line(collected, options, says):
+def test_plugin_wrong_usage_prints_one_line(collected, options, says):
     code, out = collected(*options)
     assert code == 4
     assert re.search(f"^ERROR: --parity: .*{says}", out, re.MULTILINE)
@@ -183,7 +183,7 @@ def test_plugin_ctrl_c_at_end_loses_nothing(project):
 
 
 @pytest.mark.thorough
-def test_plugin_xdist_lock_file_has_no_name(project, monkeypatch):
+def test_plugin_xdist_lock_file_is_anonymous(project, monkeypatch):
     scratch = project.folder / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))

@@ -1,4 +1,4 @@
-// The same text. HIP does not define __CUDA_ARCH__, so that what is left of the loop is nothing.
+// The same code. HIP does not define __CUDA_ARCH__, so the preprocessor removes the body of the loop.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void dots(const int* a, const int* b, int* out, int rows, int words) {

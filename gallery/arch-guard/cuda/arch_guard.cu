@@ -1,4 +1,4 @@
-// Products of signed bytes, four in a word, for GPUs that have an instruction for it.
+// Dot products of signed bytes, four in a word, for GPUs with an instruction for them.
 extern "C" __global__ void dots(const int* a, const int* b, int* out, int rows, int words) {
     const int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= rows) return;

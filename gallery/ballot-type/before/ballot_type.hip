@@ -1,4 +1,4 @@
-// The votes of 64 lanes are kept in an int, and counted and masked as one.
+// An int holds the votes of 64 lanes, and counts and masks them.
 #include <hip/hip_runtime.h>
 
 constexpr int THREADS = 256;

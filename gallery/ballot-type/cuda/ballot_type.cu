@@ -1,4 +1,4 @@
-// Each block of 256 numbers, the positive ones first and in their order: places by the votes of a warp.
+// Moves the positive numbers of each block of 256 to the front, in order. The votes of a warp give their positions.
 constexpr int WARP = 32, THREADS = 256;
 
 extern "C" __global__ void compact(const int* x, int* out, int* found, int n) {

@@ -1,4 +1,4 @@
-// residual += x, and the new residual divided by its root mean square: a block for each row.
+// residual += x, then divides the new residual by its root mean square. One block per row.
 #include <hip/hip_bf16.h>
 #include <hip/hip_runtime.h>
 

@@ -1,10 +1,10 @@
-// residual += x, and the new residual divided by its root mean square: a block for each row.
+// residual += x, then divides the new residual by its root mean square. One block per row.
 #include <hip/hip_bf16.h>
 #include <hip/hip_runtime.h>
 
 constexpr int THREADS = 128;
 
-// Cuts the lower half off: fast, and always towards zero.
+// Truncates the lower half: fast, but always rounds towards zero.
 __device__ __hip_bfloat16 to_bf16(float value) {
     return __hip_bfloat16_raw{static_cast<unsigned short>(__float_as_uint(value) >> 16)};
 }

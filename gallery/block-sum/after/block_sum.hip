@@ -1,4 +1,4 @@
-// Sums, lanes and wavefronts are of one width.
+// Sums, lane numbers and wavefront numbers use the same width.
 #include <hip/hip_runtime.h>
 
 #if defined(__GFX9__)

@@ -1,4 +1,4 @@
-// The sums are over wavefronts of 64, but lane and number of the wavefront are still those of warps of 32.
+// Sums cover wavefronts of 64 lanes, but lane and wavefront numbers still assume warps of 32 lanes.
 #include <hip/hip_runtime.h>
 
 #if defined(__GFX9__)

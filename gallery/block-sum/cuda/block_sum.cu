@@ -1,4 +1,4 @@
-// The mean square of each row: a sum over the block, first of each warp, then of the warps' sums.
+// The mean square of each row. A block sums each warp first, and then the warps' sums.
 constexpr int WARP = 32;
 
 __device__ float warp_sum(float value) {

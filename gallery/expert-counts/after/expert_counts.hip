@@ -1,4 +1,4 @@
-// Warps are of 32 threads, whatever a wavefront is: nothing here depends on its width.
+// A warp has 32 threads, independent of the width of a wavefront.
 #include <hip/hip_runtime.h>
 
 constexpr int WARP = 32, EXPERTS = 256, PER_WARP = 8;

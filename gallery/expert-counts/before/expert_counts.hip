@@ -1,4 +1,4 @@
-// Warps are as wide as those of the GPU. Of 1024 threads 16 wavefronts are left, which clear one half of the counts.
+// A warp is as wide as a wavefront. 1024 threads are then 16 wavefronts, which clear only half of the counts.
 #include <hip/hip_runtime.h>
 
 constexpr int EXPERTS = 256, PER_WARP = 8;

@@ -1,4 +1,4 @@
-// How many tokens go to each of 256 experts: 32 warps have 8 experts each, and clear the counts of their own.
+// Counts the tokens of each of 256 experts. Each of 32 warps clears the counts of 8 experts.
 constexpr int WARP = 32, EXPERTS = 256, PER_WARP = 8;
 
 extern "C" __global__ void count_tokens(const unsigned* expert, int* counts, int tokens) {

@@ -1,10 +1,10 @@
-// E4M3 of this GPU (FNUZ) has half of the values for the same bits: 224 for 448, and a scale twice as large. The cast
-// saturates above the last value only, and rounds halves to even.
+// E4M3 on this GPU (FNUZ) has half the value for the same bits: 224 instead of 448, so scales are doubled. The cast
+// saturates only above the largest value, and rounds ties to even.
 #include <hip/hip_runtime.h>
 
 constexpr int GROUP = 64;
 
-// The least power of two that brings every number of the group to 448 or below, as an exponent.
+// The exponent of the smallest power of two that scales all numbers of the group to at most 448.
 __device__ int scale_of_group(float value) {
     __shared__ float largest[GROUP];
     largest[threadIdx.x] = fabsf(value);

@@ -1,10 +1,10 @@
-// Groups of 64 numbers, quantized to fp8 (E4M3) with a power of two as scale, and back.
+// Quantizes groups of 64 numbers to fp8 (E4M3) with a power of two as scale, and converts them back.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
 constexpr int GROUP = 64;
 
-// The least power of two that brings every number of the group to 448 or below, as an exponent.
+// The exponent of the smallest power of two that scales all numbers of the group to at most 448.
 __device__ int scale_of_group(float value) {
     __shared__ float largest[GROUP];
     largest[threadIdx.x] = fabsf(value);

@@ -1,4 +1,4 @@
-// The intrinsic compares as CUDA does: false where one is NaN.
+// The intrinsic compares as CUDA does: false if an operand is NaN.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 

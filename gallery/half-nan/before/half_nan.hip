@@ -1,4 +1,4 @@
-// The same text. In HIP's header "x <= y" of __half is "not y < x", which is true where one is NaN.
+// The same code. HIP's header implements "x <= y" of __half as "not y < x", which is true if an operand is NaN.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 

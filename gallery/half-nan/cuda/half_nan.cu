@@ -1,4 +1,4 @@
-// Which numbers are at most as large as others.
+// Compares elements: x <= y.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void at_most(const __half* x, const __half* y, unsigned char* out, int n) {

@@ -1,4 +1,4 @@
-// The build for AMD promises what the autotuner keeps to.
+// The build for AMD declares the autotuner's limit.
 #include <hip/hip_runtime.h>
 
 #define MAX_THREADS 1024

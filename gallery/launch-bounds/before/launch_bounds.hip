@@ -1,4 +1,4 @@
-// The build for AMD promises the compiler 256 threads at most; the autotuner does not know of it.
+// The build for AMD promises the compiler at most 256 threads, but the autotuner does not know this limit.
 #include <hip/hip_runtime.h>
 
 #define MAX_THREADS 256

@@ -1,4 +1,4 @@
-// One lane of the wavefront at a time wants a lock.
+// Only one lane of the wavefront tries to take a lock at a time.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void add_to_buckets(const int* x, const unsigned* bucket, int* sums, int* locks, int n) {

@@ -1,4 +1,4 @@
-// The same text. Lanes of a wavefront go on together: the one that has the lock waits for those that want it.
+// The same code. Lanes of a wavefront advance together, so the lane with the lock waits for the lanes that want it.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void add_to_buckets(const int* x, const unsigned* bucket, int* sums, int* locks, int n) {

@@ -1,4 +1,4 @@
-// Numbers are added to the sum of their bucket, each under the lock of the bucket: try, and try again.
+// Adds numbers to the sum of their bucket under the lock of the bucket, and retries until it gets the lock.
 extern "C" __global__ void add_to_buckets(const int* x, const unsigned* bucket, int* sums, int* locks, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

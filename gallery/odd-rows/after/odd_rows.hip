@@ -1,4 +1,4 @@
-// Pairs that lie in the row, and the last element of an odd row alone.
+// Pairs inside the row, and a single access to the last element of an odd row.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 

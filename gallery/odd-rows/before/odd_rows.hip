@@ -1,4 +1,4 @@
-// Pairs in every row: the last one of an odd row ends in the next row.
+// Pairs in every row. The last pair of an odd row extends into the next row.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 

@@ -1,4 +1,4 @@
-// Rows times a factor of their own: pairs where a row begins at an even element, and the last element alone.
+// Multiplies rows by factors. Uses pairs where a row begins at an even element, and single elements for the rest.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void scale_rows(const __half* x, const __half* factor, __half* out, int columns) {

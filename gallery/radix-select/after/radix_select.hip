@@ -1,4 +1,4 @@
-// Two buffers in turns save a barrier for each digit; one is needed before publish writes to the first one.
+// Alternating two buffers saves a barrier per digit. One barrier must precede the write of publish to the first buffer.
 #include <hip/hip_runtime.h>
 
 __device__ unsigned publish(unsigned* shared, const unsigned* row, int columns, unsigned mask, unsigned wanted) {

@@ -1,4 +1,4 @@
-// Two buffers in turns save a barrier for each digit. But what a thread reads of the first one is overwritten by publish.
+// Alternating two buffers saves a barrier per digit. But publish overwrites what threads read from the first buffer.
 #include <hip/hip_runtime.h>
 
 __device__ unsigned publish(unsigned* shared, const unsigned* row, int columns, unsigned mask, unsigned wanted) {

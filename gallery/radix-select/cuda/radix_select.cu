@@ -1,4 +1,4 @@
-// The k-th smallest number of each row, by two bits at a time. Once a single number is left, its finder publishes it.
+// The k-th smallest number of each row, two bits at a time. The thread that finds a unique candidate publishes it.
 __device__ unsigned publish(unsigned* shared, const unsigned* row, int columns, unsigned mask, unsigned wanted) {
     if (threadIdx.x < 2) shared[threadIdx.x] = 0;
     __syncthreads();
@@ -16,7 +16,7 @@ __device__ void count(unsigned* shared, unsigned (&counts)[4], const unsigned* r
         if ((row[c] & mask) == wanted) atomicAdd(&shared[row[c] >> shift & 3], 1u);
     __syncthreads();
     for (int digit = 0; digit < 4; ++digit) counts[digit] = shared[digit];
-    __syncthreads();  // before anyone writes to it again
+    __syncthreads();  // before any thread writes to it again
 }
 
 extern "C" __global__ void kth(const unsigned* x, unsigned* out, int columns, unsigned k) {

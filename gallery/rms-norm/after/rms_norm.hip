@@ -1,4 +1,4 @@
-// The block is taken as 16 wavefronts of 64 threads where wavefronts are that wide.
+// Divides the block into 16 wavefronts of 64 threads on GPUs with wavefronts of 64 lanes.
 #include <hip/hip_runtime.h>
 
 constexpr int THREADS = 1024;

@@ -1,4 +1,4 @@
-// The block is still taken as 32 warps of 32 threads, but the butterflies go over the whole wavefront.
+// Still divides the block into 32 warps of 32 threads, but the butterfly sums cover the whole wavefront.
 #include <hip/hip_runtime.h>
 
 constexpr int WARPS = 32, LANES = 32;

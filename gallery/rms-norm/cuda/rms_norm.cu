@@ -1,4 +1,4 @@
-// Rows divided by their root mean square: 32 warps of 32 threads for each row.
+// Divides rows by their root mean square. Each row has 32 warps of 32 threads.
 constexpr int WARPS = 32, LANES = 32;
 
 extern "C" __global__ void rms_norm(const float* x, const float* weight, float* out, int columns) {

@@ -1,4 +1,4 @@
-// The width of a wavefront is that of the GPU for which the code is compiled.
+// Uses the wavefront width of the target GPU.
 #include <hip/hip_runtime.h>
 
 #if defined(__GFX9__)

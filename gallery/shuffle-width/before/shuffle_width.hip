@@ -1,4 +1,4 @@
-// The width of a wavefront is 64 in device code, whatever the GPU.
+// Device code assumes a wavefront width of 64 on every GPU.
 #include <hip/hip_runtime.h>
 
 constexpr int WARP = 64;

@@ -1,4 +1,4 @@
-// Rows of weights divided by their sum: the sum of a block, by shuffles.
+// Divides rows of weights by their sum. A block sums with shuffles.
 constexpr int WARP = 32;
 
 __device__ float warp_sum(float value) {

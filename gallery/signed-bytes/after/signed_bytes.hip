@@ -1,4 +1,4 @@
-// neg_lo says that the bytes of both words have signs.
+// neg_lo marks the bytes of both words as signed.
 #include <hip/hip_runtime.h>
 
 __device__ int dot4(int a, int b, int sum) {

@@ -1,5 +1,5 @@
-// RDNA3 has one instruction for bytes with and without signs, and neg_lo says which: without it there are none. The
-// assembler takes v_dot4_i32_i8 as a name of this.
+// RDNA3 has one instruction for signed and unsigned bytes. neg_lo selects signed; without it, bytes are unsigned. The
+// assembler accepts v_dot4_i32_i8 as an alias of this instruction.
 #include <hip/hip_runtime.h>
 
 __device__ int dot4(int a, int b, int sum) {

@@ -1,4 +1,4 @@
-// Products of signed bytes, four in a word.
+// Dot products of signed bytes, four in a word.
 extern "C" __global__ void products(const int* a, const int* b, int* out, int rows, int words) {
     const int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= rows) return;

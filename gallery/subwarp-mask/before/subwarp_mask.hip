@@ -1,4 +1,4 @@
-// The mask has 64 bits, but it is computed from an int, which has 32: a shift has the type of its left operand.
+// The mask has 64 bits but is computed from a 32-bit int, because a shift has the type of its left operand.
 #include <hip/hip_runtime.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A tree with four children for each node: four lanes share a node, one for each child, and vote which children are hit.
+// A tree with four children per node. Four lanes share a node, one per child, and vote on which children are hit.
 constexpr int CHILDREN = 4;
 
 extern "C" __global__ void count_hits(const float* distance, int* hits, int n) {

@@ -1,4 +1,4 @@
-// A tile belongs to 32 lanes, whatever a wavefront is.
+// A tile belongs to 32 lanes, independent of the width of a wavefront.
 #include <hip/hip_runtime.h>
 
 constexpr int LANES = 32, VALUES = 8, TILE = LANES * VALUES;

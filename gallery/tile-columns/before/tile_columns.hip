@@ -1,4 +1,4 @@
-// A wavefront of 64 lanes has 512 columns, and the tiles are still of 256.
+// A wavefront of 64 lanes processes 512 columns, but tiles still have 256.
 #include <hip/hip_runtime.h>
 
 constexpr int VALUES = 8, TILE = 32 * VALUES;

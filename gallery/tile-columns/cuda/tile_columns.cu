@@ -1,4 +1,4 @@
-// The sum of two matrices: a warp has a tile of 256 columns, 8 for each lane.
+// The sum of two matrices. A warp processes a tile of 256 columns, 8 per lane.
 constexpr int VALUES = 8, TILE = 32 * VALUES;
 
 extern "C" __global__ void add(const float* x, const float* y, float* out, int rows, int columns) {

@@ -1,4 +1,4 @@
-// The same text. What was mended is the size of the tiles that the host asks for.
+// The same code. The fix changes the tile size that the host requests.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void transposed_sum(const float* x, const float* y, float* out, int n, int tile) {

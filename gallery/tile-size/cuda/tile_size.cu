@@ -1,4 +1,4 @@
-// The sum of two square matrices, each transposed, through tiles in shared memory.
+// The sum of two transposed square matrices, through tiles in shared memory.
 extern "C" __global__ void transposed_sum(const float* x, const float* y, float* out, int n, int tile) {
     extern __shared__ float shared[];
     float *const tile_x = shared, *const tile_y = shared + tile * tile;

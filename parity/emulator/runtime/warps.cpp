@@ -128,7 +128,7 @@ struct Accesses { // of one instruction
     }
     return true;
   }
-  // Threads that each access N separate words, anywhere.
+  // Threads that access N separate words each, anywhere.
   template <bool WRITES, u32 N> bool apart(const Lanes<u64> &at, Mask exec) const {
     u32 *const who = c->who[WORDS];
     u16 *const what = (WRITES ? c->wrote : c->loaded)[WORDS];

@@ -49,7 +49,7 @@ RUNTIME bool same(const u8 *a, const u8 *b, u64 n);
 INLINE u32 xorshift32(u32 &state) { // Marsaglia 2003
   return state ^= state << 13, state ^= state >> 17, state ^= state << 5;
 }
-RUNTIME u32 stuck(Context *, Mask exec, u32 instruction); // lets other wavefronts run; 1 if none of them changes memory
+RUNTIME u32 stuck(Context *, Mask exec, u32 instruction); // lets other wavefronts run; 1 if memory does not change
 
 // Device addresses are only element-aligned. These copy, because clang drops aligned(1) from a template's vector type.
 template <class X> INLINE X peek(const u8 *at) {

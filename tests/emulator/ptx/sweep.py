@@ -221,7 +221,7 @@ def operands(kind: str, position: int) -> Words:
     """Return the ``TUPLES`` values of source number ``position``, as unsigned words of the register's size."""
     i = np.arange(TUPLES, dtype=np.uint64)
     if not kind.startswith("same"):
-        i = i * np.uint64(487) % np.uint64(TUPLES)  # permuted, so that the first values are a sample
+        i = i * np.uint64(487) % np.uint64(TUPLES)  # permuted, so that the first values form a sample
     if kind.endswith("x2"):
         half = kind.removesuffix("x2")
         words = _one(half, i, position) & np.uint64(0xFFFF) | _one(half, i[::-1], position + 4) << np.uint64(16)

@@ -34,7 +34,7 @@ LAYOUT = PtxMemoryLayout({"k_0": 0}, {"tile": 0}, {("k", "own"): 0}, {"table": 0
     ],
     ids=["parameter", "index of the block", "addresses", "twice", "thread", "guard", "carry", "time"],
 )
-def test_block_uniform_registers(body, expected):
+def test_block_uniform_registers_are_found(body, expected):
     registers = ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;"
     text = f"{HEAD} .visible .entry k(.param .u32 k_0) {{ {registers} {body} ret; }}"
     found = block_uniform_registers(parse_function(function_texts(text)["k"], {}), LAYOUT)
@@ -89,7 +89,7 @@ def test_inactive_threads_keep_register(cache):
     assert found.tolist() == [t + 1032 if t > 9 else t for t in range(32)]
 
 
-def test_load_from_divergent_address(cache):
+def test_load_from_divergent_address_reads_each_address(cache):
     text = module(
         kernel(
             """

@@ -73,11 +73,11 @@ def results(cache, cases, register, letter):
     [(BITS32, "f32", "f"), (BITS16, "b16", "h"), (VIDEO, "b32", "r")],
     ids=["f32", "16 bits", "video"],
 )
-def test_results(cache, cases, register, letter):
+def test_instruction_result_matches_h200(cache, cases, register, letter):
     assert results(cache, cases, register, letter) == [hex(result) for *_, result in cases]
 
 
-def test_nan_payloads(cache):
+def test_nan_payload_of_result_matches_h200(cache):
     nans = "".join(f"mov.f64 %e{k}, 0d7ff800000000000{k};\n" for k in (1, 2, 3))
     lines = [f"{nans}{text};\nst.global.f64 [%x+{8 * i}], %e4;" for i, (text, _) in enumerate(PAYLOADS)]
     (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(PAYLOADS), np.uint64), block=1)

@@ -29,7 +29,7 @@ SMALL:
     [(np.full(32, 3), "101", "01"), (np.full(32, 9), "111", "10"), (np.arange(32), "111", "11")],
     ids=["all lanes branch", "none does", "some do"],
 )
-def test_blocks_and_directions_of_warp_are_noted(cache, values, blocks, directions):
+def test_launch_records_blocks_and_branch_directions_of_warp(cache, values, blocks, directions):
     code = parse_ptx(module(kernel(BODY, 1)), "module", target("sm_90"))
     device = PtxDevice(traced=True, cache=cache)
     x = device.allocate(128)
@@ -111,7 +111,7 @@ def test_gaps_have_line_and_guard(cache):
     ]
 
 
-def test_kernel_constants_and_point_places_of_ptx():
+def test_kernel_constants_and_point_places_read_ptx():
     code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
     found = kernel_constants(code, ["k"])
     assert found.whole[:2] == (-7, 4099) and {65536, 1 << 12} <= {*found.whole}

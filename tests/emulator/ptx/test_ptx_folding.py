@@ -51,7 +51,7 @@ def inside(body, constants=()):
     return len(function.items) - len(fold_instructions(function, constants))
 
 
-def test_block_uniform_register_is_not_folded():
+def test_folding_skips_block_uniform_register():
     body = "add.u32 %r3, %g, 5; add.u32 %r1, %r3, %r1;"
     assert inside(body) - inside("") == 1
     assert inside(body, {"%r3"}) == inside("", {"%r3"})

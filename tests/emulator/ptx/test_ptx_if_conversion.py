@@ -29,7 +29,7 @@ def rounds(values):
     [
         (f"{LESS} @%p1 bra L; {SHORT} L:", np.where(X < 8, X, 2 * X + 10), 1, "111 11"),
         (f"{LESS} @!%p1 bra L; {SHORT} L:", np.where(X < 8, 2 * X + 10, X), 1, "111 11"),
-        # A diamond, and a diamond with a way that no thread takes.
+        # A diamond, and a diamond with a path that no thread takes.
         (f"{LESS} @%p1 bra L; {SHORT} bra M; L: mov.u32 %r1, 7; M:", np.where(X < 8, 7, 2 * X + 10), 1, "1111 11"),
         ("setp.lt.u32 %p1, %r1, 90; @%p1 bra L; mov.u32 %r1, 8; bra M; L: mov.u32 %r1, 7; M:", X * 0 + 7, 1, "1011 01"),
         # a || b, where b is not evaluated if a holds.
@@ -37,13 +37,13 @@ def rounds(values):
          np.where((X < 8) | (X == 9), 2 * X + 10, X), 2, "1111 1111"),
         ("setp.lt.u32 %p1, %r1, 90; @%p1 bra L; setp.ne.u32 %p2, %r1, 9; @%p2 bra M; L: mov.u32 %r1, 7; M:",
          X * 0 + 7, 2, "1011 0100"),
-        # The second way overwrites an input of the first; a register of the previous iteration; the condition changes.
+        # The second path overwrites an input of the first; a register of the previous iteration; the condition changes.
         (f"{LESS} @%p1 bra L; mov.u32 %r2, %r1; bra M; L: mov.u32 %r2, 1; M: add.u32 %r1, %r2, 1;",
          np.where(X < 8, 2, X + 1), 1, "1111 11"),
         (ROUNDS.format(step="add.u32 %r2, %r2, 1;"), rounds(X), 1, "11111 1111"),
         (f"{LESS} @%p1 bra L; setp.ge.u32 %p1, %r1, 99; mov.u32 %r1, 1; L: selp.u32 %r1, %r1, 50, %p1;",
          np.where(X < 8, X, 50), 1, "111 11"),
-        # A way with memory accesses; not converted: a longer way, a way with another entry, a barrier.
+        # A path with memory accesses. Not converted: a longer path, a path with another entry, a barrier.
         (f"{LESS} @%p1 bra L; ld.global.u32 %r1, [%y]; st.global.u32 [%y], 5; L:", np.where(X < 8, X, X + 100), 1,
          "111 11"),
         (f"{LESS} @%p1 bra L; {3 * SHORT} L:", np.where(X < 8, X, 8 * X + 70), 0, "111 11"),

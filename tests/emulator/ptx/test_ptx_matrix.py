@@ -81,7 +81,7 @@ def on_hopper(a, b, c, factors, sums):
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: ".".join(form[:5]))
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "wide"])
-def test_wmma_products(form, whole, cache):
+def test_wmma_products_match_definition(form, whole, cache):
     _, factors, sums, rows, columns, *_ = form
     text, (m, n, k) = text_of(*form)
     rng = np.random.default_rng(3)
@@ -152,7 +152,7 @@ def place_in_c(g, t, i):
 
 
 @pytest.mark.parametrize("form", MMA, ids=".".join)
-def test_mma(form, cache):
+def test_mma_products_match_definition(form, cache):
     shape, factors, sums = form
     m, n, k = map(int, shape.replace("m", "").replace("n", " ").replace("k", " ").split())
     rng = np.random.default_rng(5)
@@ -197,7 +197,7 @@ def test_mma(form, cache):
 
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_ldmatrix(count, trans, cache):
+def test_ldmatrix_distributes_rows_to_threads(count, trans, cache):
     """Thread l receives two elements of matrix q, from 2 (l % 4) on, of row (or column) l / 4."""
     names = ", ".join(f"%r{10 + q}" for q in range(count))
     body = f"""

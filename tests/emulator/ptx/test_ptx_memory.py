@@ -39,7 +39,7 @@ def test_access_past_buffer_end_names_source_line(cache):
         run(module(FILE, COPY.replace("{offset}", "2")), cache, x, np.zeros_like(x))
 
 
-def test_vector_access_and_register_parts(cache):
+def test_vector_accesses_and_register_parts_move_bytes(cache):
     text = module(
         kernel(
             """
@@ -61,7 +61,7 @@ def test_vector_access_and_register_parts(cache):
     assert y.tolist() == expected.tolist()
 
 
-def test_registers_of_inner_scopes(cache):
+def test_registers_of_inner_scope_hide_outer_registers(cache):
     """As in inline assembly, inner names hide outer names and need neither a percent sign nor a space."""
     text = module(
         kernel(
@@ -79,7 +79,7 @@ def test_registers_of_inner_scopes(cache):
     assert found.tolist() == [t + 7 + (9 if t < 3 else 5) for t in range(32)]
 
 
-def test_module_variables(cache):
+def test_module_variables_are_initialized(cache):
     text = module(
         ".const .align 4 .u32 table[4] = {10, 20, 0x1e, 40};",
         ".visible .global .align 8 .u64 place = table;",
@@ -111,7 +111,7 @@ LOCAL = kernel(
 )
 
 
-def test_local_memory(cache):
+def test_local_memory_is_private_and_bounds_checked(cache):
     (found,), _ = run(module(LOCAL.replace("{offset}", "")), cache, np.zeros(64, np.uint32), block=64)
     assert found.tolist() == list(range(64))
     with pytest.raises(MemoryFault, match="0 bytes past the end of scratch of lane 6") as info:
@@ -153,7 +153,7 @@ CALL = """{{
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_calls_from_both_sides_of_a_branch(cache, seed):
+def test_calls_from_both_sides_of_branch_return_values(cache, seed):
     text = module(
         CALLS,
         kernel(
@@ -170,7 +170,7 @@ def test_calls_from_both_sides_of_a_branch(cache, seed):
     assert found.tolist() == [2 * t + 100 if t & 1 else 2 * (2 * (t + 1) + t) + 100 for t in range(32)]
 
 
-def test_printf(cache):
+def test_printf_prints_formatted_text(cache):
     text = module(
         ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);",
         ".global .align 1 .b8 fmt[22] = {37,100,32,37,46,50,102,32,37,115,32,37,108,108,117,32,37,99,37,37,10,0};",
@@ -195,7 +195,7 @@ END:
     assert printed == "-7 1.50 abc 5000000000 A%\n"
 
 
-def test_assertions_and_traps(cache):
+def test_failed_assertions_and_traps_raise(cache):
     def text(value):
         return ", ".join(str(byte) for byte in (*value.encode(), 0))
 
@@ -218,7 +218,7 @@ def test_assertions_and_traps(cache):
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_atomics(cache, seed):
+def test_atomics_update_global_memory(cache, seed):
     text = module(
         kernel(
             """
@@ -236,7 +236,7 @@ def test_atomics(cache, seed):
     assert sorted(y.tolist()) == sorted(i % 10 for i in range(64))
 
 
-def test_dynamic_shared_memory(cache):
+def test_dynamic_shared_memory_is_usable_and_bounds_checked(cache):
     text = module(
         ".extern .shared .align 16 .b8 dynamic[];",
         ".shared .align 4 .b8 fixed[12];",

@@ -1,4 +1,4 @@
-"""Threads of a warp that diverge, exchange values and wait for each other."""
+"""PTX threads that diverge, exchange values and wait for each other."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ LANES = np.arange(32, dtype=np.uint32)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_loops_of_different_lengths(cache, seed):
+def test_loops_of_different_lengths_end_per_thread(cache, seed):
     text = module(
         kernel(
             """
@@ -67,7 +67,7 @@ JOIN:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_indexed_branches(cache, seed):
+def test_indexed_branch_jumps_to_selected_target(cache, seed):
     text = module(
         kernel(
             """
@@ -105,7 +105,7 @@ SUM = """
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_diverged_threads_meet_at_shuffle(cache, seed):
-    """The threads arrive over two ways of different lengths."""
+    """The threads arrive over two paths of different lengths."""
     apart = """
     and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 1;
     @%p1 bra ODD;
@@ -120,7 +120,7 @@ MEET:
 
 
 @pytest.mark.parametrize("lane", [*range(32), 33])
-def test_shuffle_with_constant_or_computed_source(cache, lane):
+def test_shuffle_reads_constant_or_computed_source_lane(cache, lane):
     take = "shfl.sync.bfly.b32 %r1, %r1, {lane}, 31, {mask}; st.global.u32 [%x], %r1;"
     known = take.format(lane=lane, mask=-1)
     constants = f"mov.u32 %r2, {lane}; mov.u32 %r3, -1;" + take.format(lane="%r2", mask="%r3")
@@ -141,7 +141,7 @@ def test_mask_with_absent_threads_is_fault(cache, seed):
     others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
     with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
-    # Threads that have exited are not waited for.
+    # A barrier does not wait for threads that have exited.
     left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
     (found,), _ = run(
         module(kernel(SUM.format(before=left, mask=-1, after="END:").replace("16, 31", "0, 31"), 1)),
@@ -167,7 +167,7 @@ def test_halves_of_warp_exchange_separately(cache, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_votes_matches_and_reductions(cache, seed):
+def test_votes_matches_and_reductions_combine_warp(cache, seed):
     text = module(
         kernel(
             """
@@ -229,7 +229,7 @@ SHARED = module(
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_block_barrier(cache, seed):
+def test_block_barrier_orders_shared_memory_accesses(cache, seed):
     x = np.arange(128, dtype=np.uint32)
     (_, found), _ = run(SHARED.replace("{barrier}", "bar.sync 0;"), cache, x, np.zeros_like(x), block=128, seed=seed)
     assert found.tolist() == x[::-1].tolist()
@@ -249,7 +249,7 @@ def test_barrier_missed_by_some_threads_is_fault(cache):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_barrier_with_reduction(cache, seed):
+def test_barrier_reduction_combines_predicates_of_block(cache, seed):
     text = module(
         kernel(
             """

@@ -82,7 +82,7 @@ def test_write_of_value_read_by_several_threads_is_race(cache):
     launched(both.format("bar.warp.sync -1; st.shared.u32 [%r2], %r6;"), cache)
 
 
-def test_write_by_one_thread_read_by_all(cache):
+def test_write_by_one_thread_read_by_all_is_race(cache):
     first = "setp.ne.u32 %p1, %t, 5; @%p1 bra L; st.shared.u32 [tile], %t; L: {} ld.shared.u32 %r6, [tile];"
     race = told(first.format(""), cache)
     assert race.lane == 0
@@ -90,7 +90,7 @@ def test_write_by_one_thread_read_by_all(cache):
     launched(first.format("bar.warp.sync -1;"), cache)
 
 
-def test_races_in_global_memory(cache):
+def test_race_in_global_memory_names_buffer(cache):
     body = "st.global.u32 [%y], %r5; {} xor.b32 %r6, %i, 1; mad.wide.u32 %d1, %r6, 4, %b1; ld.global.u32 %r7, [%d1];"
     assert "buffer 'buffer 1'" in str(told(body.format(""), cache))
     launched(body.format("bar.warp.sync -1;"), cache)
@@ -111,7 +111,7 @@ def test_private_accesses_need_no_barrier(cache):
     assert found.tolist() == X.tolist()
 
 
-def test_overlapping_accesses_of_different_sizes(cache):
+def test_overlapping_accesses_of_different_sizes_are_race(cache):
     wide = "mul.lo.u32 %r6, %t, 8; add.u32 %r6, %r6, %r1;"
     half = "setp.ge.u32 %p2, %t, 16; @%p2 bra L;"
     one = f"{wide} st.shared.u32 [%r2], %r5; {{}} {half} ld.shared.u32 %r7, [%r6]; L:"
@@ -121,8 +121,8 @@ def test_overlapping_accesses_of_different_sizes(cache):
     launched(first, cache)
 
 
-def test_reads_of_different_sizes_before_write(cache):
-    """Bytes that only one thread read lie in words that several threads read."""
+def test_write_after_reads_of_different_sizes_races_with_other_readers(cache):
+    """One thread reads bytes of a word that several threads read."""
     body = """
     st.shared.u32 [%r2], %r5; bar.warp.sync -1;
     ld.shared.u32 %r6, [%r2]; mul.lo.u32 %r7, %t, 2; mad.lo.u32 %r7, %r7, 1, %r1; ld.shared.u16 %h1, [%r7];
@@ -133,8 +133,8 @@ def test_reads_of_different_sizes_before_write(cache):
     told(body.format(thread=1, type="u16", value="%h1"), cache)
 
 
-def test_several_threads_write_one_address(cache):
-    """One instruction writes, so that CUDA guarantees one of the values; or all threads write the same value."""
+def test_writes_of_one_address_race_only_if_values_differ(cache):
+    """CUDA guarantees one of the values if one instruction writes them all."""
     launched("st.shared.u32 [tile], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [tile];", cache)
     launched("st.shared.u32 [tile], 7; st.shared.u32 [tile], 7; ld.shared.u32 %r6, [tile];", cache)
     told("st.shared.u32 [tile], %r5; ld.shared.u32 %r6, [tile];", cache)
@@ -143,8 +143,8 @@ def test_several_threads_write_one_address(cache):
     told(parts.format(7, 8), cache)
 
 
-def test_instruction_executed_by_diverged_threads(cache):
-    """The threads arrive over ways of different lengths."""
+def test_store_executed_by_diverged_threads_is_not_race(cache):
+    """The threads arrive over paths of different lengths."""
     body = """
     and.b32 %r7, %t, 3; mov.u32 %r8, 0;
 LOOP:
@@ -162,7 +162,7 @@ def test_volatile_accesses_are_atomic(cache):
     told("st.shared.u32 [%r2], %r5; ld.volatile.shared.u32 %r6, [%r4];", cache)
 
 
-def test_atomics(cache):
+def test_atomic_without_barrier_after_store_is_race(cache):
     zero = "setp.ne.u32 %p1, %t, 3; @%p1 bra L; st.shared.u32 [tile], 0; L: {} red.shared.add.u32 [tile], 1;"
     race = told(zero.format(""), cache)
     assert (race.other[:9], race.instruction[:10]) == ("st.shared", "red.shared")

@@ -39,7 +39,7 @@ APART = "mov.u32 %r9, %tid.x; setp.lt.u32 %p9, %r9, 5;"
         "exit", "loop of some", "exchange", "exchange of some", "barrier", "call", "index", "other instructions",
     ],
 )  # fmt: skip
-def test_warp_uniform_registers(body, expected):
+def test_warp_uniform_registers_are_found(body, expected):
     registers = ".reg .pred %p<10>; .reg .b16 %h<9>; .reg .b32 %r<10>; .reg .b64 %d<9>; .reg .f32 %f<9>;"
     text = f"{HEAD} .visible .entry k(.param .u64 k_0) {{ {registers} ld.param.u64 %d0, [k_0]; {body} ret; }}"
     found = warp_uniform_registers(parse_function(function_texts(text)["k"], {}), ["%d0"], LAYOUT)

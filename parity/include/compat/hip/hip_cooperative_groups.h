@@ -1,8 +1,7 @@
-// <hip/hip_cooperative_groups.h> with the votes and matches of tiles and coalesced groups that HIP 6.2 lacks, and with
-// CUDA's newer names for the sizes of blocks and tiles.
+// <hip/hip_cooperative_groups.h> with the votes and matches of tiles and coalesced groups that HIP 6.2 lacks. It also
+// has CUDA's newer names for the sizes of blocks and tiles.
 //
-// Bit k of a mask belongs to the thread of rank k. Masks have 64 bits, as in the HIP versions that have these
-// functions.
+// Bit k of a mask belongs to the thread of rank k. Masks have 64 bits, as in HIP versions with these functions.
 #pragma once
 
 namespace cooperative_groups {

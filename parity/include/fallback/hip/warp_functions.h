@@ -31,7 +31,7 @@ __HIP_INLINE__ T __shfl(T value, int source, int width = warpSize) {
     return __hip_value_of(value, (self & -width) + (source & (width - 1)));
 }
 
-// Return the value from `delta` lanes below or above, or from the lane whose number differs in the bits of `mask`. A
+// Returns the value from `delta` lanes below or above, or from the lane whose number differs in the bits of `mask`. A
 // lane whose partner is outside the group keeps its value.
 template <class T>
 __HIP_INLINE__ T __shfl_up(T value, unsigned delta, int width = warpSize) {

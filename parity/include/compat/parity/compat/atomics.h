@@ -65,7 +65,7 @@ PARITY_COMPAT_SIGNED(atomicOr, __hip_atomic_fetch_or)
 PARITY_COMPAT_SIGNED(atomicXor, __hip_atomic_fetch_xor)
 #undef PARITY_COMPAT_SIGNED
 
-// Adds each element atomically, but not the vector as a whole, as CUDA documents.
+// As CUDA documents, each element is added atomically, but the vector as a whole is not.
 #define PARITY_COMPAT_VECTOR(suffix, T, n, scope)                                                                 \
     PARITY_COMPAT T atomicAdd##suffix(T* address, T value) {                                                      \
         float *to = reinterpret_cast<float*>(address), was[n], add[n];                                            \

@@ -203,8 +203,7 @@ PARITY_COMPAT_TANH()
 PARITY_COMPAT_TANH(_approx)
 #undef PARITY_COMPAT_TANH
 
-// The u forms are true if an operand is NaN. Comparisons of pairs give 1 or 0 for each half; with _mask, all ones or
-// zero.
+// The u forms hold if an operand is NaN. Comparisons of pairs give 1 or 0 per half, with _mask all ones or 0.
 #define PARITY_COMPAT_HOLDS(name, expression, ones, Result, pack)                                          \
     PARITY_COMPAT Result name(__hip_bfloat162 a, __hip_bfloat162 b) {                                      \
         const auto holds = [](float x, float y) { return (expression) ? ones : 0u; };                      \

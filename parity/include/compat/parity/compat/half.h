@@ -10,8 +10,7 @@ __device__ __forceinline__ _Float16 number(__half x) { return static_cast<__half
 __device__ __forceinline__ __half half_of(_Float16 x) { return __half(__half_raw{x}); }
 __device__ __forceinline__ __half half_of_bits(unsigned short x) { return half_of(bits<_Float16>(x)); }
 
-// +0 is greater than -0. A NaN loses against a number, or wins if keep_nan is set. A resulting NaN is the canonical
-// one.
+// +0 is greater than -0. A NaN loses against a number, or wins if keep_nan is set. A NaN result is canonical.
 __device__ __forceinline__ __half larger(__half a, __half b, bool keep_nan) {
     const _Float16 x = number(a), y = number(b);
     if (x != x || y != y) {

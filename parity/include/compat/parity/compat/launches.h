@@ -1,6 +1,6 @@
 // Launches with attributes, and the functions of kernels that are launched this way. HIP supports attributes since 7.0,
 // without the NVIDIA-specific ones. Only the cooperative attribute has an effect: kernels of a stream run one after
-// another, so there is nothing to wait for. Clusters of blocks do not exist.
+// another, so there is nothing to wait for. AMD GPUs do not have clusters of blocks.
 #pragma once
 
 #include <parity/compat/base.h>

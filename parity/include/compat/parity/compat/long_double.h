@@ -1,5 +1,4 @@
-// Classification of long double, for functions that compile for host and device. Calls are otherwise ambiguous between
-// HIP's overloads for float and double.
+// Classification of long double. Without it, calls are ambiguous between HIP's overloads for float and double.
 #pragma once
 
 #include <parity/compat/base.h>

@@ -1,5 +1,6 @@
-// max and min of a signed and an unsigned integer, which return an unsigned integer in CUDA. HIP would select the
-// overload for doubles: its result is not usable as an index or with % and <<, and it orders negative numbers first.
+// max and min of a signed and an unsigned integer, which return an unsigned integer in CUDA. HIP selects the overload
+// for doubles: the result cannot be an index or an operand of % or <<, and a negative number is less than any unsigned
+// one.
 #pragma once
 
 #include <parity/compat/base.h>

@@ -112,9 +112,9 @@ __device__ __forceinline__ float products<ptx_e5m2, float>(unsigned a, unsigned 
 
 }  // namespace parity_compat
 
-// c += a * b of a 16 x K, a K x 8 and a 16 x 8 matrix. In part l % 4 of the h-th half of K, word 2 * h + r of a is in
-// row l / 4 + 8 * r, and word h of b in column l / 4. Word 2 * r + j of c is in row l / 4 + 8 * r, column 2 * (l % 4) +
-// j.
+// c += a * b of a 16 x K, a K x 8 and a 16 x 8 matrix. In lane l, word 2 * h + r of a is in row l / 4 + 8 * r, and word
+// h of b is in column l / 4. Both are in part l % 4 of the h-th half of K. Word 2 * r + j of c is in row l / 4 + 8 * r
+// and column 2 * (l % 4) + j.
 template <class Element, class Sum, int A, int B>
 __device__ __forceinline__ void ptx_mma(Sum (&c)[4], const unsigned (&a)[A], const unsigned (&b)[B]) {
     const int lane = parity_compat::lane_of_warp();

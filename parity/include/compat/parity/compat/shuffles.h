@@ -1,7 +1,7 @@
 // Shuffles with 32-bit masks, for every type.
 //
-// HIP's functions accept 64-bit masks only. These ignore the mask, as ports do; CUDA defines no value that depends on
-// it. Without a width, they use HIP's default: the wavefront's width, 64 lanes on gfx9.
+// HIP's functions accept 64-bit masks only. These functions ignore the mask, as ports do; CUDA defines no value that
+// depends on it. The default width is HIP's: the wavefront's width, 64 lanes on gfx9.
 #pragma once
 
 #include <parity/compat/base.h>

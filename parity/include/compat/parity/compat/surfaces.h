@@ -20,7 +20,7 @@ struct __attribute__((device_builtin_surface_type)) surface {};
 
 #define PARITY_NO_SURFACE __assert_fail("surface references have no counterpart in HIP", __FILE__, __LINE__, __func__)
 
-// `declared` and `given` are the coordinates of an element: the parameters after the surface.
+// `declared` and `given` are the coordinates of an element, as parameters and as arguments.
 #define PARITY_SURFACE(name, declared, given)                                                                          \
     template <class T, class... Last>                                                                                  \
     __device__ void name##read(T* data, hipSurfaceObject_t from, declared, hipSurfaceBoundaryMode, Last...) {          \
