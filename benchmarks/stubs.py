@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from parity import emulator
 from parity.build.modules import build
 from parity.build.result import Built
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.model.code_object import CodeObject
 from parity.platform.cache import Cache, default_root
 from parity.porting.stubs import POLICY, Library, libraries
@@ -106,11 +107,11 @@ def build_sample(module: str, target: str, folder: Path, policy: str) -> Built:
 def run(code: CodeObject, kernel: str) -> np.ndarray:
     """Return what a kernel makes of random small integers: a row for each thread."""
     given = np.random.default_rng(7).integers(-8, 9, (THREADS, VALUES)).astype(np.float32)
-    device = emulator.AmdgpuDevice()
+    device = AmdgpuDevice()
     buffers = [device.allocate(given.nbytes, name) for name in ("in", "out")]
     device.write(buffers[0], given)
     device.write(buffers[1], np.zeros_like(given))
-    arguments = emulator.pack(code.kernels[kernel], buffers)
+    arguments = pack(code.kernels[kernel], buffers)
     device.launch(code, kernel, grid=(1, 1, 1), block=(THREADS, 1, 1), args=arguments)
     return device.read(buffers[1]).view(np.float32).reshape(THREADS, VALUES)
 

@@ -55,14 +55,13 @@ __all__ = [
 __getattr__ = lazy_getattr(
     __name__,
     {
-        "parity.application": "Difference Measured Prepared Recorded Results Run Settings Stored",
-        "parity.application.stored_results": "load",
-        "parity.application.run": "replay",
-        "parity.application.measuring": "measure",
-        "parity.application.recording": "record",
         "parity.application.explanation": "explain",
-        "parity.report.changes": "differences",
         "parity.application.footprints": "Inspected Inspection",
+        "parity.application.measuring": "Measured measure",
+        "parity.application.recording": "Recorded record",
+        "parity.application.run": "Prepared Results Run Settings replay",
+        "parity.application.stored_results": "Stored load",
+        "parity.report.changes": "Difference differences",
         "parity.suite.loading": "Suite find_suite",
     },
 )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from parity import emulator
 from parity.build.modules import build
 from parity.build.result import Built
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.platform.cache import Cache
 
 THREADS = 128
@@ -27,12 +28,12 @@ class Program:
 
         The launch has one thread per element of the first input.
         """
-        device, code = emulator.AmdgpuDevice(cache=self.cache), self.built.code_object
+        device, code = AmdgpuDevice(cache=self.cache), self.built.code_object
         arrays = [*inputs, out]
         buffers = [device.allocate(array.nbytes, str(number)) for number, array in enumerate(arrays)]
         for buffer, array in zip(buffers, arrays, strict=True):
             device.write(buffer, array)
-        args = emulator.pack(code.kernels[kernel], buffers)
+        args = pack(code.kernels[kernel], buffers)
         device.launch(code, kernel, grid=(len(inputs[0]) // block, 1, 1), block=(block, 1, 1), args=args)
         return device.read(buffers[-1]).view(out.dtype).reshape(out.shape)
 

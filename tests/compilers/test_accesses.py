@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity import emulator
 from parity.compilers.accesses import annotated
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.faults import MemoryFault, MisalignedAccess
 
 SOURCE = """
 #include <cuda_runtime.h>
@@ -56,10 +58,10 @@ def kernels(request, tmp_path_factory, cache):
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
-        device, code = emulator.AmdgpuDevice(cache=cache), made.built.code_object
+        device, code = AmdgpuDevice(cache=cache), made.built.code_object
         buffers = [device.allocate(4096, each) for each in ("x", "out")]
         device.write(buffers[0], np.ones(1024, np.float32))
-        args = emulator.pack(code.kernels[name], buffers)
+        args = pack(code.kernels[name], buffers)
         device.launch(code, name, grid=(1, 1, 1), block=(128, 1, 1), args=args)
 
     return call
@@ -69,7 +71,7 @@ def kernels(request, tmp_path_factory, cache):
 @pytest.mark.parametrize("name", FOUND)
 def test_misaligned_address_is_reported(kernels, name):
     alignment, memory = FOUND[name]
-    with pytest.raises(emulator.MisalignedAccess) as found:
+    with pytest.raises(MisalignedAccess) as found:
         kernels(name)
     assert found.value.kind == "misaligned access" and found.value.size == alignment
     assert found.value.address % alignment and found.value.buffer == memory
@@ -125,11 +127,11 @@ def private(request, tmp_path_factory, cache):
 @pytest.mark.parametrize("private", PRIVATE_ON, indirect=True, scope="module")
 @pytest.mark.parametrize("name", NAMED)
 def test_access_outside_private_array_names_array(private, name):
-    device, code = emulator.AmdgpuDevice(traced=True), private.built.code_object
+    device, code = AmdgpuDevice(traced=True), private.built.code_object
     at, out = device.allocate(12, "at"), device.allocate(8, "out")
     device.write(at, np.array([0, 2000, 1], np.int32))
-    with pytest.raises(emulator.MemoryFault) as found:
-        device.launch(code, name, grid=(1, 1, 1), block=(1, 1, 1), args=emulator.pack(code.kernels[name], [at, out]))
+    with pytest.raises(MemoryFault) as found:
+        device.launch(code, name, grid=(1, 1, 1), block=(1, 1, 1), args=pack(code.kernels[name], [at, out]))
     assert (found.value.buffer, found.value.array) == ("scratch of lane 0", NAMED[name])
     if NAMED[name]:
         array, type_ = NAMED[name].split(" ", 1)

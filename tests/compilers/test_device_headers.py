@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from marks import thorough
 
-from parity import emulator
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 
 HERE = Path(__file__).parent
 THREADS = 128
@@ -29,13 +30,13 @@ def built(request, cache):
 @pytest.fixture
 def run(built, cache):
     """Return a function that runs a kernel with the arguments x and out and returns out."""
-    device, code = emulator.AmdgpuDevice(cache=cache), built.code_object
+    device, code = AmdgpuDevice(cache=cache), built.code_object
 
     def execute(kernel, x, out, grid=1):
         buffers = [device.allocate(array.nbytes, name) for name, array in (("x", x), ("out", out))]
         for buffer, array in zip(buffers, (x, out), strict=True):
             device.write(buffer, array)
-        args = emulator.pack(code.kernels[kernel], buffers)
+        args = pack(code.kernels[kernel], buffers)
         device.launch(code, kernel, grid=(grid, 1, 1), block=(len(x) // grid, 1, 1), args=args)
         return device.read(buffers[1]).view(out.dtype)
 

@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.build.modules import build
 from parity.compilers import disassembler
 from parity.compilers.targets import DEFAULT_TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.listing import kernel_code
 from parity.errors import MissingTool, UsageError
 from parity.hip.images import code_object_from_image
@@ -85,10 +86,10 @@ def binaries(compiled):
 
 
 def values(code, cache):
-    device = emulator.AmdgpuDevice(cache=cache, traced=True)
+    device = AmdgpuDevice(cache=cache, traced=True)
     x, y = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
-    args = emulator.pack(code.kernels["mixed"], [100, x, y])
+    args = pack(code.kernels["mixed"], [100, x, y])
     device.launch(code, "mixed", grid=(2, 1, 1), block=(64, 1, 1), args=args)
     return device.read(y).view(np.float32)
 

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers import cuda_toolkit, zig
@@ -18,6 +17,8 @@ from parity.compilers import nvcc as nvcc_module
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.ptx_code_object import parse_ptx
 from parity.compilers.targets import target
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.ptx.device import PtxDevice
 from parity.errors import MissingTool, UsageError
 from parity.model.code_object import Argument, first_difference
@@ -389,10 +390,10 @@ def test_glm_and_sample_vectors_match_on_both_sides(compiler, tmp_path):
     values = []
     for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=Cache(tmp_path / "cache")):
         assert built.error is None, built.error
-        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.AmdgpuDevice()
+        device = PtxDevice(traced=True) if built.target == "sm_90" else AmdgpuDevice()
         buffers = [device.allocate(x.nbytes, "x"), device.allocate(12, "y")]
         device.write(buffers[0], x)
-        args = emulator.pack(built.code_object.kernels["k"], buffers)
+        args = pack(built.code_object.kernels["k"], buffers)
         device.launch(built.code_object, "k", grid=(1, 1, 1), block=(1, 1, 1), args=args)
         values.append(device.read(buffers[1]).view(np.float32))
     a = 2 * x[:3] - x[3:] / 4 + 1
@@ -562,7 +563,7 @@ def test_nvcc_build_includes_linked_files(compiler, tmp_path):
     assert [each.flag for each in built.switches] == ['#include "tables.cu"']
     device = PtxDevice(traced=True)
     x = device.allocate(16, "x")
-    args = emulator.pack(built.code_object.kernels["k"], [x])
+    args = pack(built.code_object.kernels["k"], [x])
     device.launch(built.code_object, "k", grid=(1, 1, 1), block=(4, 1, 1), args=args)
     assert device.read(x).view(np.float32).tolist() == [2, 4, 6, 10]
 

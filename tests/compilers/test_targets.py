@@ -14,9 +14,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.build.modules import build
 from parity.compilers.targets import DEFAULT_TARGETS, TABLE, TARGETS, read, target
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.errors import UsageError
 from parity.footprint.measure import footprints
 from parity.hip.properties import properties
@@ -96,10 +97,10 @@ def test_read_new_row_adds_working_target(planted, cache, tmp_path, monkeypatch)
         assert built.error is None, built.error
         code = built.code_object
         assert f"amdgcn-amd-amdhsa--{built.target}" in code.listing
-        device = emulator.AmdgpuDevice(cache=cache, traced=True)
+        device = AmdgpuDevice(cache=cache, traced=True)
         x, out = device.allocate(1024, "x"), device.allocate(1024, "out")
         device.write(x, np.arange(256, dtype=np.int32))
-        args = emulator.pack(code.kernels["sums"], [x, out])
+        args = pack(code.kernels["sums"], [x, out])
         device.launch(code, "sums", grid=(2, 1, 1), block=(128, 1, 1), args=args)
         found.append(device.read(out).tobytes())
         (footprint,) = footprints(code, ["sums"])

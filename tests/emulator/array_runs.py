@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parity import emulator
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
+from parity.emulator.launch_options import LaunchOptions
 from parity.model import code_object
 
 
@@ -12,7 +14,7 @@ from parity.model import code_object
 class Run:
     """Runs a kernel (n, inputs..., output) over whole arrays."""
 
-    device: emulator.AmdgpuDevice
+    device: AmdgpuDevice
     code: code_object.CodeObject
 
     def __call__(self, kernel, *inputs, out, n=None, block=64, **options):
@@ -23,13 +25,13 @@ class Run:
             buffers.append(self.device.allocate(array.nbytes, f"in{i}"))
             self.device.write(buffers[-1], array)
         target = self.device.allocate(n * np.dtype(out).itemsize, "out")
-        args = emulator.pack(self.code.kernels[kernel], [n, *buffers, target])
+        args = pack(self.code.kernels[kernel], [n, *buffers, target])
         self.device.launch(
             self.code,
             kernel,
             grid=(-(-n // block), 1, 1),
             block=(block, 1, 1),
             args=args,
-            options=emulator.LaunchOptions(**options),
+            options=LaunchOptions(**options),
         )
         return self.device.read(target).view(out)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from array_runs import Run
 
-from parity import emulator
 from parity.build.modules import build
+from parity.emulator.amdgpu.device import AmdgpuDevice
 
 HERE = Path(__file__).parent
 
@@ -23,7 +23,7 @@ def translated(cache):
         def __missing__(self, target):
             (built,) = build(HERE / "kernels", [self.module], [target], cache=cache)
             assert built.error is None, built.error
-            emulator.AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
+            AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
             return self.setdefault(target, built.code_object)
 
     return functools.cache(Codes)
@@ -39,13 +39,13 @@ def code(cache):
 @pytest.fixture(scope="session")
 def prepared(code, cache):
     for traced in (False, True):
-        emulator.AmdgpuDevice(cache=cache, traced=traced).prepare(code)
+        AmdgpuDevice(cache=cache, traced=traced).prepare(code)
     return code
 
 
 @pytest.fixture(params=[False, True], ids=["compiled", "threaded"])
 def device(request, cache, prepared):
-    return emulator.AmdgpuDevice(cache=cache, traced=request.param, instruction_budget=5_000_000)
+    return AmdgpuDevice(cache=cache, traced=request.param, instruction_budget=5_000_000)
 
 
 @pytest.fixture

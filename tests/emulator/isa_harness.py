@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from isa_values import FORMATS, Value, integer
 
-from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.isa_names import _RENAMED, canonical
+from parity.emulator.amdgpu.kernarg import pack
 from parity.model import code_object
 from parity.platform.cache import Cache
 
@@ -413,7 +414,7 @@ def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[st
     portions = [portion for portion, _ in portioned]
     code = code_object.parse(listing_of(machine, portions), "checks")
     # One target runs compiled code, the others threaded code: an instruction has one text for both.
-    device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
+    device = AmdgpuDevice(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
     device.prepare(code, workers=1)
     for i, (portion, groups) in enumerate(portioned):
         lanes, waves = _records(groups)
@@ -422,7 +423,7 @@ def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[st
         scalars = device.allocate(waves.nbytes, "scalars")
         device.write(inputs, lanes)
         device.write(scalars, waves)
-        args = emulator.pack(code.kernels[f"k{i}"], [inputs, out, scalars])
+        args = pack(code.kernels[f"k{i}"], [inputs, out, scalars])
         device.launch(code, f"k{i}", grid=(len(groups), 1, 1), block=(machine.lanes, 1, 1), args=args)
         got = device.read(out).view(np.uint64).reshape(len(groups), machine.lanes, len(portion), 2)
         for k, check in enumerate(portion):

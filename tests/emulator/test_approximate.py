@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from array_runs import Run
 
-from parity import emulator
 from parity.build.modules import build
 from parity.emulator.amdgpu import approximate
+from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.isa import table_entries
 from parity.emulator.approximate import ApproximateResults
 from parity.platform.cache import Cache
@@ -42,13 +42,13 @@ FUNCTIONS = [line.split()[0] for line in EXAMPLES.split("\n") if line]
 def code(cache):
     (built,) = build(HERE / "kernels", ["approximate"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
-    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
+    AmdgpuDevice(cache=cache, traced=True).prepare(built.code_object)
     return built.code_object
 
 
 @pytest.fixture
 def run(code, cache):
-    return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)
+    return Run(AmdgpuDevice(cache=cache, traced=True), code)
 
 
 def bits_of(run, function, operands):
@@ -193,10 +193,8 @@ def test_drawn_result_is_either_neighbour_and_repeats_for_same_operand(run):
 @pytest.mark.thorough
 def test_drawn_results_apply_in_separately_compiled_functions(code, tmp_path):
     cache = Cache(tmp_path)
-    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(
-        code, ["sqrt_f32"]
-    )  # most steps of rcp_f32, and not v_rcp_f32
-    run, x = Run(emulator.AmdgpuDevice(cache=cache, traced=True), code), operands("rcp_f32", 500)
+    AmdgpuDevice(cache=cache, traced=True).prepare(code, ["sqrt_f32"])  # most steps of rcp_f32, and not v_rcp_f32
+    run, x = Run(AmdgpuDevice(cache=cache, traced=True), code), operands("rcp_f32", 500)
     drawn = run("rcp_f32", x, out=np.float32, results=ApproximateResults.DOCUMENTED, draw=5)
     assert np.any(drawn != run("rcp_f32", x, out=np.float32))
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from test_workgroups import Workgroups
 
-from parity import emulator
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.faults import DataRace, MemoryFault, NoProgress
 
 HERE = Path(__file__).parent
@@ -21,7 +22,7 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built[request.param])
+    return Workgroups(AmdgpuDevice(cache=cache, traced=True), built[request.param])
 
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2, 3))]
@@ -53,7 +54,7 @@ def test_half_word_loop_next_to_unwritten_bytes_is_not_fault(run):
     def launched(at, defined):
         run.device.write(x, np.ones(1, np.float16))
         run.device.write(y, np.zeros(2, np.float16), defined=np.repeat(defined, 2))
-        args = emulator.pack(run.code.kernels["half_at"], [1, x, y, at])
+        args = pack(run.code.kernels["half_at"], [1, x, y, at])
         run.device.launch(run.code, "half_at", grid=(1, 1, 1), block=(1, 1, 1), args=args)
         return run.device.read(y).view(np.float16).tolist(), run.device.written(y)[::2].tolist()
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from array_runs import Run
 
-from parity import emulator
 from parity.compilers import zig
 from parity.emulator.amdgpu import language
+from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.platform.cache import Cache
 
 KERNEL = "reversed"
@@ -19,7 +19,7 @@ X = np.arange(5, dtype=np.int32)
 def once(code, tmp_path_factory):
     """A cache with one kernel."""
     folder = tmp_path_factory.mktemp("once")
-    emulator.AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
+    AmdgpuDevice(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
     return folder
 
 
@@ -29,7 +29,7 @@ def warm(once, tmp_path):
 
 
 def ran(code, cache):
-    return Run(emulator.AmdgpuDevice(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
+    return Run(AmdgpuDevice(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
 
 
 def test_warm_device_does_not_compile_or_parse(code, warm, monkeypatch):

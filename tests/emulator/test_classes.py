@@ -5,10 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.build.modules import build
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.classes import instruction_class
+from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.isa import IGNORED
+from parity.emulator.amdgpu.kernarg import pack
 from parity.model import code_object
 
 HERE = Path(__file__).parent
@@ -72,7 +74,7 @@ def written(code, text):
 
 
 def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **options):
-    device = emulator.AmdgpuDevice(cache=cache, **options)
+    device = AmdgpuDevice(cache=cache, **options)
     given = []
     for value in values:
         if isinstance(value, np.ndarray):
@@ -80,7 +82,7 @@ def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **option
             device.write(given[-1], value)
         else:
             given.append(np.int32(value))
-    args = emulator.pack(code.kernels[kernel], given)
+    args = pack(code.kernels[kernel], given)
     return device.launch(code, kernel, grid=(grid, 1, 1), block=(block, 1, 1), args=args, shared_bytes=shared)
 
 
@@ -97,11 +99,11 @@ def launched(code, kernel, *values, block=256, grid=1, shared=0, cache, **option
     ],
 )
 def test_instruction_class_matches_mnemonic(mnemonic, name):
-    assert emulator.instruction_class(mnemonic) == name
+    assert instruction_class(mnemonic) == name
 
 
 def test_instruction_class_of_ignored_instruction_is_wait():
-    assert {emulator.instruction_class(mnemonic) for mnemonic in IGNORED} == {"wait"}
+    assert {instruction_class(mnemonic) for mnemonic in IGNORED} == {"wait"}
 
 
 def test_count_includes_each_iteration_and_no_skipped_code(code, cache):
@@ -148,8 +150,8 @@ def test_class_counts_add_up_to_all_instructions(any_code, cache):
 
 
 def test_counting_device_compiles_separate_code(code, cache, monkeypatch):
-    emulator.AmdgpuDevice(cache=cache, traced=True).prepare(code, ["block_sum"])
-    emulator.AmdgpuDevice(cache=cache, counted=True).prepare(code, ["block_sum"])
+    AmdgpuDevice(cache=cache, traced=True).prepare(code, ["block_sum"])
+    AmdgpuDevice(cache=cache, counted=True).prepare(code, ["block_sum"])
     monkeypatch.setattr("parity.compilers.zig.run", None)
     for options in ({"traced": True}, {"counted": True}):
         launched(code, "block_sum", FLOATS, FLOATS, 0, cache=cache, **options)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from parity import emulator
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.model.coverage import Point, Reached, concatenate_coverage
 
@@ -39,11 +40,11 @@ def by_hand(code):
 
 @pytest.fixture
 def device(cache):
-    return emulator.AmdgpuDevice(cache=cache, traced=True)
+    return AmdgpuDevice(cache=cache, traced=True)
 
 
 def reached(device, code, n, lanes):
-    args = emulator.pack(code.kernels["last"], [n | lanes << 32, None, None])
+    args = pack(code.kernels["last"], [n | lanes << 32, None, None])
     device.launch(code, "last", grid=(1, 1, 1), block=(32, 1, 1), args=args)
     return device.take_reached(code, "last")
 
@@ -83,7 +84,7 @@ def test_reached_points_of_launches_add_up(device, by_hand):
 
 
 def test_untraced_device_has_no_points(cache, by_hand):
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     assert reached(device, by_hand, 4099, 32) == Reached(0, 0, "0")
 
 
@@ -104,5 +105,5 @@ def test_loop_body_that_does_not_run_is_not_reached(device, code):
 def run_collatz(device, code, values):
     x, y = device.allocate(values.nbytes), device.allocate(values.nbytes)
     device.write(x, values)
-    args = emulator.pack(code.kernels["collatz"], [values.size, x, y])
+    args = pack(code.kernels["collatz"], [values.size, x, y])
     device.launch(code, "collatz", grid=(1, 1, 1), block=(32, 1, 1), args=args)

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from parity import emulator
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.listing import function_bodies
 from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
 from parity.errors import UsageError
@@ -42,21 +43,19 @@ def test_scalar_load_with_negative_offset_reads_before_base(cache, code, offset)
     )
     low, high = re.findall(r"\[(\d+):(\d+)\]", load)[0]
     beyond = f"\ts_add_u32 s{low}, s{low}, 4\n\ts_addc_u32 s{high}, s{high}, 0\n" + load.replace("0x0", offset)
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     x = np.array([11, 22, 33], np.int32)
     there, out = device.allocate(x.nbytes, "x"), device.allocate(4, "out")
     device.write(there, x)
     module = changed(code, load, beyond)
-    device.launch(
-        module, "last", grid=(1, 1, 1), block=(1, 1, 1), args=emulator.pack(module.kernels["last"], [3, there, out])
-    )
+    device.launch(module, "last", grid=(1, 1, 1), block=(1, 1, 1), args=pack(module.kernels["last"], [3, there, out]))
     assert device.read(out).view(np.int32)[0] == 33
 
 
 def test_launch_with_three_dimensions_numbers_all_threads(device, code):
     shape = (2 * 3, 3 * 2, 2 * 5)
     out = device.allocate(4 * np.prod(shape), "out")
-    args = emulator.pack(code.kernels["where"], [0, out])
+    args = pack(code.kernels["where"], [0, out])
     device.launch(code, "where", grid=(2, 3, 2), block=(3, 2, 5), args=args)
     z, y, x = np.meshgrid(*(np.arange(n) for n in shape[::-1]), indexing="ij")
     assert np.array_equal(device.read(out).view(np.int32), (x * 10000 + y * 100 + z).ravel())
@@ -66,7 +65,7 @@ def test_second_launch_reads_results_of_first(device, code):
     a, b, c = (device.allocate(400, name) for name in "abc")
     device.write(a, np.arange(100, dtype=np.int32))
     for source, target in ((a, b), (b, c)):
-        args = emulator.pack(code.kernels["reversed"], [100, source, target])
+        args = pack(code.kernels["reversed"], [100, source, target])
         stats = device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
     assert np.array_equal(device.read(c).view(np.int32), np.arange(100))
     again = device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
@@ -77,7 +76,7 @@ def test_second_launch_reads_results_of_first(device, code):
 def test_read_past_end_is_fault(device, code):
     a, b = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(a, np.arange(100, dtype=np.int32))
-    args = emulator.pack(code.kernels["shifted"], [100, a, b])
+    args = pack(code.kernels["shifted"], [100, a, b])
     with pytest.raises(MemoryFault) as caught:
         device.launch(code, "shifted", grid=(2, 1, 1), block=(64, 1, 1), args=args)
     fault = caught.value
@@ -95,7 +94,7 @@ def test_read_past_end_is_fault(device, code):
 def test_read_of_unwritten_bytes_is_fault(device, code):
     a, b = device.allocate(400, "x"), device.allocate(400, "y")
     device.write(a, np.zeros(400, np.uint8), defined=np.arange(400) != 170)
-    args = emulator.pack(code.kernels["reversed"], [100, a, b])
+    args = pack(code.kernels["reversed"], [100, a, b])
     with pytest.raises(MemoryFault) as caught:
         device.launch(code, "reversed", grid=(2, 1, 1), block=(64, 1, 1), args=args)
     assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("never-written read", "x", 168)
@@ -105,7 +104,7 @@ def test_read_of_unwritten_bytes_is_fault(device, code):
 def test_wild_store_is_fault(device, code, index):
     at, y = device.allocate(8, "at"), device.allocate(400, "y")
     device.write(at, np.array([index]))
-    args = emulator.pack(code.kernels["store_at"], [1, at, y])
+    args = pack(code.kernels["store_at"], [1, at, y])
     with pytest.raises(MemoryFault) as caught:
         device.launch(code, "store_at", grid=(1, 1, 1), block=(64, 1, 1), args=args)
     assert caught.value.kind == "out-of-bounds write"
@@ -116,7 +115,7 @@ def test_wild_store_is_fault(device, code, index):
 @pytest.mark.parametrize("pointer", [None, 8, 3, 2**64 - 4, 2**63])
 def test_wild_pointer_is_fault(device, code, pointer):
     y = device.allocate(400, "y")
-    args = emulator.pack(code.kernels["reversed"], [64, pointer, y])
+    args = pack(code.kernels["reversed"], [64, pointer, y])
     with pytest.raises(MemoryFault) as caught:
         device.launch(code, "reversed", grid=(1, 1, 1), block=(64, 1, 1), args=args)
     assert caught.value.kind == "out-of-bounds read"
@@ -130,10 +129,10 @@ def test_wild_pointer_is_fault(device, code, pointer):
     ],
 )
 def test_endless_loop_raises_no_progress(cache, prepared, traced, error, text):
-    device = emulator.AmdgpuDevice(cache=cache, traced=traced, instruction_budget=5_000_000)
+    device = AmdgpuDevice(cache=cache, traced=traced, instruction_budget=5_000_000)
     y = device.allocate(4, "y")
     device.write(y, np.zeros(4, np.uint8))
-    args = emulator.pack(prepared.kernels["forever"], [0, y])
+    args = pack(prepared.kernels["forever"], [0, y])
     with pytest.raises(error, match=text):
         device.launch(prepared, "forever", grid=(1, 1, 1), block=(32, 1, 1), args=args)
 
@@ -144,7 +143,7 @@ def changed(code, old, new):
 
 
 def test_unknown_instruction_modifier_or_operand_is_named(cache, code):
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     for new, what in (
         ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
         ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
@@ -160,18 +159,18 @@ def test_unknown_instruction_modifier_or_operand_is_named(cache, code):
 
 def test_deallocated_registers_before_end_have_no_effect(cache, code):
     gives_back = changed(code, "\tv_add_f32_e32", "\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n\tv_add_f32_e32")
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     x, y = np.array([1, 2], np.float32), np.array([30, 40], np.float32)
     places = [device.allocate(8, name) for name in ("x", "y", "out")]
     for place, values in zip(places, (x, y), strict=False):
         device.write(place, values)
-    args = emulator.pack(gives_back.kernels["add_f32"], [2, *places])
+    args = pack(gives_back.kernels["add_f32"], [2, *places])
     device.launch(gives_back, "add_f32", grid=(1, 1, 1), block=(2, 1, 1), args=args)
     assert device.read(places[2]).view(np.float32).tolist() == [31, 42]
 
 
 def test_corrupt_listing_raises_usage_error(cache, code):
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     torn = dataclasses.replace(code, listing=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
     with pytest.raises(UsageError, match="cut off in kernel 'add_f32'"):
         device.prepare(torn, ["add_f32"])
@@ -180,9 +179,9 @@ def test_corrupt_listing_raises_usage_error(cache, code):
 def test_launch_with_wrong_arguments_raises_usage_error(device, code):
     kernel = code.kernels["add_f32"]
     with pytest.raises(UsageError, match="takes 4 arguments, not 1"):
-        emulator.pack(kernel, [1])
+        pack(kernel, [1])
     with pytest.raises(UsageError, match=r"argument 0 .* has 8 bytes, not 4"):
-        emulator.pack(kernel, [np.float32(1), None, None, None])
+        pack(kernel, [np.float32(1), None, None, None])
     with pytest.raises(UsageError, match="takes 32 bytes of arguments, not 3"):
         device.launch(code, "add_f32", grid=(1, 1, 1), block=(1, 1, 1), args=b"abc")
     with pytest.raises(UsageError, match="did you mean add_f32"):
@@ -221,7 +220,7 @@ def test_freed_memory_is_out_of_bounds_until_reuse(device, code):
     device.write(a, np.zeros(100, np.int32))
     device.free(b)
     with pytest.raises(MemoryFault) as caught:
-        args = emulator.pack(code.kernels["reversed"], [100, a, b])
+        args = pack(code.kernels["reversed"], [100, a, b])
         device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
     assert caught.value.kind == "out-of-bounds write"
     with pytest.raises(UsageError, match="'b' was freed"):
@@ -233,9 +232,9 @@ def test_freed_memory_is_out_of_bounds_until_reuse(device, code):
 
 
 def test_second_device_compiles_nothing(cache, code, monkeypatch):
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     device.prepare(code)
     monkeypatch.setattr("parity.compilers.zig.run", None)
-    emulator.AmdgpuDevice(cache=cache).prepare(code, ["add_f32", "div_f64"])
+    AmdgpuDevice(cache=cache).prepare(code, ["add_f32", "div_f64"])
     moved = changed(code, "\t.text\n", "\t.text\n\t; a comment that moves every line\n")
-    emulator.AmdgpuDevice(cache=cache).prepare(moved)
+    AmdgpuDevice(cache=cache).prepare(moved)

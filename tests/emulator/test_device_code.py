@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from test_workgroups import Workgroups
 
-from parity import emulator
 from parity.build.modules import build
 from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.faults import (
     BadCall,
     FailedAssertion,
@@ -35,9 +36,7 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(
-        emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param]
-    )
+    return Workgroups(AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param])
 
 
 def numbers(n=128):
@@ -201,7 +200,7 @@ def test_function_pointer_argument_is_called(run):
         run.device.reset()
         buffers = [run.device.allocate(x.nbytes, name) for name in "xy"]
         run.device.write(buffers[0], x)
-        args = emulator.pack(run.code.kernels["through_an_argument"], [64, *buffers, function])
+        args = pack(run.code.kernels["through_an_argument"], [64, *buffers, function])
         run.device.launch(run.code, "through_an_argument", grid=(1, 1, 1), block=(64, 1, 1), args=args)
         return run.device.read(buffers[1]).view(np.int32).tolist()
 
@@ -233,7 +232,7 @@ def test_coalesced_group_contains_active_threads(run):
 def test_unsupported_feature_is_named(target, cache):
     (built,) = build(HERE / "kernels", ["refused"], [target], cache=cache)
     assert built.error is None, built.error
-    run = Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built.code_object)
+    run = Workgroups(AmdgpuDevice(cache=cache, traced=True), built.code_object)
     sync = "synchronisation of a whole grid (cg::this_grid().sync())"
     with pytest.raises(UnsupportedFeature, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
         run("whole_grid", 2, numbers(2), np.zeros(2, np.int32), block=2)
@@ -278,7 +277,7 @@ def test_f8_conversions_match_ml_dtypes(target, fp8, bf8, cache, monkeypatch):
     monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
     assert built.error is None, built.error
-    run = Workgroups(emulator.AmdgpuDevice(cache=cache, traced=True), built.code_object)
+    run = Workgroups(AmdgpuDevice(cache=cache, traced=True), built.code_object)
     codes = np.arange(1 << 16, dtype=np.uint16)
     x = codes.astype(np.uint32) << 16 | codes
     low, high = (codes & 0xFF).astype(np.uint8), (codes >> 8).astype(np.uint8)

@@ -25,12 +25,15 @@ from matrix_definition import (
     words,
 )
 
-from parity import emulator
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.matrix import SUMS, TYPE_BITS, MatrixInstruction, matrix_instructions, matrix_mnemonics
 from parity.emulator.amdgpu.shadow import ROUND_DOWN, shadow_seed
 from parity.emulator.approximate import ApproximateResults
+from parity.emulator.faults import UnknownInstruction
+from parity.emulator.launch_options import LaunchOptions
 from parity.model import code_object
 
 Array = np.ndarray[Any, Any]
@@ -209,7 +212,7 @@ class Bench:
     ) -> None:
         self.machine, self.uses = MACHINES[target], list(uses)
         self.code = code_object.parse(listing(self.machine, self.uses), "matrix_instructions")
-        self.device = emulator.AmdgpuDevice(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
+        self.device = AmdgpuDevice(cache=cache, capacity=1 << 24, traced=traced, shadow=shadow)
         self.device.prepare(self.code, workers=1)
 
     def run(self, number: int, whole: Array, **more: Any) -> Array:
@@ -219,14 +222,14 @@ class Bench:
         given, out = device.allocate(whole.nbytes, "in"), device.allocate(whole.nbytes, "out")
         device.write(given, np.ascontiguousarray(whole.T))
         device.write(out, np.ascontiguousarray(whole.T))
-        args = emulator.pack(self.code.kernels[name], [given, out, 0])
+        args = pack(self.code.kernels[name], [given, out, 0])
         device.launch(
             self.code,
             name,
             grid=(1, 1, 1),
             block=(self.machine.lanes, 1, 1),
             args=args,
-            options=emulator.LaunchOptions(**more),
+            options=LaunchOptions(**more),
         )
         return device.read(out).view(np.uint32).reshape(self.machine.lanes, 96).T[64:]
 
@@ -441,7 +444,7 @@ def test_gfx1100_reads_operands_from_both_halves(cache):
 )
 def test_undocumented_modifier_is_unknown(target, name, modifiers, said, cache):
     """The assembler accepts these modifiers, but AMD's documents do not define them."""
-    with pytest.raises(emulator.UnknownInstruction, match=said):
+    with pytest.raises(UnknownInstruction, match=said):
         Bench(cache, target, [Use(matrix_instructions(target)[name], Modifiers(modifiers))])
 
 

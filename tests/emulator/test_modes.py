@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from array_runs import Run
 
-from parity import emulator
 from parity.build.modules import build
 from parity.build.settings import BuildSettings
 from parity.compilers.compile_options import CompileOptions, Sides
+from parity.emulator.amdgpu.device import AmdgpuDevice
 
 SOURCE = """
 extern "C" __global__ void scaled(int n, const float* x, float* out) {
@@ -38,7 +38,7 @@ def compiled(tmp_path_factory, cache):
             folder, ["modes"], [name], cache=cache, settings=BuildSettings(Sides.both(CompileOptions(flags=flags)))
         )
         assert built.error is None, built.error
-        return Run(emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
+        return Run(AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
 
     return make
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.faults import DataRace
 
 BLOCKS, WAVEFRONTS, PROGRAMS = 2, 4, 150
@@ -86,7 +87,7 @@ def expected(accesses, in_lds):
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
 def test_races_match_list_of_all_accesses(target, kernel, translated, cache):
     lanes, code = TARGETS[target].wavefront, translated("accesses")[target]
-    device, draw, races = emulator.AmdgpuDevice(cache=cache, traced=True, capacity=1 << 25), random.Random(0), 0
+    device, draw, races = AmdgpuDevice(cache=cache, traced=True, capacity=1 << 25), random.Random(0), 0
     for _ in range(PROGRAMS):
         accesses = program(draw, lanes)
         device.reset()
@@ -95,7 +96,7 @@ def test_races_match_list_of_all_accesses(target, kernel, translated, cache):
         memory = device.allocate(MEMORY, "memory")
         device.write(memory, np.zeros(MEMORY, np.uint8))
         sums = device.allocate(8 * BLOCKS * WAVEFRONTS * lanes, "sums")
-        args = emulator.pack(code.kernels[kernel], [todo, len(accesses), memory, sums])
+        args = pack(code.kernels[kernel], [todo, len(accesses), memory, sums])
         found = None
         try:
             device.launch(code, kernel, grid=(BLOCKS, 1, 1), block=(WAVEFRONTS * lanes, 1, 1), args=args)

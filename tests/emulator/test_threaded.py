@@ -5,14 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.compilers.targets import TARGETS
 from parity.emulator import jit
 from parity.emulator.amdgpu.control_flow import END
 from parity.emulator.amdgpu.data_sections import data_image
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.amdgpu.language import Amdgpu
 from parity.emulator.amdgpu.listing import KernelCode, kernel_code, parse_instruction
 from parity.emulator.amdgpu.threaded import thread
+from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.threaded_code import VECTOR, ThreadedCode
 from parity.platform.cache import Cache
 
@@ -56,7 +58,7 @@ def test_operands_exclude_constants_of_semantics():
 
 def test_shared_steps_are_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
-    device = emulator.AmdgpuDevice(cache=Cache(tmp_path), traced=True)
+    device = AmdgpuDevice(cache=Cache(tmp_path), traced=True)
     original = jit.CompiledFunctions.compile
     monkeypatch.setattr(
         jit.CompiledFunctions, "compile",
@@ -83,13 +85,11 @@ def test_parts_ignore_source_positions(code):
 def test_threaded_code_equals_compiled_code(code, cache, kernel):
     results = []
     for traced in (False, True):
-        device = emulator.AmdgpuDevice(cache=cache, traced=traced)
+        device = AmdgpuDevice(cache=cache, traced=traced)
         x, out = device.allocate(400, "x"), device.allocate(400, "out")
         device.write(x, np.arange(1, 101, dtype=np.int32))
-        args = emulator.pack(code.kernels[kernel], [100, x, out])
-        stats = device.launch(
-            code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, options=emulator.LaunchOptions(seed=7)
-        )
+        args = pack(code.kernels[kernel], [100, x, out])
+        stats = device.launch(code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, options=LaunchOptions(seed=7))
         results.append((stats.instructions, device.read(out).tobytes(), device.written(out).tobytes()))
     assert results[0] == results[1]
     assert results[0][0] > 0

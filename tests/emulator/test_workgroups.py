@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.compilers.targets import TARGETS
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
+from parity.emulator.launch_options import LaunchOptions
 from parity.errors import UsageError
 from parity.model import code_object
 
@@ -19,7 +21,7 @@ HERE = Path(__file__).parent
 class Workgroups:
     """Runs kernels of workgroups.cu on one target: arrays become buffers, numbers are passed by value."""
 
-    device: emulator.AmdgpuDevice
+    device: AmdgpuDevice
     code: code_object.CodeObject
 
     @property
@@ -36,7 +38,7 @@ class Workgroups:
                 given.append(buffers[-1][0])
             else:
                 given.append(np.int32(value))
-        args = emulator.pack(self.code.kernels[kernel], given)
+        args = pack(self.code.kernels[kernel], given)
         self.stats = self.device.launch(
             self.code,
             kernel,
@@ -44,7 +46,7 @@ class Workgroups:
             block=(block, 1, 1),
             args=args,
             shared_bytes=shared,
-            options=emulator.LaunchOptions(**options),
+            options=LaunchOptions(**options),
         )
         return [self.device.read(buffer).view(dtype) for buffer, dtype in buffers]
 
@@ -56,14 +58,12 @@ def built(translated):
 
 @pytest.fixture(params=TARGETS)
 def run(request, built, cache):
-    return Workgroups(
-        emulator.AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param]
-    )
+    return Workgroups(AmdgpuDevice(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param])
 
 
 @pytest.fixture(params=TARGETS)
 def untraced(request, built, cache):
-    return Workgroups(emulator.AmdgpuDevice(cache=cache, instruction_budget=5_000_000), built[request.param])
+    return Workgroups(AmdgpuDevice(cache=cache, instruction_budget=5_000_000), built[request.param])
 
 
 INTS = np.arange(256, dtype=np.int32)
@@ -357,7 +357,7 @@ def test_register_fill_shows_unwritten_register(built, cache):
     operands[1] = "v99"
     changed = f"{code.listing[:at]}\tglobal_store_b32 {', '.join(operands)}{code.listing[end:]}"
     assert store
-    run = Workgroups(emulator.AmdgpuDevice(cache=cache), code_object.parse(changed, code.module))
+    run = Workgroups(AmdgpuDevice(cache=cache), code_object.parse(changed, code.module))
     for fill in (0, 7):
         assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
@@ -368,6 +368,6 @@ def test_call_to_invalid_address_is_bad_call(built, cache):
         "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"
     )
     assert listing != code.listing
-    run = Workgroups(emulator.AmdgpuDevice(cache=cache), code_object.parse(listing, code.module))
+    run = Workgroups(AmdgpuDevice(cache=cache), code_object.parse(listing, code.module))
     with pytest.raises(BadCall, match="no function begins"):
         run("scratch", np.zeros(65, np.int32), np.zeros(64, np.float32), 40, block=64)

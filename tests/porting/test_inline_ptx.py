@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity import emulator
 from parity.build.modules import build
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.porting import ptx_rules
 from parity.porting.inline_ptx import translate
 from parity.porting.ptx_rules import rules
@@ -352,10 +353,10 @@ def test_translated_instructions_compute_ptx_results(cache, tmp_path):
     (tmp_path / "values.cu").write_text(source)
     (built,) = build(tmp_path, ["values"], ["gfx1100"], cache=cache)
     assert built.error is None, built.error
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
     buffers = [device.allocate(X.nbytes, "in"), device.allocate(4 * X.size * len(lines), "out")]
     device.write(buffers[0], X)
-    args = emulator.pack(built.code_object.kernels["values"], buffers)
+    args = pack(built.code_object.kernels["values"], buffers)
     device.launch(built.code_object, "values", grid=(1, 1, 1), block=(X.size, 1, 1), args=args)
     found = device.read(buffers[1]).view(np.uint32).reshape(X.size, len(lines))
     for thread, x in enumerate(map(int, X)):

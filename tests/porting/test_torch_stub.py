@@ -4,8 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity import emulator
 from parity.build.modules import build
+from parity.emulator.amdgpu.device import AmdgpuDevice
+from parity.emulator.amdgpu.kernarg import pack
 from parity.model.code_object import spelled
 
 SOURCE = """
@@ -82,12 +83,12 @@ def launched(request, cache, tmp_path_factory):
     assert built.error is None, built.error
     assert not built.translation.left_out
     assert {"__ldg", "max", "min"} <= {need.name for need in built.needs}
-    device = emulator.AmdgpuDevice(cache=cache)
+    device = AmdgpuDevice(cache=cache)
 
     def launch(kernel, given, size, threads):
         buffers = [device.allocate(given.nbytes, "in"), device.allocate(size, "out")]
         device.write(buffers[0], given)
-        args = emulator.pack(built.code_object.kernels[kernel], buffers)
+        args = pack(built.code_object.kernels[kernel], buffers)
         device.launch(built.code_object, kernel, grid=(1, 1, 1), block=(threads, 1, 1), args=args)
         return device.read(buffers[1])
 

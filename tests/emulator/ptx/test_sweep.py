@@ -8,9 +8,9 @@ import pytest
 from marks import thorough
 from sweep import BLOCK, SAMPLE, TUPLES, Recording, differences, dtype_of, forms, module, operands
 
-from parity import emulator
 from parity.compilers import ptx_code_object
 from parity.compilers.targets import target
+from parity.emulator.amdgpu.kernarg import pack
 
 FORMS = sorted(forms(), key=lambda form: form.base)
 BASES = {base: list(group) for base, group in groupby(FORMS, key=lambda form: form.base)}
@@ -39,7 +39,7 @@ def run(device, code, form):
         buffers.append(device.allocate(words.nbytes, f"source{position}"))
         device.write(buffers[-1], words)
     outs = [device.allocate(TUPLES * dtype_of(kind).itemsize, f"result{i}") for i, kind in enumerate(form.results)]
-    args = emulator.pack(code.kernels[form.kernel], [*buffers, *outs])
+    args = pack(code.kernels[form.kernel], [*buffers, *outs])
     device.launch(code, form.kernel, grid=(TUPLES // BLOCK, 1, 1), block=(BLOCK, 1, 1), args=args)
     return [device.read(out).view(dtype_of(kind)) for out, kind in zip(outs, form.results, strict=True)]
 
