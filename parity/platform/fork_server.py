@@ -33,7 +33,8 @@ from parity.platform.signals import INTERRUPTS
 # Preloaded once; forked processes inherit it: parity.engine, Hypothesis, common runners, and the digest of the code
 # that draws cases.
 _PROGRAM = (
-    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis, parity.engine, parity.runners.ptx; "
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis; "
+    "import parity.engine.execution, parity.engine.recording, parity.engine.worker, parity.runners.ptx; "
     "from parity.suite.sample_cache import drawing_code; drawing_code(); "
     "from parity.platform.fork_server import serve; gc.enable(); serve(int(sys.argv[1]))"
 )

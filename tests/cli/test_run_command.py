@@ -41,7 +41,7 @@ def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monke
     monkeypatch.setenv("COLUMNS", "45")
     result = parity("run", "fill.fill", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
-    lines = result.out.partition("n/n: cases")[0].splitlines()
+    lines = result.out.partition("n/n: passed")[0].splitlines()
     assert max(map(len, lines)) <= 45
     assert lines[:3] == [
         "                  gfx1100 gfx90a",

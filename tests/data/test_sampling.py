@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 {extra}
 from parity.suite.loading import load_suite
-from parity.data import sample
+from parity.data.sampling import sample
 suite = load_suite(Path({root!r}) / "kernels", Path({root!r}) / "cases")
 op = suite.op("binary.add")
 print(*sample(op.cases(("f32",)), 5, 40), sep="\\n")

@@ -304,7 +304,7 @@ def test_hipify_header_of_program_keeps_its_name():
 
 def test_hipify_nvcc_macro_becomes_hipcc_unless_hip_is_tested():
     (finding,) = hipify("#if defined(__NVCC__)\n#endif", "m.cu").hazards
-    assert (finding.name, "a port has to ask for __HIPCC__" in finding.advice) == ("__NVCC__", True)
+    assert (finding.name, "a port has to test __HIPCC__" in finding.advice) == ("__NVCC__", True)
     both = "#if defined(__NVCC__)\nint a;\n#elif defined(__HIP__)\nint b;\n#endif"
     assert text(both) == both
     # A condition that accepts either compiler does not distinguish them.
