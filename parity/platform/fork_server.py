@@ -34,7 +34,7 @@ from parity.platform.signals import INTERRUPTS
 # that draws cases.
 _PROGRAM = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis; "
-    "import parity.engine.execution, parity.engine.recording, parity.engine.worker, parity.runners.ptx; "
+    "import parity.engine.execution, parity.engine.outcomes, parity.engine.worker, parity.runners.ptx; "
     "from parity.suite.sample_cache import drawing_code; drawing_code(); "
     "from parity.platform.fork_server import serve; gc.enable(); serve(int(sys.argv[1]))"
 )

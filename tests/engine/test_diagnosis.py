@@ -24,7 +24,7 @@ KERNEL rotate_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     const uint32_t mine = i < numel ? x[i] : 0, next = __builtin_amdgcn_ds_bpermute(4 * (LANE + 1), mine);
     if (i < numel) out[i] = next;
 }
-#ifdef __HIPCC__  // ports have such a function, because those of HIP take masks of 64 bits alone
+#ifdef __HIPCC__  // ports have such a function, because HIP's functions take only masks of 64 bits
 __device__ inline uint32_t __shfl_sync(unsigned, uint32_t v, int lane) { return __shfl(v, lane, warpSize); }
 #endif
 /** Of each 32 elements the first. */

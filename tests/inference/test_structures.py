@@ -45,7 +45,7 @@ class Camera { public: float3 from; private: double f; };
 def test_structures_fields_have_c_layout(name, size, fields):
     found = Structures(SOURCE).fields(name, size)
     assert " ".join(f"{each.name} {each.c_type.replace(' ', '_')} {each.offset}" for each in found) == fields
-    assert not Structures(SOURCE).fields(name, size + 4), "another size is another structure"
+    assert not Structures(SOURCE).fields(name, size + 4), "another size gives a different structure"
 
 
 @pytest.mark.parametrize("name", ["Based", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])

@@ -323,7 +323,8 @@ def test_variant_clang_crash_lowers_optimization(built, crashes, level):
         assert finding.line == 2 and "clang itself crashes while it makes code of k (exit code" in finding.advice
 
 
-def test_build_reports_compilations_up_to_limit(tmp_path, cache, monkeypatch):
+def test_build_reports_compilations_up_to_limit(tmp_path, monkeypatch):
+    cache = Cache(tmp_path / "cache")  # the second build must not be cached by an earlier run
     source = "#ifdef WITH_GPU\n__device__ int one() { return 1; }\n#endif\n"
     (tmp_path / "m.cu").write_text(source + "__global__ void k(int* x) { x[0] = one(); }\n")
     (tmp_path / "Makefile").write_text("nvcc -DWITH_GPU m.cu\n")
