@@ -85,7 +85,7 @@ def test_static_without_nvdisasm_explains_missing_instructions(parity, monkeypat
 
 
 def test_static_compile_error_affects_only_its_module(parity, kernels):
-    (kernels / "affine.cu").write_text("this is no CUDA\n")
+    (kernels / "affine.cu").write_text("this is not CUDA\n")
     result = parity("static", "affine", "fill.fill", "--kernels", kernels, "--target", "gfx1100")
     assert result.code == 1
     assert "fill_f32" in result.out

@@ -9,6 +9,7 @@ from parity.build import compilation
 from parity.build.modules import build
 from parity.build.settings import BuildCallbacks
 from parity.emulator.faults import Trapped
+from parity.platform.cache import Cache
 
 
 def test_compat_calling_conventions_are_empty(built):

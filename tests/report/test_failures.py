@@ -162,7 +162,7 @@ def test_equal_failure_on_targets_is_shown_once():
 
 
 def fault(target, detail, **more):
-    verdict = Verdict(Status.FAIL, "out-of-bounds read", detail=f"{detail}\n  instruction: that of {target}")
+    verdict = Verdict(Status.FAIL, "out-of-bounds read", detail=f"{detail}\n  instruction: one of {target}")
     return replace(RECORD, target=target, verdict=verdict, inputs={}, **more)
 
 
