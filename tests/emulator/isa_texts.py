@@ -84,7 +84,7 @@ OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
 #: Corrections of texts with an obvious error: the replaced text, its replacement and the reason.
 AMENDED = (
     (r"v_div_fmas_(f32|f64)", r"2\.0F? \*\* (32|64) \* fma", lambda m: f"({_far(m[1])}) * fma_unrounded",
-     "the factor equals the factor of v_div_scale, up or down by the size of the addend, and the product is rounded once"),
+     "the factor equals v_div_scale, up or down by the size of the addend, and the product is rounded once"),
     (r"v_div_fixup_f32", r"exponent\(S1\.f32\) == 255", "exponent(S2.f32) - exponent(S1.f32) > 128",
      "a denominator of exponent 255 was dealt with above; the scaled quotient may be inf - inf"),
     (r"v_div_fixup_f64", r"exponent\(S1\.f64\) == 2047", "exponent(S2.f64) - exponent(S1.f64) > 1024",
