@@ -61,7 +61,7 @@ def cpp_prose(path: Path) -> Iterator[tuple[int, str]]:
     """Return the comments of a C++ or CUDA file."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if match := COMMENT.search(line):
-            yield number, (match[1] or match[2] or "").strip()
+            yield number, (match[1] or match[2] or "").strip(" */")
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:

@@ -139,7 +139,7 @@ def test_mask_with_absent_threads_is_fault(cache, seed):
     with pytest.raises(DivergentBarrier, match="lane 0 of a wavefront"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
     others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
-    with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
+    with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not arrive"):
         run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
     # A barrier does not wait for threads that have exited.
     left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
