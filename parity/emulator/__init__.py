@@ -1,4 +1,4 @@
-"""Executes compiled GPU code on the CPU, with checks of every memory access. Names are imported on first use.
+"""Executes compiled GPU code on the CPU, with checks of every memory access.
 
 * ``amdgpu`` translates AMD listings and ``ptx`` translates PTX to C++; ``language`` is their common interface.
 * ``programs`` and ``jit`` compile and cache kernels, as compiled or as threaded code (``threaded_code``).

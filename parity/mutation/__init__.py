@@ -1,1 +1,1 @@
-"""Plants faults in kernels, and measures how many of them the cases catch. Names are imported on first use."""
+"""Plants faults in kernels, and measures how many of them the cases catch."""

@@ -30,7 +30,7 @@ from typing import NoReturn
 
 from parity.platform.signals import INTERRUPTS
 
-# Preloaded once; forked processes inherit it: parity.engine, Hypothesis, common runners, and the digest of the code
+# Preloaded once; forked processes inherit it: the engine, Hypothesis, common runners, and the digest of the code
 # that draws cases.
 _PROGRAM = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import hypothesis; "
