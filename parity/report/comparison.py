@@ -78,19 +78,7 @@ def as_dict(found: RunComparison) -> dict[str, Any]:
     return {
         "worse": found.worse,
         "counts": dict(found.counts),
-        "kernels": [
-            {
-                "change": each.kind,
-                "worse": each.worse,
-                "op": each.op,
-                "kernel": each.kernel,
-                "column": each.column,
-                "before": each.before,
-                "after": each.after,
-                "ulps": each.ulps,
-            }
-            for each in found.changed
-        ],
+        "kernels": [{"change": each.kind, "worse": each.worse, **vars(each)} for each in found.changed],
         "cases": [
             {
                 "change": each.kind,

@@ -119,16 +119,11 @@ MACHINES = 8
 def summary(matrix: Matrix) -> str:
     """Return the run in one line."""
     cells = matrix.cells()
-    kernels = len(
-        {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
-    )
+    kernels = len({(row.module, row.kernel) for row in matrix.rows if any(cell.run for cell in row.cells)})
     parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
-    if matrix.known:
-        parts.append(f"{matrix.known} known")
-    if matrix.unjudged:
-        parts.append(f"{matrix.unjudged} not judged")
+    parts += [f"{count} {what}" for what, count in (("known", matrix.known), ("not judged", matrix.unjudged)) if count]
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
     parts += _counts(cells, (CellState.COULD_NOT_RUN, CellState.NOT_RECORDED, CellState.UNSUPPORTED))
@@ -158,32 +153,19 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     legend = _legend(matrix).replace("\n", "\n\n")
-    parts = [
-        tables.markdown(heads, rows),
-        summary(matrix),
-        coverage_summary(matrix),
-        agreement_summary(matrix),
-        issues,
-        legend,
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    below = (summary(matrix), coverage_summary(matrix), agreement_summary(matrix), issues, legend)
+    return "\n\n".join([tables.markdown(heads, rows), *filter(None, below)]) + "\n"
 
 
 def _legend(matrix: Matrix) -> str:
-    measured = [cell.measured for cell in matrix.cells() if cell.measured]
-    libraries = any(cell.reason == NO_KERNEL for cell in matrix.cells())
-    vacuous = any(cell.vacuous for cell in matrix.cells())
-    parts = [
-        LEGEND + (MET if _met(matrix) else ""),
-        COVERAGE if any(cell.reached for cell in matrix.cells()) else "",
-        VACUOUS if vacuous else "",
-        AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
-        ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
-        f"{CellState.NOT_IN_RUN}: {NO_KERNEL}" if libraries else "",
-        agreement_legend(matrix),
-    ]
+    cells = matrix.cells()
+    explained = {COVERAGE: "reached", VACUOUS: "vacuous", AGAINST_CUDA: "by", ONLY_MEMORY: "unreferenced"}
+    parts = [LEGEND + (MET if _met(matrix) else "")]
+    parts += [text for text, name in explained.items() if any(getattr(cell, name) for cell in cells)]
+    parts += [f"{CellState.NOT_IN_RUN}: {NO_KERNEL}"] * any(cell.reason == NO_KERNEL for cell in cells)
+    parts.append(agreement_legend(matrix))
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
-    parts += speed_legend(measured)
+    parts += speed_legend([cell.measured for cell in cells if cell.measured])
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     parts += [recall_line(matrix.recall)] if matrix.recall else []
     return "\n".join(part for part in parts if part)
