@@ -189,15 +189,7 @@ def _readme(
         hip=next((side.build for side in sides if side.name == "hip"), None),
         targets=" and ".join(side.target for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in records.items()],
-        failures=[
-            failure_text(
-                Failure((record,)),
-                Reproduction.with_options({"runner": [column.spec], "target": [column.target]}),
-                source.name,
-            )
-            for column, record in records.items()
-            if record.verdict.failed
-        ],
+        failures=[_failure(column, record, source.name) for column, record in records.items() if record.verdict.failed],
         made_by=observed.worker.plan.made_by,
         rules=list(rule_texts(expected)),
         notes=[note.partition("\n")[0].rstrip(":") for note in notes],  # later lines name paths of this machine
@@ -205,16 +197,16 @@ def _readme(
     )
 
 
+def _failure(column: Column, record: CaseRecord, source: str) -> str:
+    reproduction = Reproduction.with_options({"runner": [column.spec], "target": [column.target]})
+    return failure_text(Failure((record,)), reproduction, source)
+
+
 def _execute(
     suite: Suite, case: Case, call: Call, runners: Sequence[str], targets: Sequence[str], checked: bool
 ) -> _Observed:
-    run = Run.of(
-        str(case),
-        runners=runners,
-        targets=targets,
-        suite=replace(suite, known=None),
-        settings=Settings(checked=checked),
-    )
+    own, settings = replace(suite, known=None), Settings(checked=checked)
+    run = Run.of(str(case), runners=runners, targets=targets, suite=own, settings=settings)
     plan = run.build().plan
     worker, entry = Worker(plan, suite), suite.entry(case)
     candidates = plan.tasks[0].columns if plan.tasks else ()
@@ -268,19 +260,15 @@ def _verdict(record: CaseRecord) -> str:
     if verdict.passed and verdict.allowed:
         words.append(f"{np.ceil(100 * verdict.budget):.0f} % of the allowed error")
     if verdict.first:
-        at = ", ".join(map(str, verdict.first.coordinates))
-        words.append(
-            f"{verdict.wrong} of {verdict.total} wrong, ({at}) is {verdict.first.got} for {verdict.first.expected}"
-        )
+        at, first = ", ".join(map(str, verdict.first.coordinates)), verdict.first
+        words.append(f"{verdict.wrong} of {verdict.total} wrong, ({at}) is {first.got} for {first.expected}")
     return ": ".join((words[0], ", ".join(words[1:]))) if words[1:] else words[0]
 
 
 def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[tuple[str, str]]:
     for side in sides:
-        yield (
-            f"{side.name}/",
-            f"the source for {side.target} as compiled, `{side.sources.main}`, and the headers that it includes",
-        )
+        what = f"the source for {side.target} as compiled, `{side.sources.main}`, and the headers that it includes"
+        yield f"{side.name}/", what
         yield f"reproduce_{side.name}.c", "the program that loads, launches and compares"
     yield "reproduce.h", "code that both programs share: reading files, and comparing results"
     for name, buffer in call.buffers.items():
