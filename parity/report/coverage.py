@@ -173,7 +173,7 @@ def as_dict(
 ) -> dict[str, Any]:
     """Return plain data for JSON: coverage by column, unreached lines, and cases that a search found."""
     return {
-        "columns": [asdict(each) for each in reached],
-        "missed": [asdict(each) for each in missing],
-        "found": [asdict(each) for each in found],
+        "columns": list(map(asdict, reached)),
+        "missed": list(map(asdict, missing)),
+        "found": list(map(asdict, found)),
     }
