@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from parity.application.recording import record
 from parity.application.run import Run, Settings
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select
+from parity.cli.shared.inputs import apply_shard, connect_cluster, read_costs, select
 from parity.cli.shared.options import (
     add_cluster,
     add_drawing,
@@ -59,7 +59,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
-    prepared = build_run(apply_shard(arguments, run))
+    prepared = build_run(apply_shard(arguments, run, read_costs(arguments)))
     with run_progress() as (report, _):
         found = record(
             prepared,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 
 from parity.application.footprints import Inspected, Inspection
@@ -12,7 +13,7 @@ from parity.cli.shared.options import add_folders, add_full, add_jobs, add_json,
 from parity.cli.shared.terminal import errors, output, print_json, progress
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.platform.serialization import json_text
-from parity.report.folder import check_folder, write_texts
+from parity.report.folder import output_folder, write_texts
 from parity.report.footprints import as_csv, as_dict, markdown, remark_lines, terminal
 
 
@@ -30,9 +31,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Build and print; return 1 if a module does not compile."""
+    with output_folder(arguments.output) if arguments.output else nullcontext():
+        return _main(arguments)
+
+
+def _main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
-    if arguments.output:
-        check_folder(arguments.output)
     found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
     marked = found.remarks
     if arguments.json:
