@@ -57,7 +57,7 @@ from parity.cli.shared.outputs import (
     update_history,
 )
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
-from parity.cli.shared.watch import KeptRecords, watch
+from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
@@ -118,6 +118,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    check_options(arguments)
     with output_folder(arguments.output):
         try:
             earlier = EarlierRun.read(arguments)

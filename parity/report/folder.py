@@ -6,7 +6,7 @@ import datetime
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,12 @@ ADVICE = "choose another folder with --output"
 def output_folder(folder: Path) -> Iterator[None]:
     """Create a folder, check that it is writable, and lock it against other processes. Enter this before a long run.
 
+    At the end, a new folder is removed if it is still empty.
+
     Raises:
         UsageError, ResourceExhausted: the folder is not writable, or another process writes to it.
     """
+    is_new = not folder.exists()
     with naming_write_errors(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -49,6 +52,9 @@ def output_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def remove_files(folder: Path, *names: str) -> None:
