@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parity.application.recording import record
 from parity.application.run import Run, Settings
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select
+from parity.cli.shared.inputs import apply_shard, connect_cluster, read_costs, select
 from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
 from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
@@ -34,7 +34,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
-    prepared = build_run(apply_shard(arguments, run))
+    prepared = build_run(apply_shard(arguments, run, read_costs(arguments)))
     options = {"measured": arguments.time, "note": lambda text: warn([text]), "arguments": sys.argv[1:]}
     with run_progress() as (report, _):
         found = record(prepared, arguments.output, progress=report, **options)

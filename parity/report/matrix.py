@@ -162,7 +162,7 @@ def _reason(records: Iterable[CaseRecord]) -> str:
 
 
 def uncompared_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Return the executed cases of a kernel on a column if none of them has an element to compare, else nothing."""
+    """Return the executed cases of a kernel on a column if all of them are empty; else an empty list."""
     executed = [record for record in records if record.verdict.executed]
     return [] if any(record.failed or record.known or record.verdict.total for record in executed) else executed
 
