@@ -245,18 +245,15 @@ def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) 
         if shards[one] == shards[other]:
             raise UsageError(f"{one} and {other} are both shard {shards[one]}; leave one of them out")
         if both := set(heads[one]["part"]["mine"]) & set(heads[other]["part"]["mine"]):
-            raise UsageError(
-                f"{one} and {other} both have {min(both)}: they were cut with different costs; give every shard the "
-                "same file with --costs"
-            )
+            why = "they were cut with different costs; give every shard the same file with --costs"
+            raise UsageError(f"{one} and {other} both have {min(both)}: {why}")
         codes = [head.get("code objects", {}) for head in (heads[one], heads[other])]
         if differ := [key for key in codes[0] if codes[1].get(key, codes[0][key]) != codes[0][key]]:
             raise UsageError(f"{one} and {other} are not shards of one run: they compiled {differ[0]} differently")
     there = {shard.index for shard in shards.values()}
     if missing := [f"{index}/{count}" for index in range(1, count + 1) if index not in there]:
-        raise UsageError(
-            f"shard {' and '.join(missing)} missing: found only {', '.join(f'{shards[p]} in {p}' for p in places)}"
-        )
+        there_are = ", ".join(f"{shards[place]} in {place}" for place in places)
+        raise UsageError(f"shard {' and '.join(missing)} missing: found only {there_are}")
     return {place: found[place] for place in places}
 
 

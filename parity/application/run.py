@@ -241,15 +241,9 @@ class Run:
             built = build_suite(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
-        plan = Plan.of(
-            self.suite,
-            runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code),
-            code,
-            examples=self.examples,
-            seed=self.seed,
-            checked=self.settings.checked,
-            known=self.known,
-        )
+        tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)
+        drawing = {"examples": self.examples, "seed": self.seed}
+        plan = Plan.of(self.suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
         return Prepared(self, tuple(built), plan, tuple(problems))
 
     @property

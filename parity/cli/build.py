@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,18 +65,9 @@ def main(arguments: argparse.Namespace) -> int:
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     cuda = {} if arguments.target else _cuda_sides(modules)
     with build_progress(len(modules) * len(targets) + len(cuda)) as done:
-        found = [
-            one
-            for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
-            for one in build(
-                project.kernels,
-                paths,
-                names,
-                jobs=arguments.jobs,
-                settings=BuildSettings(project.sides),
-                progress=BuildCallbacks(done, done.note),
-            )
-        ]
+        settings, callbacks = BuildSettings(project.sides), BuildCallbacks(done, done.note)
+        build_all = partial(build, project.kernels, jobs=arguments.jobs, settings=settings, progress=callbacks)
+        found = build_all(modules, targets) + build_all(cuda, [CUDA_TARGET])
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])
     if arguments.json:

@@ -41,16 +41,10 @@ class Coordinator:
 
     def perform(self, task: Task) -> Future[list[CaseRecord]]:
         """Execute a task on workers, and judge it here."""
-        ahead = {
-            column: self._pool.schedule(
-                launches.execute_task,
-                [replace(task, columns=(column,))],
-                seconds=task_limit(self._plan, task),
-                columns=(column,),
-            )
-            for column in task.columns
-            if column.built
-        }
+        ahead, seconds = {}, task_limit(self._plan, task)
+        for column in (column for column in task.columns if column.built):
+            alone = [replace(task, columns=(column,))]
+            ahead[column] = self._pool.schedule(launches.execute_task, alone, seconds=seconds, columns=(column,))
         return self._thread.submit(self._judge, task, ahead)
 
     def stop(self) -> None:

@@ -97,13 +97,8 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
         for scale, group, term in zip(scales, of_groups, terms, strict=True)
     )
     overflows = np.asarray(reached) * (1 + roundings * _U) > _F32.max
-    return _expected(
-        exact,
-        np.where(certain, 0, roundings * _U * size + lost),
-        _any(np.isnan, weights) | np.isnan(numbers).any(),
-        _any(np.isinf, weights) | np.isinf(numbers).any(),
-        overflows,
-    )
+    nan, infinite = (_any(test, weights) | test(numbers).any() for test in (np.isnan, np.isinf))
+    return _expected(exact, np.where(certain, 0, roundings * _U * size + lost), nan, infinite, overflows)
 
 
 def matvec_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:

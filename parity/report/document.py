@@ -167,11 +167,8 @@ def document(matrix: Matrix) -> MatrixFile:
         for each in matrix.uncompiled
         if each.verdict.status is Status.ERROR
     )
-    against = {
-        str(column): combine_agreements(found)
-        for column, cells in matrix.by_column()
-        if (found := [cell.agreement for cell in cells if cell.agreement])
-    }
+    agreements = {str(c): [cell.agreement for cell in cells if cell.agreement] for c, cells in matrix.by_column()}
+    against = {column: combine_agreements(found) for column, found in agreements.items() if found}
     made = matrix.provenance
     return MatrixFile(
         parity=__version__,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
@@ -65,16 +66,9 @@ class EmulatedSession(DeviceSession):
     _device: AmdgpuDevice
 
     def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
-        super().__init__(
-            AmdgpuDevice(
-                checked=checked,
-                traced=checked,
-                counted=counted,
-                shadow=shadow,
-                instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
-                cache=Cache(default_root() / "emulator"),
-            )
-        )
+        budget, cache = COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS, Cache(default_root() / "emulator")
+        device = partial(AmdgpuDevice, checked=checked, traced=checked, counted=counted, shadow=shadow)
+        super().__init__(device(instruction_budget=budget, cache=cache))
         self._counting: EmulatedSession | None = None
         self._shadow: EmulatedSession | None = None
 
@@ -117,9 +111,8 @@ class EmulatedSession(DeviceSession):
             moved += runs(EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
         has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
-        return Shadows(
-            nearest, moved, runs(BF16_SHADOW_RUNS) if has_bf16 else (), runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ()
-        )
+        narrow = runs(BF16_SHADOW_RUNS) if has_bf16 else ()
+        return Shadows(nearest, moved, narrow, runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ())
 
     def _shadow_run(self, request: EmulatedLaunch, number: int) -> Outcome:
         if self._shadow is None:
