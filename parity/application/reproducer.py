@@ -15,13 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.application import reproducer_expectations as expectations
 from parity.application.columns import both_sides
-from parity.application.reproducer_expectations import (
-    expected_by_cuda,
-    expected_by_reference,
-    output_tables,
-    rule_texts,
-)
 from parity.application.reproducer_launches import CUDA, HIP, buffer_table, launch_tables
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
@@ -122,13 +117,13 @@ def make_reproducer(
     if entry.op.module in suite.missing:
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
     call = entry.op.call(case)
-    referenced = expected_by_reference(entry, call)
+    referenced = expectations.expected_by_reference(entry, call)
     observed = _execute(suite, case, call, runners or both_sides(), targets, checked)
     sides, notes = _sides(suite, observed)
-    expected, why = (
-        (referenced, []) if call.references else expected_by_cuda(entry, call, observed.worker, observed.checks)
-    )
-    outputs, data = output_tables(call, expected, [side.name for side in sides])
+    expected, why = referenced, list[str]()
+    if call.references is None:
+        expected, why = expectations.expected_by_cuda(entry, call, observed.worker, observed.checks)
+    outputs, data = expectations.output_tables(call, expected, [side.name for side in sides])
     program = _program(call, str(case), outputs, judged=bool(expected))
     files = {f"data/{name}.bin": buffer.data.tobytes() for name, buffer in call.buffers.items()}
     files |= {f"data/constant.{name}.bin": content.tobytes() for name, content in call.launch.constants.items()}
@@ -191,7 +186,7 @@ def _readme(
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in records.items()],
         failures=[_failure(column, record, source.name) for column, record in records.items() if record.verdict.failed],
         made_by=observed.worker.plan.made_by,
-        rules=list(rule_texts(expected)),
+        rules=list(expectations.rule_texts(expected)),
         notes=[note.partition("\n")[0].rstrip(":") for note in notes],  # later lines name paths of this machine
         files=list(_file_descriptions(observed.call, sides)),
     )
