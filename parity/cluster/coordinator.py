@@ -65,7 +65,7 @@ class Coordinator:
                 self._worker.fetched[column] = {}
             except NoWorker as reason:
                 self._worker.absent[column] = str(reason)
-        return self._worker.perform(task)
+        return self._worker.run(task)
 
 
 class _RemoteWorker(Worker):

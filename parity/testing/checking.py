@@ -84,7 +84,7 @@ class ParityCheck:
                 plan = Plan.of(suite, make_tasks(selection, [column]), {}, examples=examples, seed=seed)
                 made: OpRunner = PythonRunner(function, column.runner, suite)
                 worker = Worker(plan, suite, runners={column.spec: made})
-                records = [record for task in plan.tasks for record in worker.perform(task)]
+                records = [record for task in plan.tasks for record in worker.run(task)]
                 again: Reproduction = _CheckCall(column.runner)
             else:
                 targets = [target] if isinstance(target, str) and target else target

@@ -105,7 +105,7 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
         code["waves", columns[built.target]] = built.code_object
     (task,) = make_tasks(suite.select([case]), columns.values())
     worker = Worker(Plan.of(suite, (task,), code, examples=20), suite)
-    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
+    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.run(task)}
 
 
 def test_kernel_that_requires_wave32_is_diagnosed(tmp_path):
