@@ -55,6 +55,7 @@ PAYLOADS = [
     ("neg.f64 %e4, %e1", 1),
 ]
 
+
 def nan(register, payload):
     return f"ld.global.f64 %q#{register}, [%x+{8 * payload}];"
 
