@@ -5,8 +5,8 @@ wherever it can, as the cases recorded on an H200 show (benchmarks/through_ptx.p
 nor across a rounded division or root, which becomes branches and a call. This was checked for each of these
 instructions in the machine code of ptxas 13.0 for sm_90.
 
-If both sources of an f64 instruction are NaN, the result is the NaN of the machine's second source. ptxas exchanges
-commutative operands by their rank (``order_operands``), as measured on an H200 and read from machine code of ptxas 13.0.
+If both sources of an f64 instruction are NaN, the result is the NaN of the machine's second source, as measured on an
+H200. ptxas exchanges commutative operands by their rank (``order_operands``), as the machine code of ptxas 13.0 shows.
 """
 
 from __future__ import annotations
