@@ -67,8 +67,9 @@ def sentence(answer: BisectResult, sources: Path) -> str:
     lines += [
         f"As built, it fails on {each.column.target} ({_failing(each)}), and no compiler option changes that."
         for each in answer.before
-        if case_state(each.records) is CaseState.FAILS
-        and not any(t.column == each.column for t in answer.of(Effect.GONE))
+        if each.record
+        and each.record.verdict.failed
+        and not any(turned.column == each.column for turned in answer.of(Effect.GONE))
     ]
     return "\n".join(lines)
 
