@@ -93,22 +93,26 @@ class Worker:
             self.recorded[column] = runner.recording.texts(column.target)
         return text in self.recorded[column]
 
-    def perform(self, task: Task) -> list[CaseRecord]:
-        """Run the cases of one kernel entry on all its columns, and return the records column by column.
-
-        Shrinks the first failures of each kind on every column.
-        """
+    def run(self, task: Task) -> list[CaseRecord]:
+        """Draw the cases of one kernel entry, run them on all its columns, and return the records column by column."""
         entry = self.suite.entry(task)
         try:
             drawn = self.plan.draw(self.suite, task)
             about = entry.op.divergences(entry.dtypes)
         except Exception as error:  # a bug in the op's declaration affects only this op
             return [self._mark(CaseRecord.of(entry, column, "", _error_verdict(error))) for column in task.columns]
+        records = self.perform(task, entry, drawn)
+        return [replace(each, divergence=about[each.case]) if each.case in about else each for each in records]
+
+    def perform(self, task: Task, entry: Entry, cases: Iterable[tuple[str, str]]) -> list[CaseRecord]:
+        """Run cases, given as (title, text), on all columns of a task, and return the records column by column.
+
+        Shrinks the first failures of each kind on every column.
+        """
         progress = _TaskProgress.start(task, entry)
-        for title, text in drawn:
-            self._perform_case(task, entry, (title, text), progress)
-        every = [record for each in progress.records.values() for record in each]
-        return [replace(each, divergence=about[each.case]) if each.case in about else each for each in every]
+        for titled in cases:
+            self._perform_case(task, entry, titled, progress)
+        return [record for each in progress.records.values() for record in each]
 
     def _perform_case(self, task: Task, entry: Entry, titled: tuple[str, str], progress: _TaskProgress) -> None:
         title, text = titled
@@ -349,7 +353,7 @@ def prepare_kernels(module: str, column: Column, kernels: tuple[str, ...]) -> No
 
 def perform(task: Task) -> list[CaseRecord]:
     """Run a task."""
-    return _worker.perform(task)
+    return _worker.run(task)
 
 
 def perform_or_lose_device(task: Task) -> list[CaseRecord]:
@@ -359,7 +363,7 @@ def perform_or_lose_device(task: Task) -> list[CaseRecord]:
         DeviceLost: A device cannot be reopened.
     """
     _worker.lost.clear()
-    records = _worker.perform(task)
+    records = _worker.run(task)
     for reason in _worker.lost.values():
         raise DeviceLost(reason)
     return records
