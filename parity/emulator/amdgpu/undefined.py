@@ -88,15 +88,19 @@ def undefined_registers(w: Writer, entry: str, code: Mapping[int, str]) -> Undef
     effects = {i: _effect(w.items[i], w.rendered(text), numbers) for i, text in code.items()}
     start = _effect("", w.rendered(entry), numbers)
     undefined = _undefined(w, effects, ((1 << len(numbers)) - 1) & ~start.writes)
+    halves = _upper_halves(w, numbers)
     uses: dict[int, list[str]] = {}
     reads: dict[str, int] = {}
     for i, effect in effects.items():
         if undefined[i] & (effect.uses | effect.copies):
             for name in numbers.names(undefined[i] & (effect.uses | effect.copies)):
                 reads.setdefault(name, i)
-            unused = _unused_half(w, i, effects, numbers) if undefined[i] & effect.uses else 0
-            if used := numbers.names(undefined[i] & effect.uses & ~unused):
-                uses[i] = used
+            half, upper = halves.get(i, (0, 0))
+            used = undefined[i] & effect.uses
+            if half & used and not _is_used(w, i, effects, upper, halves):
+                used &= ~half
+            if used:
+                uses[i] = numbers.names(used)
     return UndefinedRegisters(uses, reads)
 
 
@@ -183,35 +187,43 @@ def _undefined(w: Writer, effects: Mapping[int, _Effect], at_entry: int) -> list
     return before
 
 
-def _unused_half(w: Writer, i: int, effects: Mapping[int, _Effect], numbers: _Numbers) -> int:
-    """The upper half of the summand of a 64-bit multiply-add, if nothing reads the upper half of the result.
+def _upper_halves(w: Writer, numbers: _Numbers) -> dict[int, tuple[int, int]]:
+    """The upper halves of the summand and of the result of 64-bit multiply-adds, by the index of the item.
 
-    Compilers compute 32-bit numbers in that way, with an undefined upper half.
+    Compilers compute 32-bit numbers with these instructions, and then leave the upper half of the summand undefined.
     """
-    item = w.items[i]
-    if not isinstance(item, Instruction) or canonical(item.mnemonic) not in ("v_mad_u64_u32", "v_mad_i64_i32"):
-        return 0
-    result, *_, summand = item.operands
-    if not is_vector(result) or not is_vector(summand):
-        return 0
-    (_, upper), (_, half) = register_names(w, result), register_names(w, summand)
-    return 0 if half in item.operands or _is_read(w, i, effects, numbers[upper]) else numbers[half]
+    found = {}
+    for i, item in enumerate(w.items):
+        if isinstance(item, Instruction) and canonical(item.mnemonic) in ("v_mad_u64_u32", "v_mad_i64_i32"):
+            result, *_, summand = item.operands
+            if (
+                is_vector(result)
+                and is_vector(summand)
+                and (half := register_names(w, summand)[1]) not in item.operands
+            ):
+                found[i] = numbers[half], numbers[register_names(w, result)[1]]
+    return found
 
 
-def _is_read(w: Writer, i: int, effects: Mapping[int, _Effect], register: int) -> bool:
-    """True if the value that an item writes to a register may be read."""
-    met: set[int] = set()
-    waiting = [*_following(w, i)]
+def _is_used(
+    w: Writer, i: int, effects: Mapping[int, _Effect], register: int, halves: Mapping[int, tuple[int, int]]
+) -> bool:
+    """True if the value that an item writes to a register is used, not only for unused upper halves of other values."""
+    met: set[tuple[int, int]] = set()
+    waiting = [(after, register) for after in _following(w, i)]
     while waiting:
-        i = waiting.pop()
-        if i in met:
+        i, register = at = waiting.pop()
+        if at in met:
             continue
-        met.add(i)
+        met.add(at)
         effect = effects.get(i, _Effect())
-        if register & (effect.uses | effect.copies):
+        half, upper = halves.get(i, (0, 0))
+        if register == half:
+            waiting += ((after, upper) for after in _following(w, i))
+        elif register & (effect.uses | effect.copies):
             return True
         if not register & effect.writes:
-            waiting += _following(w, i)
+            waiting += ((after, register) for after in _following(w, i))
     return False
 
 
