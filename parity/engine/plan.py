@@ -40,6 +40,7 @@ class Plan:
         launches: "any", or "host" if cases keep to the launches of the host code.
         specs: Replaces the spec of a column's runner where its file lies at another path.
         files: Names of the case files that declare the ops of the tasks; empty if unknown.
+        imported: The files that the case files import and read.
     """
 
     kernels: Path
@@ -55,6 +56,7 @@ class Plan:
     launches: str = "any"
     specs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    imported: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -80,6 +82,7 @@ class Plan:
             known=known or KnownIssues(),
             sides=suite.sides,
             launches=suite.launches,
+            imported=suite.imported,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
 
