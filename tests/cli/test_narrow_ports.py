@@ -1,0 +1,73 @@
+"""Ports that compute with fewer bits than the CUDA kernel fail without a reference; correct ports pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.runners import probe_runner, runner
+
+pytestmark = pytest.mark.skipif(
+    not probe_runner(runner("ptx")).available, reason="no nvcc: pip install 'parity-harness[nvcc]'"
+)
+
+KERNELS = """
+#include <cuda_bf16.h>
+#ifdef __HIPCC__
+__device__ inline __nv_bfloat16 truncated(float x) {
+    unsigned short bits = __float_as_uint(x) >> 16;
+    return reinterpret_cast<__nv_bfloat16&>(bits);
+}
+__device__ inline float stored(float x) { return PORT(x); }
+__device__ inline __nv_bfloat16 rounded(float x) { return ROUND(x); }
+#else
+__device__ inline float stored(float x) { return x; }
+__device__ inline __nv_bfloat16 rounded(float x) { return __float2bfloat16(x); }
+#endif
+extern "C" __global__ void scale_f32(const float* x, float* out, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = stored(x[i] * a) + 0.5f;
+}
+extern "C" __global__ void product_bf16(const __nv_bfloat16* x, const __nv_bfloat16* y, __nv_bfloat16* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = rounded(__bfloat162float(x[i]) * __bfloat162float(y[i]));
+}
+"""
+CASES = """
+from parity.op import Op
+
+scale = Op("mine.scale", kernel="scale_{T}", types=("f32",), args="x out a n:i32=numel", inputs={"x": "T"},
+           params={"a": "T"}, block=64, grid_stride=False)
+product = Op("mine.product", kernel="product_{T}", types=("bf16",), args="x y out n:i32=numel",
+             inputs={"x": "T", "y": "T"}, block=64, grid_stride=False)
+"""
+PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
+
+
+@pytest.fixture
+def port(tmp_path, parity, monkeypatch):
+    """Return a function that runs a case with a port's conversion and rounding."""
+
+    def run(case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)"):
+        for folder, name, text in (("kernels", "mine.cu", KERNELS), ("cases", "mine.py", CASES)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding)
+            (tmp_path / folder / name).write_text(text)
+        (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+        monkeypatch.chdir(tmp_path)
+        return parity("run", case, "--target", "gfx1100", "-j", "1")
+
+    return run
+
+
+@pytest.mark.parametrize("data", ["normal", "1e5..1e30"])
+def test_port_through_half_fails(port, data):
+    case = f"mine.scale[f32](x=64~{data}@0 a=1.7)"
+    assert port(case).code == 0
+    result = port(case, "float(_Float16(x))")
+    assert result.code == 1 and "FAIL  scale_f32 on gfx1100" in result.out, result.out
+
+
+def test_port_that_truncates_fails(port):
+    assert port(PRODUCT).code == 0
+    result = port(PRODUCT, rounding="truncated(x)")
+    assert result.code == 1 and "differences from CUDA's values are towards 0" in result.out, result.out
