@@ -108,7 +108,7 @@ def expected_from_cuda(
 
 
 BIASED = 24
-"""The least number of differing elements that show a bias. By chance, all have one direction once in 8 million cases."""
+"""The least number of differing elements that show a bias. By chance, one in 8 million cases has a single direction."""
 
 
 @np.errstate(all="ignore")
