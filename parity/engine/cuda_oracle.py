@@ -127,6 +127,17 @@ def kernel_ptx(call: Call, code: CodeObject) -> str:
     return "\n".join(each.text for several in of_kernels for each in several)
 
 
+def has_extrema(call: Call, code: CodeObject) -> bool:
+    """Return True if a case's kernels compute minima or maxima of floating-point numbers (D7)."""
+    if code.target not in TARGETS:
+        return bool(_EXTREMA.search(kernel_ptx(call, code)))
+    kernels = (each.kernel for each in call.on(code).launch.sequence)
+    return any(_EXTREMA.search(each.text) for kernel in kernels for each in function_bodies(code.listing, kernel))
+
+
+_EXTREMA = re.compile(r"\b(?:min|max)\.(?:\w+\.)*b?f(?:16|32|64)|\bv_\w*(?:min|max|med3)\w*_f(?:16|32|64)")
+
+
 def _ran(call: Call, side: ExecutableCode) -> tuple[Arithmetic, Callable[[], Mapping[str, RoundingRuns]]]:
     """Return the most general arithmetic of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(
 
 KERNELS = """
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #ifdef __HIPCC__
 __device__ inline __nv_bfloat16 truncated(float x) {
     unsigned short bits = __float_as_uint(x) >> 16;
@@ -19,7 +20,20 @@ __device__ inline __nv_bfloat16 truncated(float x) {
 }
 __device__ inline float stored(float x) { return PORT(x); }
 __device__ inline __nv_bfloat16 rounded(float x) { return ROUND(x); }
+/** Keeps the upper bits of a NaN, which may all be 0. */
+__device__ inline unsigned short half_bits(float x) {
+    const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000;
+    if (x != x) return sign | 0x7c00 | KEPT | (bits >> 13 & 0x3ff);
+    return __half_as_ushort(__float2half(x));
+}
+__device__ inline float larger(float x) {
+    float result;
+    asm volatile("v_max_f32 %0, %1, 1.0" : "=v"(result) : "v"(x));
+    return result;
+}
 #else
+__device__ inline unsigned short half_bits(float x) { return __half_as_ushort(__float2half(x)); }
+__device__ inline float larger(float x) { return fmaxf(x, 1.0f); }
 __device__ inline float stored(float x) { return x; }
 __device__ inline __nv_bfloat16 rounded(float x) { return __float2bfloat16(x); }
 #endif
@@ -31,6 +45,14 @@ extern "C" __global__ void product_bf16(const __nv_bfloat16* x, const __nv_bfloa
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = rounded(__bfloat162float(x[i]) * __bfloat162float(y[i]));
 }
+extern "C" __global__ void half_f32(const float* x, __half* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) reinterpret_cast<unsigned short*>(out)[i] = half_bits(x[i]);
+}
+extern "C" __global__ void larger_f32(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = larger(x[i]);
+}
 """
 CASES = """
 from parity.op import Op
@@ -39,6 +61,10 @@ scale = Op("mine.scale", kernel="scale_{T}", types=("f32",), args="x out a n:i32
            params={"a": "T"}, block=64, grid_stride=False)
 product = Op("mine.product", kernel="product_{T}", types=("bf16",), args="x y out n:i32=numel",
              inputs={"x": "T", "y": "T"}, block=64, grid_stride=False)
+half = Op("mine.half", kernel="half_{T}", types=("f32",), args="x out n:i32=numel", inputs={"x": "T"},
+          outputs={"out": "f16"}, block=64, grid_stride=False)
+larger = Op("mine.larger", kernel="larger_{T}", types=("f32",), args="x out n:i32=numel", inputs={"x": "T"}, block=64,
+            grid_stride=False)
 """
 PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
 
@@ -47,10 +73,10 @@ PRODUCT = "mine.product[bf16](x=400~normal@0 y=400~normal@0)"
 def port(tmp_path, parity, monkeypatch):
     """Return a function that runs a case with a port's conversion and rounding."""
 
-    def run(case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)"):
+    def run(case: str, conversion: str = "x", rounding: str = "__float2bfloat16(x)", kept: int = 0x200):
         for folder, name, text in (("kernels", "mine.cu", KERNELS), ("cases", "mine.py", CASES)):
             (tmp_path / folder).mkdir(exist_ok=True)
-            text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding)
+            text = text.replace("PORT(x)", conversion).replace("ROUND(x)", rounding).replace("KEPT", str(kept))
             (tmp_path / folder / name).write_text(text)
         (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
         monkeypatch.chdir(tmp_path)
@@ -71,3 +97,15 @@ def test_port_that_truncates_fails(port):
     assert port(PRODUCT).code == 0
     result = port(PRODUCT, rounding="truncated(x)")
     assert result.code == 1 and "differences from CUDA's values are towards 0" in result.out, result.out
+
+
+def test_signalling_nan_that_becomes_infinity_fails(port):
+    case = "mine.half[f32](x=400~special@0)"
+    assert port(case).code == 0
+    result = port(case, kept=0)
+    assert result.code == 1 and "FAIL  half_f32 on gfx1100" in result.out, result.out
+
+
+def test_signalling_nan_in_maximum_is_known_divergence(port):
+    result = port("mine.larger[f32](x=400~special@0)")
+    assert result.code == 0 and "D7" in result.out, result.out
