@@ -83,7 +83,7 @@ def tools_digest() -> str:
     """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
     root = Path(__file__).parents[1]
     packages = (root / name for name in ("compilers", "porting", "build"))
-    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv"))
+    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv", ".toml"))
     files = sorted([*sources, root / "model" / "code_object.py"])
     return digest(*(file.read_bytes() for file in files))
 

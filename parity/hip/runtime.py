@@ -136,9 +136,9 @@ class Runtime:
         attribute, device = arguments[:2]
         if attribute not in ATTRIBUTES:
             raise HipError("hipErrorInvalidValue", f"the emulated GPUs have no attribute {attribute}")
-        name, _space, axis = ATTRIBUTES[attribute].partition(" ")
+        name, element = ATTRIBUTES[attribute]
         value = self._properties(device)[name]
-        return 0, struct.pack("<i", value[int(axis)] if axis else value)
+        return 0, struct.pack("<i", value[element] if isinstance(value, tuple) else value)
 
     def do_bus(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         self._target(arguments[0])

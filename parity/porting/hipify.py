@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
+from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code, replaced
 from parity.model.finding import Finding
 from parity.porting import inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
@@ -196,12 +196,7 @@ class _FileTranslation:
 
     def result(self) -> str:
         """Return the text with all edits."""
-        parts, done = [], 0
-        for start, end, new in sorted(self._edits):
-            if start >= done:  # not within another edit
-                parts += [self.text[done:start], new]
-                done = end
-        return "".join([*parts, self.text[done:]])
+        return replaced(self.text, self._edits)
 
     @functools.cached_property
     def _lines(self) -> Lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from parity.compilers.lexing import code
+from parity.compilers.lexing import code, replaced
 
 _NAMES = "threadIdx|blockIdx|blockDim|gridDim"
 # Not a member of another object, and not assigned.
@@ -27,17 +27,11 @@ def with_plain_coordinates(text: str) -> str:
     plain = code(text)
     local = [(name, at, _end_of_scope(plain, at)) for name, at in _declarations(plain)]
 
-    def written(match: re.Match[str]) -> str:
-        at = match.start()
-        if any(name == match["name"] and start <= at < end for name, start, end in local):
-            return text[at : match.end()]
-        return f"unsigned({text[at : match.end()]})"
+    def is_local(match: re.Match[str]) -> bool:
+        return any(name == match["name"] and start <= match.start() < end for name, start, end in local)
 
-    parts, done = [], 0
-    for match in _COORDINATE.finditer(plain):
-        parts += [text[done : match.start()], written(match)]
-        done = match.end()
-    return "".join([*parts, text[done:]])
+    spans = (match.span() for match in _COORDINATE.finditer(plain) if not is_local(match))
+    return replaced(text, ((start, end, f"unsigned({text[start:end]})") for start, end in spans))
 
 
 def _declarations(plain: str) -> Iterator[tuple[str, int]]:
