@@ -39,7 +39,7 @@ def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
     for i, item in enumerate(function.items):
         if isinstance(item, Instruction):
             number += 1
-            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call", "ways")
+            ends = item.base in (*BRANCHES, "call", "ways")
         else:
             ends = item in targets
         if ends and number > first:
@@ -69,7 +69,7 @@ def control_flow(
         for k, (end, block) in enumerate(blocks.items()):
             inside = tuple(item for item in function.items[begins[k] : end + 1] if isinstance(item, Instruction))
             last = inside[-1]
-            base = last.mnemonic.partition(".")[0]
+            base = last.base
             labels = (
                 function.tables.get(last.operands[1], ()) if base == "brx" else last.operands if base == "bra" else ()
             )

@@ -281,7 +281,7 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
 
 
 def _add(o: Operation, words: list[str]) -> None:
-    base = o.item.mnemonic.partition(".")[0]
+    base = o.item.base
     if "cc" in words or base in ("addc", "subc", "madc"):
         _carry(o, base, words)
     else:

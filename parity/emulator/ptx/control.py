@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange
+from parity.emulator.ptx.instruction_table import REFUSED
 from parity.emulator.ptx.operands import integer_literal, split_results
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.translation import END, call_slots, label_name
-
-_EXTERN = {
-    "malloc": "memory that is allocated on the device (malloc, new)",
-    "free": "memory that is allocated on the device (malloc, new)",
-    "cudaLaunchDeviceV2": "launches from the device",
-    "cudaGetParameterBufferV2": "launches from the device",
-    "cudaCGSynchronize": "synchronisation of a whole grid (cg::this_grid().sync())",
-}
 
 
 def _bra(o: Operation, words: list[str]) -> None:
@@ -110,25 +103,22 @@ def _call(o: Operation, words: list[str]) -> None:
     name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
         raise MissingFeature("calls under a guard")
+    if name in ("vprintf", "__assertfail"):
+        slots = list(arguments.values())[: 2 if name == "vprintf" else 4]
+        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
     if name == "vprintf":
-        form, given = list(arguments.values())[:2]
-        value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
-        o.step(f"{o.counted} if (print(t, exec, {value[0]}, {value[1]}, {o.here})) return 1;")
+        o.step(f"{o.counted} if (print(t, exec, {wide[0]}, {wide[1]}, {o.here})) return 1;")
         return
     if name == "__assertfail":
-        slots = list(arguments.values())[:4]
-        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
         line = f"R(u32, {o.n(slots[2])})"
         o.step(
             f"{o.counted} if (failed_assertion(t, exec, {wide[0]}, {wide[1]}, {line}, {wide[3]}, {o.here})) return 1;"
         )
         return
-    if name in _EXTERN:
-        raise MissingFeature(_EXTERN[name])
     if name in o.function.registers:
         raise MissingFeature("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise MissingFeature(f"the function {name}, which the module declares but does not define")
+        raise MissingFeature(REFUSED.get(name, f"the function {name}, which the module declares but does not define"))
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(

@@ -34,7 +34,7 @@ _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
 
 @functools.cache
 def _version() -> str:
-    return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), _HERE / "instruction_table.csv"))))
+    return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), *_HERE.glob("*.csv")))))
 
 
 class Ptx(Language):

@@ -5,28 +5,28 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from parity.emulator.instruction import Unknown
+from parity.platform.files import read_rows
 
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
 _ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
-SPECIAL = {
-    "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
-    **{f"%ntid.{a}": f"all(launched(c, {i}))" for i, a in enumerate("xyz")},
-    **{f"%nctaid.{a}": f"all(launched(c, {3 + i}))" for i, a in enumerate("xyz")},
-    **{f"%ctaid.{a}": f"all(c->group[{i}])" for i, a in enumerate("xyz")},
-    "%dynamic_smem_size": "all(launched(c, 6))", "%total_smem_size": "all(launched(c, 7))",
-    "%nwarpid": "all(32u)", "%smid": "all(0u)", "%nsmid": "all(1u)", "%gridid": "all<u64>(1ul)",
-    "%lanemask_eq": "1u << IOTA", "%lanemask_lt": "(1u << IOTA) - 1",
-    "%lanemask_le": "(2u << IOTA) - 1", "%lanemask_gt": "~((2u << IOTA) - 1)", "%lanemask_ge": "~((1u << IOTA) - 1)",
-    "%clock": "all((u32)ticks(c, left))", "%clock_hi": "all((u32)(ticks(c, left) >> 32))",
-    "%clock64": "all(ticks(c, left))", "%globaltimer": "all(ticks(c, left))",
-    "%globaltimer_lo": "all((u32)ticks(c, left))", "%globaltimer_hi": "all((u32)(ticks(c, left) >> 32))",
-    "WARP_SZ": "all(32u)",
-}  # fmt: skip
-SPECIAL_U64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
+
+
+@dataclass(frozen=True)
+class SpecialRegister:
+    """A row of ``special_registers.csv``: the name, the type, and the value as C++."""
+
+    name: str
+    type: str
+    value: str
+
+
+SPECIAL = {row.name: row for row in read_rows(Path(__file__).with_name("special_registers.csv"), SpecialRegister)}
 
 
 def cpp_type(type_: str) -> str:

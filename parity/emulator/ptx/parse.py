@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -43,6 +44,13 @@ _MODULE = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:globa
 _LINKAGE = re.compile(r"^(?:\.(?:visible|weak|extern|common)\s+)*")
 _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
+
+_OPERAND_WORD = re.compile(r"[%$\w]+")
+_NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
+"""The instructions whose first operand is not a result."""
+
+Accesses = tuple[list[str], list[str]]
+"""The registers that an item writes, and the registers that it reads."""
 
 BRANCHES = ("bra", "brx", "ret", "exit")
 """The instructions that end a basic block, apart from calls."""
@@ -97,6 +105,35 @@ class PtxFunction:
     def labels(self) -> frozenset[str]:
         """The labels of the code."""
         return frozenset(item for item in self.items if isinstance(item, str))
+
+    @functools.cached_property
+    def accessed(self) -> tuple[Accesses, ...]:
+        """The registers that each item accesses."""
+        return tuple(map(self.accesses, self.items))
+
+    @functools.cached_property
+    def writes(self) -> Counter[str]:
+        """How many items write each register."""
+        return Counter(name for written, _ in self.accessed for name in written)
+
+    @functools.cached_property
+    def uses(self) -> Counter[str]:
+        """How often items read each register."""
+        return Counter(name for _, read in self.accessed for name in read)
+
+    def accesses(self, item: Instruction | str) -> Accesses:
+        """Return the registers that an item writes unconditionally, and the registers that it reads or may keep."""
+        if isinstance(item, str):
+            return [], []
+        words = [[name for name in _OPERAND_WORD.findall(each) if name in self.registers] for each in item.operands]
+        writes = [] if item.base in _NO_RESULT or not words else words[0]
+        reads = [name for operand in words[0 if item.base in _NO_RESULT else 1 :] for name in operand]
+        if item.base in ("bar", "barrier") and "red" in item.mnemonic:
+            writes = words[0]
+        if item.modifiers:
+            guard = _OPERAND_WORD.findall(item.modifiers[0][1:])
+            reads += [*(name for name in guard if name in self.registers), *writes]
+        return writes, reads
 
 
 @functools.cache

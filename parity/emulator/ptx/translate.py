@@ -18,6 +18,7 @@ from parity.emulator.ptx.comparisons import COMPARISONS
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
+from parity.emulator.ptx.instruction_table import REFUSED
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
 from parity.emulator.ptx.operation import Operation
@@ -38,16 +39,6 @@ _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
 )
-_REFUSED = {
-    "tex": "textures", "tld4": "textures", "txq": "textures", "suld": "surfaces", "sust": "surfaces",
-    "sured": "surfaces", "suq": "surfaces",
-    "wgmma": "matrix instructions (wgmma)",
-    "tcgen05": "matrix instructions", "stmatrix": "matrix instructions (stmatrix)",
-    "mbarrier": "barriers in memory (mbarrier)", "cp": "asynchronous copies (cp.async)",
-    "alloca": "memory of a size that is not constant (alloca)",
-    "getctarank": "clusters of blocks", "mapa": "clusters of blocks", "multimem": "multicast memory",
-    "movmatrix": "matrix instructions (movmatrix)", "istypep": "textures",
-}  # fmt: skip
 # The first warp of a launch computes the constants of the launch, and the first warp of each block its constants.
 _CONSTANTS = (
     "const u32 block = c->running->wave[0].ordinal;\n"
@@ -180,7 +171,7 @@ def _emit(o: Operation) -> None:
         convert(o, words)
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
-    elif refused := _REFUSED.get(base):
+    elif refused := REFUSED.get(base):
         raise MissingFeature(refused)
     else:
         compute(o, base, words)
