@@ -91,7 +91,7 @@ def tools_digest() -> str:
 def key(source: Source, job: Job) -> str:
     """Return the cache key of a source: the digest of everything that affects the code."""
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    options = source.side
+    options = source.options
     settings = ("flags", *options.flags, "include", *map(source.name, source.folders), "forced", *options.forced)
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings

@@ -53,7 +53,7 @@ class StagedCuda:
         originals: The names of the source's files, by the paths that nvcc reads.
         host: The host code that is left out.
         stubs: Absent headers that stubs replace.
-        former: Headers that supply what CUDA has removed.
+        removed_apis: Headers that supply what CUDA has removed.
         needs: The names that these supply.
     """
 
@@ -61,7 +61,7 @@ class StagedCuda:
     originals: dict[Path, str]
     host: HostCode = field(default_factory=HostCode)
     stubs: tuple[str, ...] = ()
-    former: tuple[str, ...] = ()
+    removed_apis: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
 
     @property
@@ -132,7 +132,7 @@ class _CudaStaging:
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
                     errors += missing_headers(missed, self._texts)
                 refused = [self._with_source_names(each, staged) for each in warnings(error.log)]
-                supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.former]
+                supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.removed_apis]
                 host: HostCode | None = staged.host
                 if not supplied:
                     host = repair(staged.host, self._texts, errors, coarse=rounds >= FINE_ROUNDS)
@@ -140,17 +140,17 @@ class _CudaStaging:
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.
                 rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
-                former = tuple(dict.fromkeys((*staged.former, *(header for header, _ in supplied))))
+                removed_apis = tuple(dict.fromkeys((*staged.removed_apis, *(header for header, _ in supplied))))
                 needs = {each.name: each for each in staged.needs}
                 for _, each in supplied:
                     needs.setdefault(each.name, each)
-                staged = _with_removed_apis(self._staged(host), former, tuple(needs.values()))
+                staged = _with_removed_apis(self._staged(host), removed_apis, tuple(needs.values()))
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
         if host != HostCode() or source.linked:
             return self._write(host)
-        unit = Unit(source.path, source.folders, tuple(map(_forced, source.side.forced)), source.side.flags)
+        unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
     def _write(self, host: HostCode) -> StagedCuda:
@@ -169,7 +169,7 @@ class _CudaStaging:
         stubs = tuple(each for each in host.empty_headers if self._stub_for(each) or (HIP_ON_CUDA / each).is_file())
         if stubs:
             write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
-        forced = {path: str(self._place(Path(path))) for path in source.side.forced if Path(path) in source.files}
+        forced = {path: str(self._place(Path(path))) for path in source.options.forced if Path(path) in source.files}
         standard, others = repair_headers(host, stubs=False)
         unit = Unit(
             self._place(source.path),
@@ -179,8 +179,8 @@ class _CudaStaging:
                 *((curand,) if curand else ()),
                 *((STUBS, HIP_ON_CUDA) if stubs else ()),
             ),
-            (*map(str, (*standard, *others)), *(forced.get(name, _forced(name)) for name in source.side.forced)),
-            source.side.flags,
+            (*map(str, (*standard, *others)), *(forced.get(name, _forced(name)) for name in source.options.forced)),
+            source.options.flags,
         )
         return StagedCuda(unit, originals, host, stubs)
 
@@ -212,11 +212,11 @@ class _CudaStaging:
         return PortError(error.module, error.target, log, error.files, remedies=found)
 
 
-def _with_removed_apis(staged: StagedCuda, former: tuple[str, ...], needs: tuple[Finding, ...]) -> StagedCuda:
-    if not former:
+def _with_removed_apis(staged: StagedCuda, removed_apis: tuple[str, ...], needs: tuple[Finding, ...]) -> StagedCuda:
+    if not removed_apis:
         return staged
-    forced = (*(str(HIP_ON_CUDA / header) for header in former), *staged.unit.forced)
-    return replace(staged, unit=replace(staged.unit, forced=forced), former=former, needs=needs)
+    forced = (*(str(HIP_ON_CUDA / header) for header in removed_apis), *staged.unit.forced)
+    return replace(staged, unit=replace(staged.unit, forced=forced), removed_apis=removed_apis, needs=needs)
 
 
 def _forced(name: str | Path) -> str:

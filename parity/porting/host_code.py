@@ -69,7 +69,7 @@ class HostCode:
         empty_headers: Absent headers that an empty file replaces.
         missing: The compiler's messages about these headers.
         instantiated: Kernel templates to instantiate, because the code that launched them is left out.
-        brought: Lines for names that the absent headers would have provided.
+        implied: Lines for names that the absent headers would have provided.
         pasted: CUDA's names that macros paste together.
         stuck: Errors that the last round could not attribute to host code, with their places.
         stubbed: Real libraries that do not compile, so that their stubs are used.
@@ -79,7 +79,7 @@ class HostCode:
     empty_headers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
-    brought: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
     pasted: tuple[Finding, ...] = ()
     stuck: frozenset[tuple[str, Place]] = frozenset()
     stubbed: tuple[Finding, ...] = ()

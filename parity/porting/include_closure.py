@@ -47,28 +47,28 @@ class Closure:
     made: Mapping[str, Made] = field(default_factory=dict)
 
 
-def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
+def closure(path: Path, options: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
     """Return a source and all files that it may include, ignoring conditionals.
 
     The compiler reports headers that are not found. ``texts`` caches the files that were read.
     """
-    return _HeaderSearch(path, side, folder, texts).run()
+    return _HeaderSearch(path, options, folder, texts).run()
 
 
 class _HeaderSearch:
     """A search for the headers of one source."""
 
-    def __init__(self, source: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
+    def __init__(self, source: Path, options: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
         self._source, self._texts = source, texts
         self._project = project_of(source.parent)
-        self._folders = [folder, *side.include]
+        self._folders = [folder, *options.include]
         self._named = len(self._folders)
         self._files: dict[Path, str] = {}
         self._missing: dict[tuple[str, str], Path] = {}
         """Brackets and names of headers that were not found, with the folder of an including file."""
         self._doubtful: dict[str, tuple[Path, ...]] = {}
         self._made: dict[str, Made] = {}
-        self._open = [source, *(each for name in side.forced if (each := found_in(name, self._folders)))]
+        self._open = [source, *(each for name in options.forced if (each := found_in(name, self._folders)))]
 
     def run(self) -> Closure:
         # Folders that settings name have priority over folders around the source, and these over templates.

@@ -35,7 +35,7 @@ class Source:
         module: The module's name.
         folder: The kernels folder.
         path: The file to compile.
-        side: The compile options of the side.
+        options: The compile options of the side.
         files: Texts of the file and of all files that it may include, by path.
         ported: The sources are HIP already, and compiled without translation.
         hipifier: The translator of other sources.
@@ -53,7 +53,7 @@ class Source:
     module: str
     folder: Path
     path: Path
-    side: CompileOptions
+    options: CompileOptions
     files: Mapping[Path, str]
     ported: bool = False
     hipifier: str = LITERAL
@@ -91,7 +91,7 @@ class Source:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders to search for headers."""
-        return (self.folder, *self.side.include, *self.around)
+        return (self.folder, *self.options.include, *self.around)
 
     @functools.cached_property
     def originals(self) -> Mapping[str, Path]:

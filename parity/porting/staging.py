@@ -53,7 +53,7 @@ from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
-_BROUGHT = "brought.h"
+_IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
 _STUBS, _LIBRARIES = "stubs", "libraries"
 
@@ -129,10 +129,10 @@ class _HipStaging:
         if any(each.missing_header for each in errors):
             missed = self._rocm.headers_missed if self._rocm else clang.headers_missed
             errors += missing_headers(missed(staged.unit, self._target), texts)
-        new = implied_lines(errors, texts, host.brought) if host.empty_headers else ()
+        new = implied_lines(errors, texts, host.implied) if host.empty_headers else ()
         names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
         if new or names:
-            state.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
+            state.host = replace(host, implied=(*host.implied, *new), pasted=(*host.pasted, *names))
             return
         lacks = self._lacks if source.without else None
         coarse = state.rounds >= FINE_ROUNDS
@@ -159,9 +159,9 @@ class _HipStaging:
             write(folder / _STUBS / header, forwarding_header(stub))
         if choice.stubs:
             write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
-        lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
+        lines = (*host.implied, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
         if lines:
-            write(folder / _BROUGHT, "\n".join((*lines, "")))
+            write(folder / _IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
         real = {library.name: library.link_into(libraries / str(i)) for i, library in enumerate(choice.real)}
         after = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if choice.stubs else ()))
@@ -175,12 +175,12 @@ class _HipStaging:
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),
                 *standard,
-                *(((folder / _BROUGHT).resolve(),) if lines else ()),
+                *(((folder / _IMPLIED).resolve(),) if lines else ()),
                 *others,
                 *(library.first for library in choice.real if library.first),
-                *map(self._forced, source.side.forced),
+                *map(self._forced, source.options.forced),
             ),
-            (*source.side.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
+            (*source.options.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
             {name: str(path) for name, path in source.originals.items()},
         )
         return Staged(unit, self._translation(host, choice), real)
@@ -195,7 +195,7 @@ class _HipStaging:
             text += appended_code(self._source, host)
         if self._rocm is not None and not self._source.ported:
             text = with_plain_coordinates(text)
-        return with_plain_bases(text) if PLAIN in self._source.side.forced else text
+        return with_plain_bases(text) if PLAIN in self._source.options.forced else text
 
     def _foreign_headers(self) -> Iterator[str]:
         """Yield the headers that the source includes and no folder of the project has."""
@@ -235,7 +235,7 @@ class _HipStaging:
             ),
             needs=self._compat.needs,
             defects=self._compat.defects,
-            brought=host.brought,
+            implied=host.implied,
             libraries=tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),
             stubbed=host.stubbed,
         )
@@ -280,7 +280,7 @@ def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
 def _translated(source: Source) -> dict[Path, Hipified]:
     if source.ported:
         return {path: Hipified(text, {}) for path, text in source.files.items()}
-    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
+    return hipified(source.files, source.name, source.folders, source.options.flags, source.hipifier)
 
 
 def _instantiated(source: Source) -> Iterator[Instantiation]:
