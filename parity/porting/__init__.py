@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from parity.porting.includes import found_in, included
     from parity.porting.kernel_templates import Instantiation, instantiations, kernels_of, parameters
     from parity.porting.project import forget_folders
-    from parity.porting.source_tree import parse
+    from parity.porting.source_tree import descendants, parse, source_of
     from parity.porting.sources import PORTED_SUFFIXES, Source, find_modules, find_ported
     from parity.porting.staging import compile_as_hip
     from parity.porting.stubs import real_libraries, stubbed_libraries
@@ -46,9 +46,9 @@ __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "StagedCuda", "Switch", "Translation", "TranslationError", "Variant",
     "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
-    "confirmed", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint", "included",
-    "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "stubbed_libraries",
-    "switches_of_kernels", "with_cuda_version", "with_kernels",
+    "confirmed", "descendants", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint",
+    "included", "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "source_of",
+    "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
 __getattr__ = lazy_getattr(
@@ -65,7 +65,7 @@ __getattr__ = lazy_getattr(
         "includes": "found_in included",
         "kernel_templates": "Instantiation instantiations kernels_of parameters",
         "project": "forget_folders",
-        "source_tree": "parse",
+        "source_tree": "descendants parse source_of",
         "sources": "PORTED_SUFFIXES Source find_modules find_ported",
         "staging": "compile_as_hip",
         "stubs": "real_libraries stubbed_libraries",

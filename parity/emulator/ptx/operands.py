@@ -13,6 +13,7 @@ from parity.platform.files import read_rows
 
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
+_FLOAT_BITS = re.compile(r"0(?:[fF](?P<single>[0-9a-fA-F]{8})|[dD](?P<double>[0-9a-fA-F]{16}))")
 _ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
 
@@ -53,26 +54,23 @@ def integer_literal(text: str) -> int | None:
 
 def literal_bits(operand: str, type_: str) -> int | None:
     """Return the bits of a constant as a value of a PTX type; None for other operands."""
-    if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
+    value: float | int | None = integer_literal(operand)
+    if match := _FLOAT_BITS.fullmatch(operand):
         bits = int(operand[2:], 16)
-        if type_ in ("f64", "b64", "u64", "s64"):
-            (number,) = struct.unpack("<f", struct.pack("<I", bits))
-            return int.from_bytes(struct.pack("<d", number), "little")
+        if match["single"] and type_ in ("f64", "b64", "u64", "s64"):
+            return _bits(struct.unpack("<f", struct.pack("<I", bits))[0], "<d")
+        if match["double"] and type_ == "f32":
+            return _bits(struct.unpack("<d", struct.pack("<Q", bits))[0], "<f")
         return bits
-    if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", operand):
-        bits = int(operand[2:], 16)
-        if type_ == "f32":
-            (number,) = struct.unpack("<d", struct.pack("<Q", bits))
-            return int.from_bytes(struct.pack("<f", number), "little")
-        return bits
-    value = integer_literal(operand)
     if value is None and re.fullmatch(r"-?\d+\.\d*(?:[eE][-+]?\d+)?", operand):
-        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(operand)), "little")
-    if value is None:
-        return None
-    if type_ in ("f32", "f64"):
-        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(value)), "little")
-    return value % (1 << 64)
+        value = float(operand)
+    if isinstance(value, float) or (value is not None and type_ in ("f32", "f64")):
+        return _bits(value, "<d" if type_ == "f64" else "<f")
+    return None if value is None else value % (1 << 64)
+
+
+def _bits(value: float, form: str) -> int:
+    return int.from_bytes(struct.pack(form, value), "little")
 
 
 def split_types(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -49,6 +49,12 @@ _OPERAND_WORD = re.compile(r"[%$\w]+")
 _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
 """The instructions whose first operand is not a result."""
 
+
+def falls_through(item: Instruction) -> bool:
+    """True if the instruction after this one may be the next."""
+    return item.base not in BRANCHES or (item.base != "brx" and bool(item.modifiers))
+
+
 Accesses = tuple[list[str], list[str]]
 """The registers that an item writes, and the registers that it reads."""
 
@@ -120,6 +126,12 @@ class PtxFunction:
     def uses(self) -> Counter[str]:
         """How often items read each register."""
         return Counter(name for _, read in self.accessed for name in read)
+
+    def targets(self, item: Instruction) -> tuple[str, ...]:
+        """Return the labels that a branch may go to."""
+        if item.base == "brx":
+            return self.tables.get(item.operands[1], ())
+        return item.operands[:1] if item.base == "bra" else ()
 
     def accesses(self, item: Instruction | str) -> Accesses:
         """Return the registers that an item writes unconditionally, and the registers that it reads or may keep."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx.parse import BRANCHES, PtxFunction
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction, falls_through
 
 
 @dataclass(frozen=True)
@@ -137,22 +137,10 @@ def control_flow_graph(function: PtxFunction) -> tuple[list[int], list[list[int]
             labels[item] = len(starts) - 1
         ended = isinstance(item, Instruction) and item.base in BRANCHES
     ends = [*starts[1:], len(function.items)]
-    lasts = [function.items[end - 1] if end > start else "" for start, end in zip(starts, ends, strict=True)]
-    following = [[b + 1] if b + 1 < len(starts) else [] for b in range(len(starts))]
-    return starts, [
-        _successors(function, last, labels, through) for last, through in zip(lasts, following, strict=True)
-    ]
-
-
-def _successors(
-    function: PtxFunction, last: Instruction | str, labels: Mapping[str, int], through: list[int]
-) -> list[int]:
-    """Return the blocks after a block that ends with ``last``. ``through`` is the next block, if there is one."""
-    if isinstance(last, str):
-        return through
-    base = last.base
-    if base == "bra" and last.operands[0] in labels:
-        return [labels[last.operands[0]], *(through if last.modifiers else [])]
-    if base == "brx":
-        return [labels[label] for label in function.tables.get(last.operands[1], ()) if label in labels]
-    return [] if base in ("ret", "exit") and not last.modifiers else through
+    following: list[list[int]] = []
+    for b, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        last = function.items[end - 1] if end > start else ""
+        targets = function.targets(last) if isinstance(last, Instruction) else ()
+        through = [b + 1] if b + 1 < len(starts) and (isinstance(last, str) or falls_through(last)) else []
+        following.append([*(labels[label] for label in targets if label in labels), *through])
+    return starts, following
