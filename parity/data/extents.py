@@ -32,11 +32,7 @@ def alternatives(choices: Choices) -> Sequence[Mapping[str, Sequence[Any]]]:
 
 
 def draw_values(
-    draw: Draw,
-    shapes: Shapes,
-    choices: Choices,
-    params: Sequence[str],
-    allows: Callable[[str, Value], bool],
+    draw: Draw, shapes: Shapes, choices: Choices, params: Sequence[str], allows: Callable[[str, Value], bool]
 ) -> Scope:
     """Draw values for the free names of the shapes and for parameters with choices.
 

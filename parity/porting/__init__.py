@@ -33,13 +33,7 @@ if TYPE_CHECKING:
     from parity.porting.staging import compile_as_hip
     from parity.porting.stubs import real_libraries, stubbed_libraries
     from parity.porting.translation import Translation
-    from parity.porting.translators import (
-        HIPIFIERS,
-        HIPIFY,
-        TranslationError,
-        chosen_hipifier,
-        hipifier_fingerprint,
-    )
+    from parity.porting.translators import HIPIFIERS, HIPIFY, TranslationError, chosen_hipifier, hipifier_fingerprint
     from parity.porting.variants import ARCH, COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
 
 __all__ = [

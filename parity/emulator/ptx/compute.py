@@ -214,11 +214,7 @@ def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
         o.guarded(o.result(first, "b32", value))
         return
     holds = combine_masks(modifiers[0], "holds(r != 0)", o.predicate(more[0]))
-    o.guarded(
-        f"const V<u32> r = {value}; const Mask p = {holds};",
-        o.result(first, "b32", "r"),
-        o.decide(second, "p"),
-    )
+    o.guarded(f"const V<u32> r = {value}; const Mask p = {holds};", o.result(first, "b32", "r"), o.decide(second, "p"))
 
 
 def _isspacep(o: Operation, words: list[str]) -> None:

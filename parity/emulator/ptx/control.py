@@ -136,18 +136,12 @@ def _bar(o: Operation, words: list[str]) -> None:
         return
     if "cluster" in words:
         raise MissingFeature("clusters of blocks")
-    operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
         raise MissingFeature("barriers at which some threads do not wait (bar.arrive)")
-    if votes:
-        target, number, *rest = operands
-        predicate = rest[-1]
-        count = rest[0] if len(rest) > 1 else None
-    else:
-        number, *rest = operands or ["0"]
-        count = rest[0] if rest else None
-    if count is not None:
+    target, number, *rest = o.item.operands if votes else ("", *(o.item.operands or ("0",)))
+    predicate = rest.pop() if votes else ""
+    if rest:
         raise MissingFeature("barriers of a number of threads")
     if integer_literal(number) != 0:
         raise MissingFeature("named barriers other than barrier 0")
@@ -207,13 +201,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         values = [o.source(each, "b32") for each in (a, b, c)]
         value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
         exchange = f"Mask valid; const V<u32> r = {value};"
-    synchronized_step(
-        o,
-        named,
-        exchange,
-        o.result(first, "b32", "r"),
-        o.decide(valid, "valid"),
-    )
+    synchronized_step(o, named, exchange, o.result(first, "b32", "r"), o.decide(valid, "valid"))
 
 
 def _vote(o: Operation, words: list[str]) -> None:

@@ -156,7 +156,7 @@ def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Ma
     return [{**own, **each} for each in maps]
 
 
-_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL}
+_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL, "cvt": convert}
 """The instructions that are not rows of the instruction table, or not always."""
 
 
@@ -167,8 +167,6 @@ def _emit(o: Operation) -> None:
         return
     if emit := _SPECIAL.get(base):
         emit(o, words)
-    elif base == "cvt":
-        convert(o, words)
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
     elif refused := REFUSED.get(base):

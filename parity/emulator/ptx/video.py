@@ -53,6 +53,12 @@ def _split(operand: str) -> tuple[str, int, int]:
     return match[1], int(match[3]) * bits, bits
 
 
+def _split_types(name: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Return the types of the result and the operands, and the other words."""
+    types = [word for word in words if word in ("u32", "s32")]
+    return ["u32", *types][-3:] if name == "vset" else types, [word for word in words if word not in types]
+
+
 def _result(name: str, words: list[str]) -> str:
     compare = next((COMPARES[word] for word in words if word in COMPARES), "")
     if (name == "vset") != bool(compare):
@@ -61,9 +67,7 @@ def _result(name: str, words: list[str]) -> str:
 
 
 def _scalar(o: Operation, name: str, words: list[str]) -> None:
-    types = [word for word in words if word in ("u32", "s32")]
-    words = [word for word in words if word not in types]
-    of_result, of_a, of_b = ["u32", *types][-3:] if name == "vset" else types
+    (of_result, of_a, of_b), words = _split_types(name, words)
     target, *operands = o.item.operands
     target, put_at, put_bits = _split(target)
     second = next((word for word in words if word in ("add", "min", "max")), "")
@@ -113,9 +117,7 @@ def _scalar(o: Operation, name: str, words: list[str]) -> None:
 
 
 def _of_elements(o: Operation, name: str, count: int, words: list[str]) -> None:
-    types = [word for word in words if word in ("u32", "s32")]
-    words = [word for word in words if word not in types]
-    of_result, of_a, of_b = ["u32", *types][-3:] if name == "vset" else types
+    (of_result, of_a, of_b), words = _split_types(name, words)
     if unknown := set(words) - {"sat", "add", *COMPARES}:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
     target, *operands = o.item.operands
