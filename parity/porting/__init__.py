@@ -45,26 +45,4 @@ __all__ = [
     "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
-__getattr__ = lazy_getattr(
-    __name__,
-    {
-        "build_files": "Switch",
-        "compat": "confirmed",
-        "cuda_staging": "HIP_ON_CUDA StagedCuda compile_as_cuda",
-        "cuda_templates": "compile_with_templates",
-        "errors": "PortError",
-        "hints": "setting_for switches_of_kernels",
-        "hipify": "HELPFUL LITERAL",
-        "include_closure": "closure",
-        "includes": "found_in included",
-        "kernel_templates": "Instantiation instantiations kernels_of parameters",
-        "project": "forget_folders",
-        "source_tree": "descendants parse source_of",
-        "sources": "PORTED_SUFFIXES Source find_modules find_ported",
-        "staging": "compile_as_hip",
-        "stubs": "real_libraries stubbed_libraries",
-        "translation": "Translation",
-        "translators": "HIPIFIERS HIPIFY TranslationError chosen_hipifier hipifier_fingerprint",
-        "variants": "ARCH COMBINABLE Variant after_errors with_cuda_version with_kernels",
-    },
-)
+__getattr__ = lazy_getattr(__name__, __file__)

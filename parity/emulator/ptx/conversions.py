@@ -8,6 +8,8 @@ from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.operands import ROUNDINGS, cpp_type, split_types
 from parity.emulator.ptx.operation import Operation
 
+_FLOATS = ("f16", "bf16", "f32", "f64")
+
 
 def convert(o: Operation, words: list[str]) -> None:
     if words[:2] == ["pack", "sat"]:
@@ -31,36 +33,31 @@ def convert(o: Operation, words: list[str]) -> None:
         value = f"tf32_finite({x})" if limit else f"tf32_of<{'AWAY' if 'rna' in modifiers else mode}>({x})"
         o.guarded(o.result(target, "b32", value))
         return
-    floats = ("f16", "bf16", "f32", "f64")
-    if of in floats:
-        x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
-        x = f"of_bf16({x})" if of == "bf16" else x
-        if flush and own == "f32" and to != "f16":  # for f16, a subnormal operand is not flushed, as measured
-            x = f"ftz({x})"
-        if to not in floats:
-            value = f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
-            o.guarded(o.result(target, to, value))
-            return
-        o.guarded(*_to_float(o, target, _FloatConversion(of, to, mode, whole, flush, sat, relu, limit), x))
-        return
     x = o.source(operand, of)
-    if to in floats:
-        nearest = to in ("f32", "f64") and mode in ("", "RN")
-        if not nearest:
-            x = f"to<{'i64' if of[0] == 's' else 'u64'}>({x})"
-        if nearest:
-            value = f"to<{to}>({x})"
-        elif to in ("f32", "f64"):
-            value = f"float_of<{mode}, {to}>({x})"
-        elif to == "f16":
-            value = f"narrow_f16<{mode or 'RN'}>(odd_f64({x}))"
-        else:
-            o.guarded(o.result(target, "b16", f"narrow_bf16<{mode or 'RN'}>(odd_f64({x}))"))
+    if of in _FLOATS:
+        x = f"of_bf16({x})" if of == "bf16" else x
+        if flush and of in ("f32", "bf16") and to != "f16":  # for f16, a subnormal operand is not flushed, as measured
+            x = f"ftz({x})"
+        if to in _FLOATS:
+            o.guarded(*_to_float(o, target, _FloatConversion(of, to, mode, whole, flush, sat, relu, limit), x))
             return
-        o.guarded(o.result(target, to, f"saturated<{to}>({value})" if sat else value))
-        return
-    value = _limited(cpp_type(to), cpp_type(of), x) if sat else f"to<{cpp_type(to)}>({x})"
-    o.guarded(o.result(target, to, value))
+        type_, value = to, f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
+    elif to in _FLOATS:
+        type_, value = _of_integer(of, to, mode, x)
+        value = f"saturated<{to}>({value})" if sat and to != "bf16" else value
+    else:
+        type_, value = to, _limited(cpp_type(to), cpp_type(of), x) if sat else f"to<{cpp_type(to)}>({x})"
+    o.guarded(o.result(target, type_, value))
+
+
+def _of_integer(of: str, to: str, mode: str, x: str) -> tuple[str, str]:
+    """Return the type and the value of an integer that is converted to a floating-point type."""
+    if to in ("f32", "f64") and mode in ("", "RN"):
+        return to, f"to<{to}>({x})"
+    x = f"to<{'i64' if of[0] == 's' else 'u64'}>({x})"
+    if to in ("f32", "f64"):
+        return to, f"float_of<{mode}, {to}>({x})"
+    return "b16" if to == "bf16" else to, f"narrow_{to}<{mode or 'RN'}>(odd_f64({x}))"
 
 
 def _cvt_pack(o: Operation, to: str) -> None:
