@@ -223,7 +223,7 @@ class _HostDefinitions:
 
         Names in ``met`` are not followed, because a program may add to a variable what it was before.
         """
-        text = _with_sizes(CAST.sub("", text)).strip()
+        text = CAST.sub("", _with_sizes(text)).strip()
         for _ in range(_DEEP):
             if not text.isidentifier():
                 break
@@ -231,7 +231,7 @@ class _HostDefinitions:
             if given is None or given.strip() == text:
                 return text
             met |= {text}
-            text = _with_sizes(CAST.sub("", given)).strip()
+            text = CAST.sub("", _with_sizes(given)).strip()
         try:
             return self._number(parsed_arithmetic(text), at, met)
         except (ValueError, ZeroDivisionError):

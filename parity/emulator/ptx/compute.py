@@ -142,7 +142,9 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
 
 def _logic(o: Operation, base: str) -> None:
     target, *operands = o.item.operands
-    _set(o, target, _combined(base, [o.predicate(each) for each in operands]))
+    value = _combined(base, [o.predicate(each) for each in operands])
+    if target != "_":
+        o.guarded(f"const Mask r = {value};", o.decide(target, "r"))
 
 
 def _combined(base: str, masks: Sequence[str]) -> str:
@@ -157,11 +159,6 @@ def _combined(base: str, masks: Sequence[str]) -> str:
 
 _WIDE_COMPARISON = re.compile(r"V<[fiu]64> a\b")
 """A comparison of 64 bits. It is slow, and is skipped if the other operand decides for all threads."""
-
-
-def _set(o: Operation, target: str, value: str) -> None:
-    if target != "_":
-        o.guarded(f"const Mask r = {value};", o.decide(target, "r"))
 
 
 def _packing(o: Operation, type_: str) -> None:

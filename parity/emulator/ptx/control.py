@@ -185,79 +185,73 @@ def _guard_before(o: Operation) -> None:
     o.step(f"ONLY({o.guard});")
 
 
-def _shfl(o: Operation, words: list[str]) -> None:
+def _exchange(emit: Callable[[Operation, list[str], str], list[str]]) -> Callable[[Operation, list[str]], None]:
+    """Return a function that emits an exchange among the threads that the last operand names, ``members`` in C++."""
+
+    def emit_step(o: Operation, words: list[str]) -> None:
+        _guard_before(o)
+        members = _members(o, o.item.operands[-1])
+        synchronized_step(o, members, *emit(o, words, members))
+
+    return emit_step
+
+
+def _shfl(o: Operation, words: list[str], members: str) -> list[str]:
     if "sync" not in words:
         raise MissingFeature("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
-    _guard_before(o)
-    target, a, b, c, members = o.item.operands
+    target, a, b, c, _ = o.item.operands
     mode = words[1].upper()
     first, valid = split_results(target)
-    named = _members(o, members)
     lane = o.bits(b, "b32")
     if mode == "BFLY" and lane is not None and lane < 32 and o.bits(c, "b32") == 31:
-        value = f"crossed<{lane}>(t, on, {o.source(a, 'b32')}, {named}, {o.here})"
+        value = f"crossed<{lane}>(t, on, {o.source(a, 'b32')}, {members}, {o.here})"
         exchange = f"const Mask valid = on; const V<u32> r = {value};"
     else:
         values = [o.source(each, "b32") for each in (a, b, c)]
-        value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
+        value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {members}, &valid, {o.here})"
         exchange = f"Mask valid; const V<u32> r = {value};"
-    synchronized_step(o, named, exchange, o.result(first, "b32", "r"), o.decide(valid, "valid"))
+    return [exchange, o.result(first, "b32", "r"), o.decide(valid, "valid")]
 
 
-def _vote(o: Operation, words: list[str]) -> None:
+def _vote(o: Operation, words: list[str], members: str) -> list[str]:
     if "sync" not in words:
         raise MissingFeature("votes of threads without a mask (vote), which GPUs since Volta do not have")
-    _guard_before(o)
-    target, p, members = o.item.operands
-    named = _members(o, members)
-    lines = [f"const V<u32> ayes = voted(on, {o.predicate(p)}, {named}), here = voted(on, ALL, {named});"]
+    target, p, _ = o.item.operands
+    count = f"const V<u32> ayes = voted(on, {o.predicate(p)}, {members}), here = voted(on, ALL, {members});"
     if "ballot" in words:
-        lines.append(o.result(target, "b32", "ayes"))
-    else:
-        value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
-        lines.append(o.decide(target, f"holds({value})"))
-    synchronized_step(o, named, *lines)
+        return [count, o.result(target, "b32", "ayes")]
+    value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
+    return [count, o.decide(target, f"holds({value})")]
 
 
-def _match(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, a, members = o.item.operands
+def _match(o: Operation, words: list[str], members: str) -> list[str]:
+    target, a, _ = o.item.operands
     first, valid = split_results(target)
-    named = _members(o, members)
-    lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
+    equal = f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {members});"
     if "any" in words:
-        lines.append(o.result(first, "b32", "equal"))
-    else:
-        lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
-        lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
-        lines.append(o.decide(valid, "every"))
-    synchronized_step(o, named, *lines)
+        return [equal, o.result(first, "b32", "equal")]
+    every = f"const V<u32> here = voted(on, ALL, {members}); const Mask every = holds(equal == here);"
+    return [equal, every, o.result(first, "b32", "sel(every, here, all(0u))"), o.decide(valid, "every")]
 
 
-def _redux(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, a, members = o.item.operands
-    named = _members(o, members)
+def _redux(o: Operation, words: list[str], members: str) -> list[str]:
+    target, a, _ = o.item.operands
     type_ = words[-1]
     kind = next(word for word in words if word in ("add", "min", "max", "and", "or", "xor"))
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
     if type_ == "f32":
         raise Unknown(f"instruction {o.item.mnemonic}")
-    synchronized_step(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+    return [o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {members}, {op})")]
+
+
+def _elect(o: Operation, words: list[str], members: str) -> list[str]:
+    first, valid = split_results(o.item.operands[0])
+    result = o.result(first, "b32", "leader")
+    return ["const V<u32> leader = all(first(on));", result, o.decide(valid, "holds(leader == IOTA)")]
 
 
 def _activemask(o: Operation, words: list[str]) -> None:
     o.guarded(o.result(o.item.operands[0], "b32", "all<u32>(on)"))
-
-
-def _elect(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, members = o.item.operands
-    first, valid = split_results(target)
-    named = _members(o, members)
-    lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
-    lines.append(o.decide(valid, "holds(leader == IOTA)"))
-    synchronized_step(o, named, *lines)
 
 
 def _trap(o: Operation, words: list[str]) -> None:
@@ -266,6 +260,6 @@ def _trap(o: Operation, words: list[str]) -> None:
 
 CONTROL: dict[str, Callable[[Operation, list[str]], None]] = {
     "bra": _bra, "ways": _ways, "brx": _brx, "ret": _exit, "exit": _exit, "call": _call, "bar": _bar, "barrier": _bar,
-    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "activemask": _activemask, "elect": _elect,
-    "trap": _trap,
+    "shfl": _exchange(_shfl), "vote": _exchange(_vote), "match": _exchange(_match), "redux": _exchange(_redux),
+    "elect": _exchange(_elect), "activemask": _activemask, "trap": _trap,
 }  # fmt: skip
