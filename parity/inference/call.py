@@ -66,10 +66,9 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> D
         else:
             words.append(each.name)
             params[each.name] = kind
-    pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
-    lanes = max(each.lanes for each in pointers)
+    lanes = max(each.lanes for each in one.tensors)
     extent = "n" if lanes == 1 else f"{lanes}*n"
-    shapes = "; ".join(f"{each.name}: {extent}" for each in pointers)
+    shapes = "; ".join(f"{each.name}: {extent}" for each in one.tensors)
     keywords = [] if shaped and lanes == 1 else [Keyword("shapes", shapes, _GUESS)]
     return DeclaredCall(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
+from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_text
 from parity.porting import descendants, included, parse, source_of
 
@@ -31,11 +32,6 @@ _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*
 _ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
-_SIZES: Mapping[str, int] = {
-    "char": 1, "bool": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "unsigned": 4,
-    "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
-    "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
-}  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
@@ -261,7 +257,7 @@ class _HostDefinitions:
 
 def _with_sizes(text: str) -> str:
     """Replace ``sizeof`` of known types by numbers."""
-    return _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
+    return _SIZEOF.sub(lambda match: str(SIZES.get(match[1], match[0])), text)
 
 
 def _split(text: str) -> list[str]:

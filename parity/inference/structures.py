@@ -9,21 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import tree_sitter
 
+from parity.platform.files import read_table
 from parity.porting import descendants, parse, source_of
 
-_SCALARS: Mapping[str, tuple[str, int]] = {
-    "float": ("float", 4), "double": ("double", 8), "half": ("__half", 2), "__half": ("__half", 2),
-    "bool": ("bool", 1), "char": ("signed char", 1), "signed char": ("signed char", 1),
-    "unsigned char": ("unsigned char", 1), "uchar": ("unsigned char", 1), "short": ("short", 2), "int": ("int", 4),
-    "unsigned": ("unsigned int", 4), "unsigned int": ("unsigned int", 4), "uint": ("unsigned int", 4),
-    "long": ("long", 8), "unsigned long": ("unsigned long", 8), "long long": ("long long", 8),
-    "unsigned long long": ("unsigned long long", 8), "size_t": ("unsigned long", 8), "ptrdiff_t": ("long", 8),
-    "int8_t": ("signed char", 1), "uint8_t": ("unsigned char", 1), "int16_t": ("short", 2), "int32_t": ("int", 4),
-    "uint32_t": ("unsigned int", 4), "int64_t": ("long", 8), "uint64_t": ("unsigned long", 8),
-}  # fmt: skip
+_TYPES = read_table(Path(__file__).with_name("scalar_types.csv"))
+SIZES = {row["name"]: int(row["size"]) for row in _TYPES}
+"""The sizes in bytes of scalars, and of some other types."""
+_SCALARS = {row["name"]: (row["spelled"], SIZES[row["name"]]) for row in _TYPES if row["spelled"]}
 """The type of a scalar as a demangler spells it, and its size in bytes."""
 _VECTOR = re.compile(r"(char|uchar|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
 _LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}

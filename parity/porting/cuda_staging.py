@@ -198,7 +198,7 @@ class _CudaStaging:
                 column += len(lines[line - 1]) - len(lines[line - 1].lstrip())
             return name, line, column
 
-        return replace(error, places=tuple(map(named, error.places)), included=tuple(map(named, error.included)))
+        return error.renamed(named)
 
     def _port_error(self, error: CompileError, staged: StagedCuda) -> PortError:
         """Return an error in terms of the source's files, preceded by its possible causes."""

@@ -310,12 +310,4 @@ def _with_source_names(error: CompileError, source: Source) -> list[Diagnostic]:
     def named(place: Place) -> Place:
         return (names.get(place[0], place[0]), *place[1:])
 
-    return [
-        replace(
-            each,
-            places=tuple(map(named, each.places)),
-            previous=named(each.previous) if each.previous else None,
-            candidates=tuple(map(named, each.candidates)),
-        )
-        for each in diagnostics(error.log)
-    ]
+    return [each.renamed(named) for each in diagnostics(error.log)]
