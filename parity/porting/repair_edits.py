@@ -91,14 +91,11 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
 
 def shared_constructor(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
     """Mark an empty constructor of a shared variable ``__host__ __device__``."""
-    text, error = site.module.texts.get(error_file := site.error.places[0][0], ""), site.error
-    _, line, column = error.places[0]
-    lines = text.split("\n")[:line]
-    before = "\n".join(lines)[: len("\n".join(lines[:-1])) + column] if error_file in site.module.texts else ""
-    if not error.host_only or "__shared__" not in re.split(r"[;{}]", before)[-1]:
+    declaration = site.enclosing("declaration")
+    if not site.error.host_only or declaration is None or "__shared__" not in source_of(declaration):
         return None
     does_nothing = re.compile(rb"\w+\s*\(\s*\)\s*(?:noexcept\s*)?\{\s*\}")
-    for file, line, column in error.candidates:
+    for file, line, column in site.error.candidates:
         tree = parse(site.module.texts[file]) if file in site.module.texts else None
         name = tree.match_at(_WORD_BYTES, line, column) if tree else None
         if tree and name and does_nothing.match(tree.data, name.start):

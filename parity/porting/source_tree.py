@@ -151,6 +151,14 @@ def container(node: tree_sitter.Node) -> tree_sitter.Node:
     return next(around, node)
 
 
+def declared_name(declarator: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the innermost part of a declarator: the name, without pointers, arrays and parameters."""
+    while declarator.type.endswith("declarator"):
+        inner = (each for each in declarator.named_children if each.type.endswith(("declarator", "identifier")))
+        declarator = next(inner, declarator.children[-1])
+    return declarator
+
+
 def definition(node: tree_sitter.Node) -> tree_sitter.Node:
     """Return a function definition with its ``template <...>`` or ``extern "C"``."""
     return node.parent if node.parent is not None and node.parent.type in _WRAPPERS else node
