@@ -132,12 +132,8 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
         return f"to<{cpp_type(type_)}>({o.source(operands[0], source)})", type_
     modifiers, (type_,) = split_types(words)
     row = _find_row(o, base, modifiers, type_)
-    lines = [
-        f"const V<{cpp_type(source)}> {name} = {o.source(each, source)};"
-        for name, source, each in zip("abc"[: len(operands)], row.sources, operands, strict=True)
-    ]
-    text = re.sub(r"\bT\b", cpp_type(type_), row.row.expression)
-    return f"[&] {{ {' '.join(lines)} return V<{cpp_type(row.result)}>({text}); }}()", row.result
+    values = [o.source(each, source) for source, each in zip(row.sources, operands, strict=True)]
+    return row.expression(values, cpp_type(type_)), row.result
 
 
 def _logic(o: Operation, base: str) -> None:
@@ -191,11 +187,8 @@ def _dot(o: Operation, base: str, modifiers: Sequence[str], types: Sequence[str]
     bits = "8" if base == "dp4a" else "16"
     signs = ["true" if each[0] == "s" else "false" for each in types]
     values = [o.source(each, "u32") for each in (a, b, c)]
-    o.guarded(
-        o.result(
-            target, "b32", f"dot_of<{bits}>({values[0]}, {signs[0]}, {values[1]}, {signs[1]}, {values[2]}, {first})"
-        )
-    )
+    value = f"dot_of<{bits}>({values[0]}, {signs[0]}, {values[1]}, {signs[1]}, {values[2]}, {first})"
+    o.guarded(o.result(target, "b32", value))
 
 
 def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
@@ -247,24 +240,16 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
     c = f"u{8 * size_of(type_)}"
     signed = cpp_type(type_)
     values = [o.source(each, type_) for each in operands]
-    has_in, out = base.endswith("c"), "cc" in words
-    root = base.removesuffix("c")
-    lines = [
-        f"const V<{c}> in = {f'sel((Mask)t->scalar[CARRY], all<{c}>(1), all<{c}>(0))' if has_in else f'all<{c}>(0)'};"
-    ]
-    if root in ("add", "mad"):
-        if root == "mad":
-            product = "high(x, y)" if "hi" in words else "x * y"
-            lines.append(f"const V<{signed}> x = {values[0]}, y = {values[1]};")
-            lines.append(f"const V<{c}> a = as<{c}>(V<{signed}>({product})), b = as<{c}>({values[2]});")
-        else:
-            lines.append(f"const V<{c}> a = as<{c}>({values[0]}), b = as<{c}>({values[1]});")
-        lines.append(f"const V<{c}> s = a + b, r = s + in;")
-        carried = "holds(s < a) | holds(r < s)"
-    else:
-        lines.append(f"const V<{c}> a = as<{c}>({values[0]}), b = as<{c}>({values[1]});")
-        lines.append(f"const V<{c}> s = a - b, r = s - in;")
-        carried = "holds(a < b) | holds(s < in)"
+    out, root = "cc" in words, base.removesuffix("c")
+    given = f"sel((Mask)t->scalar[CARRY], all<{c}>(1), all<{c}>(0))" if base.endswith("c") else f"all<{c}>(0)"
+    lines, first = [f"const V<{c}> in = {given};"], values[0]
+    if root == "mad":
+        lines.append(f"const V<{signed}> x = {values[0]}, y = {values[1]};")
+        first = f"V<{signed}>({'high(x, y)' if 'hi' in words else 'x * y'})"
+    sign = "-" if root == "sub" else "+"
+    lines.append(f"const V<{c}> a = as<{c}>({first}), b = as<{c}>({values[-1]});")
+    lines.append(f"const V<{c}> s = a {sign} b, r = s {sign} in;")
+    carried = "holds(a < b) | holds(s < in)" if root == "sub" else "holds(s < a) | holds(r < s)"
     if out:
         lines.append(f"const Mask carried = {carried};")
     lines.append(o.result(target, f"b{8 * size_of(type_)}", "r"))

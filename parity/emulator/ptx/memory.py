@@ -74,7 +74,7 @@ def _ld(o: Operation, words: list[str]) -> None:
         values = ["x"] if count == 1 else [f"to<{c}>(x >> ({u}){8 * size * i})" for i in range(count)]
     elif bytes_ <= 16:
         lines += [f"V<u32> x[{bytes_ // 4}];", f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;"]
-        values = [_element("x", i, size) for i in range(count)]
+        values = [_in_words("x[{}]".format, i * size, size) for i in range(count)]
     else:
         raise MissingFeature("accesses of 32 bytes")
     o.guarded(*lines, *_loads(o, targets, type_, values.__getitem__))
@@ -85,14 +85,12 @@ def _loads(o: Operation, targets: Sequence[str], type_: str, value: Callable[[in
     return [_loaded(o, target, type_, value(i)) for i, target in enumerate(targets) if target != "_"]
 
 
-def _element(name: str, i: int, size: int) -> str:
-    """Return element ``i`` of an array of words as an unsigned number, in C++."""
+def _in_words(word: Callable[[int], str], offset: int, size: int) -> str:
+    """Return ``size`` bytes from an offset on as an unsigned number, in C++; ``word`` returns each word of 32 bits."""
+    k = offset // 4
     if size == 8:
-        return f"join({name}[{2 * i}], {name}[{2 * i + 1}])"
-    if size == 4:
-        return f"{name}[{i}]"
-    per = 4 // size
-    return f"to<u{8 * size}>({name}[{i // per}] >> {8 * size * (i % per)})"
+        return f"join({word(k)}, {word(k + 1)})"
+    return word(k) if size == 4 else f"to<u{8 * size}>({word(k)} >> {8 * (offset % 4)})"
 
 
 def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
@@ -121,15 +119,7 @@ def _param(o: Operation, slot: int, offset: int, size: int) -> str:
     """Return bytes of a call parameter, which is stored in slots of 32 bits, as C++."""
     if offset % min(size, 4):
         raise MissingFeature("parameters that are not aligned")
-
-    def word(k: int) -> str:
-        return f"R(u32, {o.n(slot + k)})"
-
-    if size == 8:
-        return f"join({word(offset // 4)}, {word(offset // 4 + 1)})"
-    if size == 4:
-        return word(offset // 4)
-    return f"to<u{8 * size}>({word(offset // 4)} >> {8 * (offset % 4)})"
+    return _in_words(lambda k: f"R(u32, {o.n(slot + k)})", offset, size)
 
 
 def _st(o: Operation, words: list[str]) -> None:
