@@ -87,7 +87,7 @@ class Formulas:
 
     def _text(self, node: ast.expr | None, kept: Collection[str]) -> str:
         try:
-            return ast.unparse(_Signs().visit(self._expanded(node, kept, _DEEP))).replace(" ", "") if node else ""
+            return compact(rewritten(self._expanded(node, kept, _DEEP), _as_difference)) if node else ""
         except ValueError:
             return ""
 
@@ -158,15 +158,24 @@ class Formulas:
 
 def with_formulas(text: str, formulas: Mapping[str, ast.expr]) -> str:
     """Replace names in an expression by formulas."""
-    return ast.unparse(_Replaced(formulas).visit(ast.parse(text, mode="eval"))).replace(" ", "")
+    tree = ast.parse(text, mode="eval")
+    return compact(rewritten(tree, lambda node: formulas.get(node.id, node) if isinstance(node, ast.Name) else node))
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, formulas: Mapping[str, ast.expr]) -> None:
-        self._formulas = formulas
+def rewritten(node: ast.AST, change: Callable[[ast.AST], ast.AST]) -> ast.AST:
+    """Return an expression after ``change`` of all its parts, inner parts first."""
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._formulas.get(node.id, node)
+    class Rewriter(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return change(self.generic_visit(node))
+
+    changed: ast.AST = Rewriter().visit(node)
+    return changed
+
+
+def compact(node: ast.AST) -> str:
+    """Return the text of an expression without blanks."""
+    return ast.unparse(node).replace(" ", "")
 
 
 def free_names(node: ast.AST) -> frozenset[str]:
@@ -260,10 +269,7 @@ def _quotient(a: ast.expr, b: ast.expr) -> ast.expr:
     return ast.BinOp(a, ast.FloorDiv(), b)
 
 
-class _Signs(ast.NodeTransformer):
-    """Writes a sum with a negative constant as a difference."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        most, more = _more(node)
-        return ast.BinOp(most, ast.Sub(), ast.Constant(-more)) if more < 0 else node
+def _as_difference(node: ast.AST) -> ast.AST:
+    """Write a sum with a negative constant as a difference."""
+    most, more = _more(node) if isinstance(node, ast.BinOp) else (node, 0)
+    return ast.BinOp(most, ast.Sub(), ast.Constant(-more)) if isinstance(most, ast.expr) and more < 0 else node
