@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import PurePath
 
 from parity.build.result import Built
 from parity.compilers.targets import target
@@ -16,7 +17,6 @@ from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import Evidence, OpRunner, Runner, available, default_targets, replayed_recording
 from parity.runners.recording_file import Recording
-from parity.suite.corpus import SUFFIX
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
@@ -166,18 +166,14 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     for spec, each in runners.items():
         own = [name for name in asked if name in each.targets()] or default_targets(each)
         for column in runner_columns(each, own, spec):
-            for other in found:
-                if (other.runner, other.target) == (column.runner, column.target):
-                    raise UsageError(
-                        f"--runner {other.spec} and --runner {spec} both give {column}; "
-                        "leave one out, or compare the records of two runs"
-                    )
+            if other := next((o for o in found if (o.runner, o.target) == (column.runner, column.target)), None):
+                both = f"--runner {other.spec} and --runner {spec} both give {column}"
+                raise UsageError(f"{both}; leave one out, or compare the records of two runs")
             found.append(column)
             if (recording := replayed_recording(each)) is not None:
                 recordings[column] = recording
-    return Columns(
-        tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
-    )
+    found.sort(key=lambda column: column.vendor != "cuda")
+    return Columns(tuple(found), recordings, compiled, tuple(problems))
 
 
 def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find: Find = available) -> tuple[str, ...]:
@@ -216,7 +212,7 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
     """Yield the names of kernel sources and case files whose SHA-256 differs from ``sources``."""
     for name, before in sources.items():
-        path = (suite.cases if name.endswith((".py", SUFFIX)) else suite.kernels) / name
+        path = (suite.kernels if PurePath(name).match("*.cu*") else suite.cases) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
 

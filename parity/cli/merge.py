@@ -10,28 +10,16 @@ same as for parity run.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_folders, add_full, add_json
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
-from parity.report.folder import check_folder
-from parity.suite.options import declare
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "shards", nargs="+", type=Path, metavar="FOLDER|ZIP", help="the results of each shard, in any order"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR|FILE", help="folder or file to write")
-    add_full(parser)
-    add_json(parser)
-    add_folders(parser)
-    declare(parser.add_argument, "known-issues", type=Path)
+from parity.report.folder import REPORTS, output_folder, remove_files
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -51,8 +39,13 @@ def main(arguments: argparse.Namespace) -> int:
             f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
         )
         return 0
+    with output_folder(arguments.output):
+        return _merge_folders(arguments, folders)
+
+
+def _merge_folders(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
+    remove_files(arguments.output, *REPORTS)
     merged = merge(folders, load_suite(arguments))
-    check_folder(arguments.output)
     warn(merged.known.mistakes)
     merged.write_record(arguments.output / RECORD)
     matrix = merged.matrix

@@ -64,9 +64,13 @@ class _KernelError(ParityError):
 
 
 class KernelFault(_KernelError):
-    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class."""
+    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class.
+
+    ``undefined`` is the first instruction that used an undefined value before the fault (see ``LaunchStats``).
+    """
 
     kind: str
+    undefined: Instruction | None = None
 
 
 class MemoryFault(KernelFault):
@@ -309,7 +313,7 @@ class UnknownInstruction(_KernelError):
         self.what = what
         message = (
             f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/amdgpu/isa_vector.py, isa_scalar.py and isa.py (AMD)"
+            "  the instruction tables are parity/emulator/amdgpu/isa.csv and isa.py (AMD)"
             " and ptx/instruction_table.csv (CUDA)"
         )
         super().__init__(message, kernel, instruction)

@@ -37,15 +37,8 @@ _NAMED = 12
 
 def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
     """Return the command that runs a case again with the same options."""
-    given = {
-        "target": arguments.target,
-        "runner": arguments.runner,
-        "toolchain": arguments.toolchain,
-        "launches": arguments.launches,
-        "kernels": arguments.kernels_dir,
-        "hip": arguments.hip_dir,
-        "cases": arguments.cases_dir,
-    }
+    given = {name: getattr(arguments, name) for name in ("target", "runner", "toolchain", "launches")}
+    given |= {name: getattr(arguments, f"{name}_dir") for name in ("kernels", "hip", "cases")}
     return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
 
 
@@ -125,7 +118,7 @@ def annotate_github(
     reproduction: Reproduction,
 ) -> None:
     """With ``--github``, print annotations for GitHub Actions and add the matrix to the job summary."""
-    if not arguments.github:
+    if not (os.environ.get("GITHUB_ACTIONS") == "true" if arguments.github is None else arguments.github):
         return
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
