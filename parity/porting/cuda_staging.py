@@ -21,6 +21,7 @@ from parity.compilers.include import HEADERS, STUBS
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.finding import Finding
+from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
@@ -28,15 +29,6 @@ from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
-from parity.porting.staged_files import (
-    EMPTY,
-    FINE_ROUNDS,
-    ROUNDS,
-    appended_code,
-    missing_headers,
-    repair_headers,
-    write,
-)
 from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
 from parity.porting.translation import Translation
 
@@ -130,13 +122,13 @@ class _CudaStaging:
                 errors = [self._with_source_names(each, staged) for each in diagnostics(error.log)]
                 if any(each.missing_header for each in errors):
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
-                    errors += missing_headers(missed, self._texts)
+                    errors += staged_files.missing_headers(missed, self._texts)
                 refused = [self._with_source_names(each, staged) for each in warnings(error.log)]
                 supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.removed_apis]
                 host: HostCode | None = staged.host
                 if not supplied:
-                    host = repair(staged.host, self._texts, errors, coarse=rounds >= FINE_ROUNDS)
-                if host is None or rounds == ROUNDS or (host.stuck and not tolerate_device_errors):
+                    host = repair(staged.host, self._texts, errors, coarse=rounds >= staged_files.FINE_ROUNDS)
+                if host is None or rounds == staged_files.ROUNDS or (host.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.
                 rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
@@ -154,23 +146,25 @@ class _CudaStaging:
         return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
     def _write(self, host: HostCode) -> StagedCuda:
-        source, empty = self._source, self._folder / EMPTY
+        source, empty = self._source, self._folder / staged_files.EMPTY
         originals = {}
         for path, text in source.files.items():
             text = host.blanked(source.name(path), text)
-            write(self._place(path), text + appended_code(source, host) if path == source.path else text)
+            staged_files.write(
+                self._place(path), text + staged_files.appended_code(source, host) if path == source.path else text
+            )
             originals[self._place(path)] = source.name(path)
         curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None
         real = (*((curand,) if curand else ()), HIP_ON_CUDA)
         for header in host.empty_headers:
             if not any((place / header).is_file() for place in real):
                 stub = self._stub_for(header)
-                write(empty / header, forwarding_header(stub) if stub else "")
+                staged_files.write(empty / header, forwarding_header(stub) if stub else "")
         stubs = tuple(each for each in host.empty_headers if self._stub_for(each) or (HIP_ON_CUDA / each).is_file())
         if stubs:
-            write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
+            staged_files.write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
         forced = {path: str(self._place(Path(path))) for path in source.options.forced if Path(path) in source.files}
-        standard, others = repair_headers(host, stubs=False)
+        standard, others = staged_files.repair_headers(host, stubs=False)
         unit = Unit(
             self._place(source.path),
             (
