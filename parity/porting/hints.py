@@ -153,7 +153,7 @@ def _undeclared(error: str) -> str:
 
 
 def _ambiguous_header(header: str, source: Source) -> _Hint:
-    places = source.doubtful.get(header)
+    places = source.ambiguous.get(header)
     if not places:
         return _Hint()
     shown = [os.path.relpath(place) for place in places]

@@ -14,7 +14,7 @@ from parity.errors import UsageError, nearest
 from parity.model.code_object import replaced_source
 from parity.platform.files import CUDA_SUFFIXES, find_below
 from parity.porting.build_files import Switch
-from parity.porting.header_templates import Made
+from parity.porting.header_templates import GeneratedHeader
 from parity.porting.hipify import LITERAL
 from parity.porting.host_code import RepairState
 from parity.porting.includes import included, searched
@@ -41,7 +41,7 @@ class Source:
         hipifier: The translator of other sources.
         kernels: Kernel templates with arguments to instantiate, even if host code does not launch them.
         prebuilt: Code objects that replace a source, by target.
-        around, doubtful, made: As in ``Closure``.
+        around, ambiguous, made: As in ``Closure``.
         switches: Flags that come from the project's build files, and not from a setting.
         linked: Other sources that nvcc links with this one, and that are compiled after it.
         parts: Sources that ``path`` includes, and that are built by building it.
@@ -60,8 +60,8 @@ class Source:
     kernels: tuple[str, ...] = ()
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
-    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    made: Mapping[str, Made] = field(default_factory=dict)
+    ambiguous: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, GeneratedHeader] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
     linked: tuple[Path, ...] = ()
     parts: tuple[Path, ...] = ()

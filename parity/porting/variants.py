@@ -129,8 +129,8 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
         yield Variant("optimized", _LEVELS)
         return
     errors = diagnostics(error.log)
-    if header := next((each.missing_header for each in errors if source.doubtful.get(each.missing_header)), ""):
-        names = [source.name(place) for place in source.doubtful[header]]
+    if header := next((each.missing_header for each in errors if source.ambiguous.get(each.missing_header)), ""):
+        names = [source.name(place) for place in source.ambiguous[header]]
         yield Variant("folder", (next(filter(_CUDA_FOLDER.search, names), names[0]), header))
     compiled = [each for each in errors if not each.missing_header]
     if compiled and all(NOT_DEFINED in each.text for each in compiled):
@@ -249,7 +249,7 @@ def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:
     include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"]{re.escape(header)}[>"]', re.MULTILINE)
     if place in source.folders or not (at := _first(source, include)):
         return None
-    others = (os.path.relpath(each) for each in source.doubtful.get(header, ()) if each != place)
+    others = (os.path.relpath(each) for each in source.ambiguous.get(header, ()) if each != place)
     setting, why = f'include = ["{os.path.relpath(place)}"]', f"which has {header} as {', '.join(others)} has it"
     options = replace(source.options, include=(*source.options.include, place))
     switches = (*source.switches, Switch(f"-I{os.path.relpath(place)}", *at, setting, why=why))
@@ -259,7 +259,7 @@ def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:
 def _reread(source: Source) -> Source:
     """Find the files of a source again, and discard its repairs."""
     every = closure(source.path, source.options, source.folder, {})
-    found = replace(source, files=every.files, around=every.around, doubtful=every.doubtful, made=every.made)
+    found = replace(source, files=every.files, around=every.around, ambiguous=every.ambiguous, made=every.made)
     return found.unrepaired()
 
 
