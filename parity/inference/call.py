@@ -121,7 +121,7 @@ def safe_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What follows from a specification. ``given`` are the tensors with data."""
+    """The conclusions from a specification. ``given`` are the tensors with data."""
 
     one: Signature
     kinds: Mapping[str, str]

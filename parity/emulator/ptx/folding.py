@@ -60,26 +60,23 @@ def _with(item: Instruction, name: str, producer: Instruction | str) -> Instruct
     """Fold ``producer``, which computes ``name``, into an instruction; None if that is not possible."""
     assert isinstance(producer, Instruction)
     inside = f"({producer.mnemonic} {', '.join(producer.operands[1:])})"
-    if _NUMBERS.match(producer.mnemonic):
-        if _ACCESSES.match(item.mnemonic):
-            address = int(item.mnemonic.startswith("ld"))
-            within = re.compile(rf"\[\s*{re.escape(name)}(?=\s*[+\]])")
-            places, value = [address], within.sub(lambda _: f"[{inside}", item.operands[address])
-        elif _NUMBERS.match(item.mnemonic) or _COMPARES.match(item.mnemonic):
-            places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
-        else:
+    places, value = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name], inside
+    if _NUMBERS.match(producer.mnemonic) and _ACCESSES.match(item.mnemonic):
+        address = int(item.mnemonic.startswith("ld"))
+        within = re.compile(rf"\[\s*{re.escape(name)}(?=\s*[+\]])")
+        places, value = [address], within.sub(lambda _: f"[{inside}", item.operands[address])
+    elif _NUMBERS.match(producer.mnemonic):
+        if not _NUMBERS.match(item.mnemonic) and not _COMPARES.match(item.mnemonic):
             return None
     elif _AS_FLOAT.match(producer.mnemonic):
         if not _FLOATS.match(item.mnemonic):
             return None
-        places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
     elif item.mnemonic.startswith("bra"):
         return replace(item, modifiers=(item.modifiers[0].replace(name, inside),))
-    elif _LOGIC.match(item.mnemonic):
-        places = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name]
-        value = item.operands[places[0]].replace(name, inside) if places else ""
-    else:
+    elif not _LOGIC.match(item.mnemonic):
         return None
+    else:
+        value = item.operands[places[0]].replace(name, inside) if places else ""
     if not places or value == item.operands[places[0]]:
         return None
     return replace(item, operands=(*item.operands[: places[0]], value, *item.operands[places[0] + 1 :]))

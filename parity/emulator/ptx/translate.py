@@ -78,11 +78,11 @@ def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Thre
             whole.places["constants of blocks"] = len(whole.steps)
         for each, register in uniform:
             if register.per_block == per_block:
-                _instruction(whole, each, register.item, {}, None, kernel.name)
+                _instruction(whole, each, register.item, {}, None)
     whole.places["constants end"] = len(whole.steps)
     for each in functions:
         whole.places[each.name] = len(whole.steps)
-        _function(whole, each, kernel.name, {register.item for of, register in uniform if of is each})
+        _function(whole, each, {register.item for of, register in uniform if of is each})
     return replace(_linked(whole), shared=len(shared))
 
 
@@ -100,7 +100,7 @@ def _linked(whole: KernelTranslation) -> ThreadedCode:
     )
 
 
-def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done: Collection[int]) -> None:
+def _function(whole: KernelTranslation, function: PtxFunction, done: Collection[int]) -> None:
     """Append the steps of a function, except for the items in ``done``."""
     targets = branch_targets(function)
     params = _call_parameters(whole, function)
@@ -114,27 +114,22 @@ def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done
             whole.places[label_name(function, item)] = len(whole.steps)
         if isinstance(item, Instruction):
             if i not in done:
-                _instruction(whole, function, i, params[i], blocks.get(i), kernel)
+                _instruction(whole, function, i, params[i], blocks.get(i))
             whole.number += 1
     whole.steps.append(ThreadedStep(END, []))
 
 
 def _instruction(
-    whole: KernelTranslation,
-    function: PtxFunction,
-    i: int,
-    params: Mapping[str, int],
-    block: BlockRange | None,
-    kernel: str,
+    whole: KernelTranslation, function: PtxFunction, i: int, params: Mapping[str, int], block: BlockRange | None
 ) -> None:
     item = function.items[i]
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
     except MissingFeature as missing:
-        raise UnsupportedFeature(kernel, str(missing), item) from None
+        raise UnsupportedFeature(whole.kernel, str(missing), item) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), kernel, item) from None
+        raise UnknownInstruction(str(unknown), whole.kernel, item) from None
 
 
 def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Mapping[str, int]]:

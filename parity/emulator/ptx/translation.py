@@ -64,6 +64,7 @@ class KernelTranslation:
         constants: Collection[tuple[str, str]] = (),
         shared: Collection[tuple[str, str]] = (),
     ) -> None:
+        self.kernel = functions[0].name
         self.functions = {each.name: each for each in functions}
         self.constants = [0, 0]  # the ids of block and launch
         self._literals: dict[int, int] = {}

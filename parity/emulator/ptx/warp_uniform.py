@@ -22,8 +22,8 @@ from parity.emulator.ptx.translation import PtxMemoryLayout
 _LOAD = re.compile(r"ldu?\.(?:global\.|shared\.|const\.)?(?:nc\.)?[busf]\d+$")
 _LOGIC = frozenset(("setp", "ways", "selp"))
 _INSIDE = re.compile(r"\([a-z][\w.]*")  # the mnemonic of a folded instruction
-# The index of the operand with the mask of participating threads.
-_MEMBERS = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1}
+_EXCHANGES = frozenset(("shfl", "vote", "match", "redux", "elect"))
+"""Instructions whose last operand is the mask of participating threads."""
 _APART = ("call", "brx")
 
 
@@ -90,9 +90,8 @@ class _Sharing:
         if base == "bra":
             following = self._following[bisect(self._starts, i) - 1]
             return guarded and sum(not self._ends(to) for to in following) > 1
-        if base in _MEMBERS or base in ("bar", "barrier"):
-            at = _MEMBERS.get(base, 0)
-            members = item.operands[at : at + 1 or None] if base in _MEMBERS or "warp" in words else ()
+        if base in _EXCHANGES or base in ("bar", "barrier"):
+            members = item.operands[-1:] if base in _EXCHANGES else item.operands[:1] if "warp" in words else ()
             return guarded or not self._of_shared(members)
         return False
 
