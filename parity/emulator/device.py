@@ -267,14 +267,6 @@ class Device:
             raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
         self.write(there, data)
 
-    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
-        """Return a copy of the contents of a variable.
-
-        Raises:
-            UsageError: the variable does not exist.
-        """
-        return self.read(self.symbol(code, name))
-
     # --- launches ---
 
     def take_printed(self) -> str:
