@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.instruction import MissingFeature, Unknown
+from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.comparisons import combine_masks, comparison
 from parity.emulator.ptx.instruction_table import PtxInstructionRow, instruction_row
 from parity.emulator.ptx.operands import ROUNDINGS, SPACES, cpp_type, integer_literal, split_results, split_types
@@ -161,8 +161,6 @@ def _packing(o: Operation, type_: str) -> None:
     """Emit a ``mov`` that splits a register into parts, or joins parts."""
     target, source = o.item.operands
     size = size_of(type_)
-    if size > 8:
-        raise MissingFeature("registers of 128 bits")
     if target.startswith("{"):
         parts = split_operands(target.strip("{}"))
         bits = 8 * size // len(parts)

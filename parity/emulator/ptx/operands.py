@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.emulator.instruction import Unknown
+from parity.emulator.instruction import MissingFeature, Unknown
 from parity.platform.files import read_rows
 
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
@@ -32,6 +32,8 @@ SPECIAL = {row.name: row for row in read_rows(Path(__file__).with_name("special_
 
 def cpp_type(type_: str) -> str:
     """Return the C++ type of one lane of a PTX type."""
+    if type_.endswith("128"):
+        raise MissingFeature("registers of 128 bits")
     if type_ in ("f16", "f32", "f64"):
         return type_
     if type_ in ("bf16", "pred"):
