@@ -8,6 +8,7 @@ types, and "nan" is a failure class. To read a CSV file back unchanged, use
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.emulator.amdgpu.classes import CLASSES
@@ -15,6 +16,7 @@ from parity.engine.case_records import CaseRecord, Column
 from parity.errors import MissingTool
 from parity.model.case import split
 from parity.model.coverage import COUNTS, Reached
+from parity.platform.files import read_table
 from parity.report.matrix import class_counts
 from parity.report.model import KernelRow, Matrix
 
@@ -26,61 +28,17 @@ if TYPE_CHECKING:
     from parity.footprint.measure import Footprint
     from parity.runners.timing import Timing
 
-CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
-"""Columns with few different values."""
-
-CASE_TYPES = {
-    **dict.fromkeys(CATEGORIES, "category"),
-    **dict.fromkeys(("budget", "ulp"), "float64"),
-    **dict.fromkeys(("wrong", "elements"), "int64"),
-    "instructions": "Int64",
-    **dict.fromkeys(COUNTS, "Int64"),
-    **dict.fromkeys(("divergences", "known", "title", "case"), "string"),
-}
-"""The columns of the table of cases, with their pandas types."""
-
-MATRIX_TYPES = {
-    **dict.fromkeys(("module", "op", "dtypes", "kernel", "runner", "target", "evidence", "state"), "category"),
-    **dict.fromkeys(("run", "passed", "failed", "known"), "int64"),
-    "budget": "float64",
-    "failures": "string",
-    "instructions": "int64",
-    **dict.fromkeys(COUNTS, "Int64"),
-    "divergences": "string",
-}
-"""The columns of the table of a matrix."""
+_ROWS = read_table(Path(__file__).with_suffix(".csv"))
+CASE_TYPES, MATRIX_TYPES, BENCH_TYPES, STATIC_TYPES = (
+    {row["column"]: row["type"] for row in _ROWS if row["table"] == table}
+    for table in ("cases", "matrix", "bench", "static")
+)
+"""The columns of each table, with their pandas types."""
 
 INSTRUCTIONS = {name: name.replace(" ", "_") for name in CLASSES}
 """The column of each class of instructions."""
 
 TIMES = ("median", "low", "high", "error", "repetitions")
-
-BENCH_TYPES = {
-    **dict.fromkeys(("module", "op", "dtypes", "kernel"), "category"),
-    **dict.fromkeys(("title", "case"), "string"),
-    **dict.fromkeys(("runner", "target", "evidence"), "category"),
-    **dict.fromkeys(("bytes", "operations", "elements"), "int64"),
-    **{f"{kind}_{name}": "Int64" if name == "repetitions" else "float64" for kind in ("cold", "hot") for name in TIMES},
-    **dict.fromkeys(("host", "copy_rate", "operation_rate", "drift", "share"), "float64"),
-    "bound": "category",
-    "instructions": "Int64",
-    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
-    "change": "category",
-    **dict.fromkeys(("change_ratio", "change_uncertainty"), "float64"),
-    **dict.fromkeys(("notes", "problem"), "string"),
-}
-"""The columns of the table of measurements."""
-
-STATIC_TYPES = {
-    **dict.fromkeys(("module", "kernel", "target"), "category"),
-    "vgprs": "int64",
-    "sgprs": "Int64",
-    **dict.fromkeys(("spills", "scratch_bytes", "lds_bytes", "threads"), "int64"),
-    "occupancy": "float64",
-    "code_bytes": "Int64",
-    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
-}
-"""The columns of the table of footprints."""
 
 
 def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
