@@ -67,7 +67,7 @@ def test_results_frame_has_one_row_per_case(results):
         cell: sum(r.failed for r in results.records if r.target == cell) for cell in ("gfx1100", "gfx90a")
     }
     assert frame.instructions.dtype == "Int64" and frame.instructions.gt(0).sum() > len(frame) / 2
-    categories = "op module kernel dtypes runner target evidence verdict failure".split()
+    categories = ["op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure"]
     assert all(isinstance(frame.dtypes[name], pandas.CategoricalDtype) for name in categories)
 
 
