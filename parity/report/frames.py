@@ -158,10 +158,11 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
 
 
 def _bench_row(each: Measurement, change: BenchChange | None) -> SimpleNamespace:
+    counts = each.instructions or None
     return SimpleNamespace(
         measurement=each, dtypes=",".join(each.dtypes), timed=each if each.timings else None, change=change,
         compared=change if change and change.ratio is not None else None, notes="; ".join(each.notes),
-        instructions=sum(each.instructions.values()) if each.instructions else None, mix=_classes(each.instructions or None),
+        instructions=sum(counts.values()) if counts else None, mix=_classes(counts),
     )  # fmt: skip
 
 
