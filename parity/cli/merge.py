@@ -15,7 +15,7 @@ from pathlib import Path
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_folders, add_full, add_json
+from parity.cli.shared.options import add_folders, add_json, add_verbosity
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
@@ -28,7 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "shards", nargs="+", type=Path, metavar="FOLDER|ZIP", help="the results of each shard, in any order"
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR|FILE", help="folder or file to write")
-    add_full(parser)
+    add_verbosity(parser)
     add_json(parser)
     add_folders(parser)
     declare(parser.add_argument, "known-issues", type=Path)

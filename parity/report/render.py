@@ -122,9 +122,9 @@ def summary(matrix: Matrix) -> str:
     kernels = len(
         {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
     )
-    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed:,} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
-    parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
+    parts.append(f"{matrix.failures:,} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
         parts.append(f"{matrix.known} known")
     if matrix.unjudged:
@@ -135,7 +135,7 @@ def summary(matrix: Matrix) -> str:
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
-    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
+    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:,.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
         parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)

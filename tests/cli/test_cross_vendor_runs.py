@@ -60,7 +60,7 @@ def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
     heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "CUDA/AMD"]
     assert re.search(r" +".join(heads), result.out)
     recorded = len(read_recording(cuda).cases)
-    assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} same bits" in result.out
+    assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} identical" in result.out
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.environment["runners"] == [f"recorded={cuda}", "emulated"]
     assert len({case.case for case in record.records if case.target == "sm_90"}) == recorded
@@ -76,7 +76,7 @@ def test_drawn_and_recorded_cases_run_on_both_columns(parity, cuda, suite):
     assert recorded["gfx1100"]["run"] == named + 3  # including the two drawn cases
     assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case, which is recorded
     assert drawn["sm_90"]["unsupported"] == 0
-    assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
+    assert drawn["gfx1100"]["against"]["conclusions"] == {"identical": named + 3}
 
 
 def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
@@ -189,7 +189,7 @@ def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp
     result = compare(emulated, cuda)
     assert result.code == 0
     assert re.search(r"sm_90 recorded +gfx1100 recorded +CUDA/AMD", result.out)
-    assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} same bits" in result.out
+    assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} identical" in result.out
     result = compare(rewritten(emulated, tmp_path / "wrong.zip", one_more), emulated)
     assert result.code == 1
     assert re.search(r"sm_90 is wrong: gfx1100 \(recorded\) gives \S+, as expected", result.out)

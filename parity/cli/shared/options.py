@@ -74,6 +74,19 @@ def add_full(parser: argparse.ArgumentParser, help: str = "print one line for ea
     parser.add_argument("--full", action="store_true", help=help)
 
 
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """Add ``-v`` and ``-q``, which decide how much of the matrix is printed."""
+    how_much = parser.add_mutually_exclusive_group()
+    how_much.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="print a line for each op, with the numbers behind each word; -vv prints a line for each kernel",
+    )
+    how_much.add_argument("-q", "--quiet", action="store_true", help="print only failures and totals")
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print only JSON on standard output")
