@@ -20,7 +20,6 @@ from rich.text import Text
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
-from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
@@ -46,17 +45,6 @@ SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE, SHOWN_BRANCHES = 20, 10, 8, 12
 KINDS = {"global_buffer": "pointer", "": "pointer or 8 bytes"}
 
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "modules", nargs="*", metavar="MODULE", help="a module, or the path of its file (default: all modules)"
-    )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, and {CUDA_TARGET} if nvcc is available")
-    parser.add_argument("--signatures", action="store_true", help="print the signatures of the kernels")
-    add_jobs(parser)
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

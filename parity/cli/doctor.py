@@ -17,7 +17,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.shared.options import add_json
 from parity.cli.shared.terminal import output, print_json
 from parity.compilers import zig
 from parity.compilers.cuda_toolkit import located as located_nvcc
@@ -58,10 +57,6 @@ class Fact:
     @property
     def ok(self) -> bool:
         return not self.advice
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -57,16 +57,6 @@ NEXT = (
 )
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder")
-    parser.add_argument(
-        "--kernels", default="kernels", metavar="DIR", help="folder of the .cu files (default: kernels)"
-    )
-    parser.add_argument("--cases", default="cases", metavar="DIR", help="folder of the case files (default: cases)")
-    parser.add_argument("--ci", choices=CI, help="write a workflow of this CI as well, which needs no GPU")
-
-
 def main(arguments: argparse.Namespace) -> int:
     """Write missing files. Existing files are never overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from parity.cli.shared.inputs import select
-from parity.cli.shared.options import add_drawing, add_folders, add_selection
 from parity.cli.shared.terminal import output
 from parity.engine.plan import Plan, make_tasks
 from parity.errors import pluralize
@@ -16,13 +15,6 @@ from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--cases", action="store_true", help="print the cases that a run would execute")
-    add_drawing(parser)
-    add_folders(parser, cases=("--cases-dir",))
 
 
 def main(arguments: argparse.Namespace) -> int:

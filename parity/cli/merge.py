@@ -10,28 +10,14 @@ same as for parity run.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_folders, add_json, add_verbosity
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
 from parity.report.folder import check_folder
-from parity.suite.options import declare
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "shards", nargs="+", type=Path, metavar="FOLDER|ZIP", help="the results of each shard, in any order"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR|FILE", help="folder or file to write")
-    add_verbosity(parser)
-    add_json(parser)
-    add_folders(parser)
-    declare(parser.add_argument, "known-issues", type=Path)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -19,21 +19,11 @@ from pathlib import Path
 from parity.application.mutating import Planted, plant_faults
 from parity.application.run import Prepared, Run, Settings
 from parity.cli.shared.inputs import connect_cluster, select
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_folders,
-    add_full,
-    add_jobs,
-    add_json,
-    add_output,
-    add_selection,
-)
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress, warn
 from parity.cluster.connection import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings
+from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings  # noqa: F401 - options.csv names them
 from parity.mutation.mutant import MutantResult
 from parity.mutation.operators import INSTRUCTIONS, SOURCE
 from parity.mutation.recall import FILE
@@ -42,46 +32,11 @@ from parity.platform.signals import INTERRUPTED
 from parity.report.folder import check_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
-from parity.suite.options import declare, names, positive
 
 TARGET = max(DEFAULT_TARGETS, key=lambda name: TARGETS[name].isa)
 """The newest default target: one target is enough to show what the cases catch."""
+PLACES = (*LEVELS, "both")
 KINDS = tuple(sorted({operator.kind for operator in (*SOURCE, *INSTRUCTIONS)}))
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    declare(parser.add_argument, "target", help=f"AMD targets to plant faults for (default: {TARGET})")
-    parser.add_argument(
-        "--count",
-        type=positive,
-        default=COUNT,
-        metavar="N",
-        help="total number of faults to plant (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--in", dest="levels", choices=(*LEVELS, "both"), default="both",
-        help="where to plant faults: instructions, source, or both (default: both, with one in four in source)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--kind",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="K,..",
-        help=f"plant only these classes of faults: {' '.join(KINDS)}",
-    )
-    parser.add_argument(
-        "--search", type=_natural, default=SEARCH, metavar="N",
-        help="additional cases to try for each survivor (default: %(default)s; 0: none)",
-    )  # fmt: skip
-    add_drawing(parser, examples=None, seed=0)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_full(parser)
-    add_json(parser)
-    add_folders(parser)
-    add_output(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -144,9 +99,3 @@ def _planted(prepared: Prepared, settings: CampaignSettings, folder: Path) -> Pl
             note(f"{counts[True]} caught, {counts[False]} survived")
 
         return plant_faults(prepared, settings, folder, progress=report, each=each)
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return int(text)

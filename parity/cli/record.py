@@ -10,42 +10,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application.recording import record
 from parity.application.run import Run, Settings
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_folders,
-    add_jobs,
-    add_selection,
-    add_shard,
-    add_target,
-)
 from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
 from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
-    parser.add_argument("--runner", default="cuda", metavar="NAME", help="runner to record (default: %(default)s)")
-    add_target(parser, "the targets of the runner")
-    parser.add_argument(
-        "--time", action="store_true", help="also measure the kernels like parity bench; replays show the results"
-    )
-    add_drawing(parser)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_shard(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

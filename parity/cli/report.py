@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from parity.application.loaded_run import LoadedRun
-from parity.cli.shared.options import add_folders, add_history
 from parity.cli.shared.outputs import reproduction_command, update_history
 from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import output
@@ -27,26 +26,6 @@ from parity.report.html.content import comparison_content, page_content
 from parity.report.html.excerpts import SourceFolders
 from parity.report.html.page import render_badge, render_page
 from parity.suite.loading import find_suite
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        nargs="*",
-        type=Path,
-        metavar="RUN",
-        help="output folders, ZIP files or recordings (default: parity-out)",
-    )
-    parser.add_argument("--against", type=Path, metavar="RUN", help="also show the changes since this run")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"file to write (default: {PAGE} in the first folder, else in this folder)",
-    )
-    add_history(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -33,21 +33,6 @@ from parity.application.run import Prepared, Results, Run, Settings
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
 from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_failed,
-    add_folders,
-    add_github,
-    add_history,
-    add_jobs,
-    add_json,
-    add_output,
-    add_selection,
-    add_shard,
-    add_verbosity,
-    add_watch,
-)
 from parity.cli.shared.outputs import (
     annotate_github,
     exit_code,
@@ -58,7 +43,6 @@ from parity.cli.shared.outputs import (
 )
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
 from parity.cli.shared.watch import KeptRecords, watch
-from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
@@ -66,55 +50,9 @@ from parity.errors import UsageError, pluralize
 from parity.report.document import document
 from parity.report.folder import check_folder
 from parity.runners import available
-from parity.suite.options import declare
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    declare(
-        parser.add_argument,
-        "target",
-        help="targets to run, separated by commas; a target without a runner is only compiled, and a runner that "
-        f"does not support any of them uses its own targets (default: {' '.join(DEFAULT_TARGETS)} and the targets of "
-        "other runners)",
-    )
-    declare(parser.add_argument, "runner")
-    add_drawing(parser, examples=None, seed=None)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_shard(parser)
-    add_failed(parser)
-    parser.add_argument(
-        "--resume",
-        nargs="?",
-        type=Path,
-        const=Path(),
-        metavar="RUN",
-        help="resume an interrupted or killed run with the same options without repeating judged cases (default: the "
-        "run in the output folder)",
-    )
-    add_watch(parser)
-    add_verbosity(parser)
-    add_json(parser)
-    parser.add_argument(
-        "--no-check-memory",
-        dest="checked",
-        action="store_false",
-        help="do not check every memory access, which is faster",
-    )
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="also measure the kernels like parity bench, and show the results in the matrix",
-    )
-    add_history(parser)
-    add_github(parser)
-    add_folders(parser)
-    declare(parser.add_argument, "known-issues", type=Path)
-    add_output(parser, help="folder for the record, the matrix and the reports")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -229,5 +167,5 @@ def _build_line(built: Sequence[Built]) -> str:
     parts = [f"{modules} built for {' '.join(dict.fromkeys(b.target for b in built))}"]
     parts += [f"{len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"] if fresh or failed else []
     parts += [f"{failed} with errors"] if failed else []
-    parts += [f"{unmapped} identifiers without a HIP equivalent (parity build lists them)"] if unmapped else []
+    parts += [f"{unmapped} identifiers that hipify could not map (parity build lists them)"] if unmapped else []
     return "; ".join(parts)

@@ -17,7 +17,7 @@ from parity.engine.case_records import CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.porting import LITERAL, chosen_hipifier, find_ported
-from parity.report.matrix import failure_class
+from parity.report.matrix import NOTHING_COMPARED, by_cell, failure_class, uncompared_records
 from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments
 
@@ -116,14 +116,17 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 def not_judged(records: Iterable[CaseRecord]) -> list[str]:
     """Return each reason why cases were not judged, with the numbers of cases and kernels and an example."""
     reasons: dict[tuple[str, str], list[CaseRecord]] = {}
-    for record in records:
-        if record.verdict.status is Status.NOT_JUDGED:
-            whose = record.op if record.verdict.kind == "reference" else ""
-            reasons.setdefault((record.verdict.kind, whose), []).append(record)
+    for cell in by_cell(records).values():
+        for record in cell:
+            if record.verdict.status is Status.NOT_JUDGED:
+                whose = record.op if record.verdict.kind == "reference" else ""
+                reasons.setdefault((record.verdict.kind, whose), []).append(record)
+        if uncompared := uncompared_records(cell):
+            reasons.setdefault((NOTHING_COMPARED, ""), []).extend(uncompared)
     return [
         f"not judged: {pluralize(len(each), 'case')} of {pluralize(len({r.kernel for r in each}), 'kernel')}, "
-        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
-        for each in reasons.values()
+        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail or kind}"
+        for (kind, _), each in reasons.items()
     ]
 
 

@@ -77,6 +77,15 @@ def library(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def mine(parity, tmp_path, monkeypatch):
+    """Create a project with ``parity init`` and change to it."""
+    folder = tmp_path / "mine"
+    assert parity("init", folder).code == 0
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
 def edit():
     """Return a function that replaces a text in a file; the file must contain it."""
 

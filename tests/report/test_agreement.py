@@ -26,7 +26,7 @@ RULES = CrossVendorComparison(Conclusion.RULES, 1, 12, 1e6, ("D5", "D14"), colum
 
 
 def record(entry, column, against=None, verdict=None):
-    return CaseRecord.of(entry, column, "c", verdict or Verdict(Status.PASS, budget=0.25), against=against)
+    return CaseRecord.of(entry, column, "c", verdict or Verdict(Status.PASS, total=1, budget=0.25), against=against)
 
 
 def matrix_of(entries, by_target):
@@ -84,7 +84,7 @@ def test_different_agreement_shows_worst_distance_and_names_wrong_targets(entrie
 def test_matrix_of_four_columns_fits_160_characters(suite):
     def case(entry, column):
         ported, rules = column in AMD, entry.op.name == "unary.exp"
-        verdict = Verdict(Status.PASS, budget=1.0, divergences=("D14",) if ported and rules else ())
+        verdict = Verdict(Status.PASS, total=1, budget=1.0, divergences=("D14",) if ported and rules else ())
         return record(entry, column, (RULES if rules else CLOSE) if ported else None, verdict)
 
     records = [case(e, c) for e in suite.entries for c in COLUMNS for _ in range(21 if c in AMD else 7)]

@@ -145,7 +145,7 @@ def test_shown_failures_per_kernel_are_limited_and_rest_counted():
     plain = [replace(RECORD, case=f"unary.exp[f32](x={n}~mixed@0)") for n in range(1, 6)]
     small = replace(RECORD, minimal=RECORD)
     crash = replace(RECORD, verdict=Verdict(Status.CRASH, "crash"))
-    shown = shown_failures([*plain, small, crash, replace(RECORD, verdict=Verdict(Status.PASS))])
+    shown = shown_failures([*plain, small, crash, replace(RECORD, verdict=Verdict(Status.PASS, total=1))])
     assert shown == [Failure((small,), 0), Failure((crash,), 5)]
 
 

@@ -84,7 +84,10 @@ def test_recall_content_counts_faults_by_kernel():
 
 
 def test_page_cases_are_ordered_and_infinity_is_null(entries, data_of):
-    verdicts = [Verdict(Status.PASS, budget=0.123456), Verdict(Status.FAIL, "nan", budget=math.inf, ulps=math.inf)]
+    verdicts = [
+        Verdict(Status.PASS, total=1, budget=0.123456),
+        Verdict(Status.FAIL, "nan", budget=math.inf, ulps=math.inf),
+    ]
     records = [
         CaseRecord.of(entry, COLUMNS[1], f"case {i}", verdict)
         for i, verdict in enumerate(verdicts)

@@ -87,6 +87,20 @@ def test_plugin_selects_kernel_by_id_and_refuses_unknown(collected):
     assert (code, "not found" in out) == (4, True)
 
 
+def test_plugin_kernel_with_only_empty_cases_fails(project):
+    (project.folder / "cases" / "affine.py").write_text(
+        "from parity.op import Op\n"
+        "from parity.reference import Expected\n"
+        "op = Op('affine.copy', kernel='affine_f32', types=('f32',), args='x out n:i32', inputs={'x': 'T'},\n"
+        "        shapes='x: n; out: n', where='n == 0', grid_stride=False, reference=Expected)\n"
+    )
+    (project.folder / "kernels" / "affine.cu").write_text(
+        'extern "C" __global__ void affine_f32(const float* x, float* out, int n) { if (n) out[0] = 1.0f; }\n'
+    )
+    code, out = project("--parity", "-k", "copy")
+    assert code == 1 and "nothing was compared" in out, out
+
+
 def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
     source = project.folder / "kernels" / "affine.cu"
     text = source.read_text()

@@ -148,7 +148,7 @@ def annotate_github(
     reproduction: Reproduction,
 ) -> None:
     """With ``--github``, print annotations for GitHub Actions and add the matrix to the job summary."""
-    if not arguments.github:
+    if not (os.environ.get("GITHUB_ACTIONS") == "true" if arguments.github is None else arguments.github):
         return
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))

@@ -8,12 +8,13 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from parity.errors import nearest
 from parity.platform.version import __version__
+from parity.suite.options import read_options
 
 COMMANDS = (
     *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "reproduce", "why"),
@@ -108,6 +109,19 @@ def _wrap(text: str) -> str:
     return "\n\n".join(each if "\n " in f"\n{each}" else textwrap.fill(each, width) for each in parts)
 
 
+def _add_options(parser: argparse.ArgumentParser, command: str, constants: Mapping[str, object]) -> None:
+    """Add the options of a command. ``constants`` are the constants of its module, which help texts can name."""
+    from parity.compilers.rocm import TOOLCHAINS
+    from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
+    from parity.porting import HIPIFIERS
+    from parity.suite.settings import LAUNCHES
+
+    choices = {"TOOLCHAINS": TOOLCHAINS, "HIPIFIERS": HIPIFIERS, "LAUNCHES": LAUNCHES}
+    targets = {"CUDA_TARGET": CUDA_TARGET, "DEFAULT_TARGETS": DEFAULT_TARGETS}
+    for flags, settings in read_options(command, {**choices, **targets, **constants}):
+        parser.add_argument(*flags, **settings)
+
+
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return a parser with all commands, and with the options of the commands that occur in ``argv``.
 
@@ -137,7 +151,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         if name in argv:  # import only what is needed
             module = importlib.import_module(f"parity.cli.{file}")
             command.description = _wrap((module.__doc__ or summary).strip())
-            module.options(command)
-            command.epilog = command.epilog and _wrap(command.epilog)
+            command.epilog = getattr(module, "EPILOG", None) and _wrap(module.EPILOG)
+            _add_options(command, name, vars(module))
             command.set_defaults(command=module.main)
     return found
