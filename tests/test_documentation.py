@@ -16,6 +16,7 @@ from parity import reference
 from parity.cli.shared.parser import build_parser
 from parity.data.sampling import sample
 from parity.op import Op
+from parity.pytest_plugin import ALIASES
 from parity.reference import Limits
 from parity.report.failures import Reproduction
 from parity.report.folder import write_reports
@@ -133,9 +134,9 @@ def test_nox_sessions_on_pages_exist():
 
 
 def test_pytest_options_on_pages_exist():
-    flags = {flag for options, _ in read_options("pytest", {}) for flag in options}
+    flags = {f"--parity-{flag[2:]}" for options, _ in read_options("pytest", {}) for flag in options}
     asked = set(re.findall(r"`(--parity-[\w-]+)`", "\n".join(page.read_text() for page in PAGES)))
-    assert len(asked) == 10 and {f"--{name.removeprefix('--parity-')}" for name in asked} <= flags
+    assert len(asked) == 10 and asked <= flags.union(*ALIASES.values())
 
 
 @PAGE

@@ -166,18 +166,14 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     for spec, each in runners.items():
         own = [name for name in asked if name in each.targets()] or default_targets(each)
         for column in runner_columns(each, own, spec):
-            for other in found:
-                if (other.runner, other.target) == (column.runner, column.target):
-                    raise UsageError(
-                        f"--runner {other.spec} and --runner {spec} both give {column}; "
-                        "leave one out, or compare the records of two runs"
-                    )
+            if other := next((o for o in found if (o.runner, o.target) == (column.runner, column.target)), None):
+                both = f"--runner {other.spec} and --runner {spec} both give {column}"
+                raise UsageError(f"{both}; leave one out, or compare the records of two runs")
             found.append(column)
             if (recording := replayed_recording(each)) is not None:
                 recordings[column] = recording
-    return Columns(
-        tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
-    )
+    found.sort(key=lambda column: column.vendor != "cuda")
+    return Columns(tuple(found), recordings, compiled, tuple(problems))
 
 
 def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find: Find = available) -> tuple[str, ...]:

@@ -128,11 +128,7 @@ class Run:
             NotAvailable: The runner does not work here, or does not support a target.
         """
         find = cluster.available if cluster else available
-        found = (
-            kernel_runner(runner, purpose, find)
-            if runner
-            else gpu_runner(purpose, find) or kernel_runner(DEFAULT_RUNNER, purpose, find)
-        )
+        found = (not runner and gpu_runner(purpose, find)) or kernel_runner(runner or DEFAULT_RUNNER, purpose, find)
         if replayed_recording(found) is not None:
             raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
         chosen = Columns(runner_columns(found, runner_targets(found, targets), runner or found.name), {}, ())
@@ -169,9 +165,8 @@ class Run:
 
     def environment(self, plan: Plan, arguments: Iterable[str] = ()) -> Environment:
         """Return versions and digests of everything that decides the outcome of ``plan``."""
-        if self.cluster:
-            return environment(plan, arguments, self.share, self.cluster.describe)
-        return environment(plan, arguments, self.share)
+        describe = (self.cluster.describe,) if self.cluster else ()
+        return environment(plan, arguments, self.share, *describe)
 
     @property
     def pools(self) -> PoolFactory:
@@ -240,23 +235,15 @@ class Run:
         Raises:
             UsageError, MissingTool: As ``parity.build.modules.build``.
         """
-        targets, settings = self.targets, self.settings
-        built = (
-            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildCallbacks(done))
-            if targets
-            else []
-        )
+        built: Sequence[Built] = ()
+        if targets := self.targets:
+            progress = BuildCallbacks(done)
+            built = build_suite(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
-        plan = Plan.of(
-            self.suite,
-            runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code),
-            code,
-            examples=self.examples,
-            seed=self.seed,
-            checked=settings.checked,
-            known=self.known,
-        )
+        tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)
+        drawing = {"examples": self.examples, "seed": self.seed}
+        plan = Plan.of(self.suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
         return Prepared(self, tuple(built), plan, tuple(problems))
 
     @property

@@ -76,7 +76,5 @@ def _print_found(console: Console, found: Sequence[FoundCase], results: Results,
             wrong = "FAIL  " if any(record.case == each.case for record in failed) else ""
             console.print(f"  {wrong}{each.case}  {each.title}", style="red" if wrong else None)
     if failed:
-        text = (
-            f"{len(failed)} of {len(results.records)} cases failed; parity run shows why, for example: {failed[0].case}"
-        )
-        errors().print(f"parity: {text}", style="red")
+        counts = f"{len(failed)} of {len(results.records)} cases failed"
+        errors().print(f"parity: {counts}; parity run shows why, for example: {failed[0].case}", style="red")

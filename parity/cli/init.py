@@ -79,11 +79,8 @@ def main(arguments: argparse.Namespace) -> int:
     for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
-    steps = "run" if not has_own else "build"
-    if has_own and written:
-        console.print(_next(cases, declared, there))
-    else:
-        console.print(f"next: {there}parity {steps}")
+    steps = f"next: {there}parity {'build' if has_own else 'run'}"
+    console.print(_next(cases, declared, there) if has_own and written else steps)
     return 0
 
 
@@ -216,9 +213,8 @@ def _reported(built: Sequence[Built], written: Collection[Path]) -> Iterator[Bui
             i = len(built)
     finally:
         if i < len(built):
-            errors().print(
-                f"parity: {len(written)} case files are written; the same command continues with the remaining modules"
-            )
+            done = f"{len(written)} case files are written"
+            errors().print(f"parity: {done}; the same command continues with the remaining modules")
 
 
 def _failures(project: Project, written: Sequence[Path], shown: bool) -> dict[str, str]:
@@ -303,9 +299,7 @@ def _probe(
     return _prober().probe(ProbedKernel(cuda, symbol, args, flow, host))
 
 
-@functools.cache
-def _prober() -> Prober:
-    return Prober()
+_prober = functools.cache(Prober)
 
 
 def _copy(name: str, folder: Path) -> Path:

@@ -28,9 +28,8 @@ def main(arguments: argparse.Namespace) -> int:
     kernels = [entry for entry in entries if not entry.op.library]
     ops = {entry.op.name for entry in kernels}
     modules = {entry.op.module for entry in kernels}
-    console.print(
-        f"\n{pluralize(len(modules), 'module')}, {pluralize(len(ops), 'op')}, {pluralize(len(kernels), 'kernel')}"
-    )
+    counts = {"module": modules, "op": ops, "kernel": kernels}
+    console.print("\n" + ", ".join(pluralize(len(found), noun) for noun, found in counts.items()))
     return 0
 
 

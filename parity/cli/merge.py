@@ -10,6 +10,8 @@ same as for parity run.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
@@ -17,7 +19,7 @@ from parity.cli.shared.inputs import load_suite
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
-from parity.report.folder import check_folder
+from parity.report.folder import REPORTS, output_folder, remove_files
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -37,8 +39,13 @@ def main(arguments: argparse.Namespace) -> int:
             f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
         )
         return 0
+    with output_folder(arguments.output):
+        return _merge_folders(arguments, folders)
+
+
+def _merge_folders(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
+    remove_files(arguments.output, *REPORTS)
     merged = merge(folders, load_suite(arguments))
-    check_folder(arguments.output)
     warn(merged.known.mistakes)
     merged.write_record(arguments.output / RECORD)
     matrix = merged.matrix

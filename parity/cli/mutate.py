@@ -29,7 +29,7 @@ from parity.mutation.operators import INSTRUCTIONS, SOURCE
 from parity.mutation.recall import FILE
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
-from parity.report.folder import check_folder, write_texts
+from parity.report.folder import output_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
 
@@ -43,32 +43,20 @@ def main(arguments: argparse.Namespace) -> int:
     for kind in arguments.kind:
         if kind not in KINDS:
             raise UsageError(f"--kind {kind}: unknown class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}")
-    with connect_cluster(arguments) as cluster:
+    with output_folder(arguments.output), connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
 def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, _ = select(arguments)
-    check_folder(arguments.output)
     if others := [name for name in arguments.target or () if target(name).vendor != "amd"]:
         raise UsageError(f"--target {','.join(others)}: faults are planted only for AMD; name an AMD target")
-    run = Run.of(
-        *arguments.selectors,
-        dtypes=arguments.dtype,
-        targets=arguments.target or [TARGET],
-        suite=suite,
-        settings=Settings(arguments.examples, arguments.seed, jobs=arguments.jobs),
-        cluster=cluster,
-    )
+    drawing = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
+    names = {"dtypes": arguments.dtype, "targets": arguments.target or [TARGET]}
+    run = Run.of(*arguments.selectors, **names, suite=suite, settings=drawing, cluster=cluster)
     prepared = build_run(run, messages(arguments.json))
-    settings = CampaignSettings(
-        arguments.count,
-        arguments.seed,
-        LEVELS if arguments.levels == "both" else (arguments.levels,),
-        frozenset(arguments.kind),
-        arguments.search,
-        arguments.jobs,
-    )
+    levels, kinds = LEVELS if arguments.levels == "both" else (arguments.levels,), frozenset(arguments.kind)
+    settings = CampaignSettings(arguments.count, arguments.seed, levels, kinds, arguments.search, arguments.jobs)
     found = _planted(prepared, settings, arguments.output)
     texts = {FILE: json_text(found.recall, indent=1).decode() + "\n", "recall.md": markdown(found.recall)}
     write_texts(arguments.output, texts)

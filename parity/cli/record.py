@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parity.application.recording import record
 from parity.application.run import Run, Settings
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select
+from parity.cli.shared.inputs import apply_shard, connect_cluster, read_costs, select
 from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
 from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
@@ -34,26 +34,18 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
-    prepared = build_run(apply_shard(arguments, run))
+    prepared = build_run(apply_shard(arguments, run, read_costs(arguments)))
+    options = {"measured": arguments.time, "note": lambda text: warn([text]), "arguments": sys.argv[1:]}
     with run_progress() as (report, _):
-        found = record(
-            prepared,
-            arguments.output,
-            measured=arguments.time,
-            progress=report,
-            note=lambda text: warn([text]),
-            arguments=sys.argv[1:],
-        )
+        found = record(prepared, arguments.output, progress=report, **options)
     if isinstance(found.stopped, ResourceExhausted):
         raise ResourceExhausted(f"{found.stopped}; {found.kept}") from found.stopped
     if found.stopped:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED
     faults = sum(case.fault is not None for case in found.cases)
-    cases, kernels = (
-        pluralize(len(found.cases), "case"),
-        pluralize(len({case.kernel for case in found.cases}), "kernel"),
-    )
+    cases = pluralize(len(found.cases), "case")
+    kernels = pluralize(len({case.kernel for case in found.cases}), "kernel")
     size = found.file.stat().st_size / 1e6
     output().print(
         f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"

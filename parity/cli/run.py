@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 from parity.application.columns import default_runners, select_columns
 from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
-from parity.application.merging import write_shard_file
+from parity.application.merging import PART, write_shard_file
 from parity.application.mutating import stored_recall
 from parity.application.resuming import resumable_records
 from parity.application.run import Prepared, Results, Run, Settings
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
+from parity.cli.shared.inputs import EarlierRun, apply_shard, connect_cluster, select, select_failed
 from parity.cli.shared.outputs import (
     annotate_github,
     exit_code,
@@ -42,13 +42,13 @@ from parity.cli.shared.outputs import (
     update_history,
 )
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
-from parity.cli.shared.watch import KeptRecords, watch
+from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
 from parity.errors import UsageError, pluralize
 from parity.report.document import document
-from parity.report.folder import check_folder
+from parity.report.folder import REPORTS, output_folder, remove_files
 from parity.runners import available
 
 if TYPE_CHECKING:
@@ -56,15 +56,29 @@ if TYPE_CHECKING:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    with connect_cluster(arguments) as cluster:
-        if arguments.watch:
-            return watch(arguments, partial(_main, arguments, cluster))
-        return _main(arguments, cluster, partial(_kept, arguments))
+    check_options(arguments)
+    with output_folder(arguments.output):
+        try:
+            earlier = EarlierRun.read(arguments)
+        finally:
+            _remove_reports(arguments.output)
+        with connect_cluster(arguments) as cluster:
+            if arguments.watch:
+                return watch(arguments, partial(_main, arguments, cluster, earlier))
+            return _main(arguments, cluster, earlier, partial(_kept, arguments))
 
 
-def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: KeptRecords) -> int:
-    run = _run(arguments, cluster)
-    check_folder(arguments.output)
+def _remove_reports(folder: Path) -> None:
+    """Remove the reports of an earlier run, which would look like results of this run if it fails.
+
+    The record stays, for ``--failed`` and ``--resume``; the execution replaces it.
+    """
+    remove_files(folder, *REPORTS, PART)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun, kept: KeptRecords) -> int:
+    _remove_reports(arguments.output)  # again, for --watch
+    run = _run(arguments, cluster, earlier)
     warn(run.notes)
     console = messages(arguments.json)
     prepared = build_run(run, console)
@@ -101,16 +115,16 @@ def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, An
     return update_history(arguments.history, document(results.matrix), made, date, share)
 
 
-def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
+def _run(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun) -> Run:
     suite, selection = select(arguments)
-    selection = select_failed(arguments, suite, selection)
+    selection = select_failed(earlier, suite, selection)
     settings = Settings(
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
     runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = select_columns(runners, arguments.target, find)
-    return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
+    return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster), earlier.costs)
 
 
 def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:

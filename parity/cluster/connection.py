@@ -262,14 +262,8 @@ def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
     def every(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one for each in lists for one in each))
 
-    return _RemoteRunner(
-        first.name,
-        first.evidence,
-        first.vendor,
-        every([each.targets for each in found]),
-        every([each.usual for each in found]),
-        facts,
-    )
+    targets, usual = every([each.targets for each in found]), every([each.usual for each in found])
+    return _RemoteRunner(first.name, first.evidence, first.vendor, targets, usual, facts)
 
 
 @contextlib.contextmanager
@@ -338,22 +332,12 @@ async def local_cluster(workers: Sequence[WorkerSpec]) -> AsyncIterator[Client]:
 
     async with AsyncExitStack() as stack:
         stack.enter_context(dask.config.set(QUIET))
-        quiet = {
-            "dashboard": False,
-            "dashboard_address": "127.0.0.1:0",
-        }  # HTTP servers that only this machine can reach
+        quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # HTTP servers that only this machine reaches
         scheduler = await stack.enter_async_context(Scheduler(protocol="inproc://", **quiet))
         for each in workers:
             resources = {name: float(count) for name, count in each.resources.items()}
-            worker = Worker(
-                scheduler.address,
-                nthreads=each.slots,
-                resources=resources,
-                name=each.name,
-                memory_limit=0,
-                **quiet,
-            )
-            await stack.enter_async_context(worker)
+            options = {"nthreads": each.slots, "resources": resources, "name": each.name, "memory_limit": 0, **quiet}
+            await stack.enter_async_context(Worker(scheduler.address, **options))
         client = Client(scheduler.address, asynchronous=True, set_as_default=False)
         yield await stack.enter_async_context(client)
 

@@ -309,7 +309,7 @@ class UnknownInstruction(_KernelError):
         self.what = what
         message = (
             f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/amdgpu/isa_vector.py, isa_scalar.py and isa.py (AMD)"
+            "  the instruction tables are parity/emulator/amdgpu/isa.csv and isa.py (AMD)"
             " and ptx/instruction_table.csv (CUDA)"
         )
         super().__init__(message, kernel, instruction)

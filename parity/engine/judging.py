@@ -303,10 +303,10 @@ def _name_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict
-    return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
+    return replace(verdict, detail="\n".join(filter(None, (f"in the output {name}", verdict.detail))))
 
 
 def verdict_on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Return the verdict, without its first wrong element if that element is in another output."""
-    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
+    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in the output {name}"
     return verdict if is_here else replace(verdict, first=None)

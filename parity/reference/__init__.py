@@ -1,4 +1,8 @@
-"""Computes expected values, in at least twice the precision of the dtype under test, with error bounds."""
+"""Computes expected values, in at least twice the precision of the dtype under test, with error bounds.
+
+Inputs contain NaN and infinities on purpose. The engine ignores NumPy's warnings when it calls a reference or evaluates
+its bounds; other callers use ``np.errstate``.
+"""
 
 from parity.reference.accuracy import accuracy
 from parity.reference.attention import attention

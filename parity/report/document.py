@@ -167,17 +167,13 @@ def document(matrix: Matrix) -> MatrixFile:
         for each in matrix.uncompiled
         if each.verdict.status is Status.ERROR
     )
-    against = {
-        str(column): combine_agreements(found)
-        for column, cells in matrix.by_column()
-        if (found := [cell.agreement for cell in cells if cell.agreement])
-    }
+    agreements = {str(c): [cell.agreement for cell in cells if cell.agreement] for c, cells in matrix.by_column()}
+    against = {column: combine_agreements(found) for column, found in agreements.items() if found}
+    made = matrix.provenance
     return MatrixFile(
         parity=__version__,
-        complete=matrix.provenance.complete,
-        seed=matrix.provenance.seed,
-        examples=matrix.provenance.examples,
-        seconds=round(matrix.provenance.seconds, 3),
+        **{name: getattr(made, name) for name in ("complete", "seed", "examples", "machines")},
+        seconds=round(made.seconds, 3),
         kernels_total=len(matrix.rows),
         cases=matrix.executed,
         passed=matrix.passed,
@@ -185,8 +181,7 @@ def document(matrix: Matrix) -> MatrixFile:
         known=matrix.known,
         known_issues=tuple(issues),
         columns=matrix.columns,
-        compilers=matrix.provenance.made_by,
-        machines=matrix.provenance.machines,
+        compilers=made.made_by,
         compile_errors=tuple(dict.fromkeys(errors)),
         against=against,
         kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),

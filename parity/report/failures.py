@@ -204,9 +204,8 @@ def failure_lines(
         lines.append(("kernels", first_names(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
-    lines.append(("named", record.title))
-    lines.append(("about", str(divergences()[record.divergence]) if record.divergence in divergences() else ""))
-    lines.append(("launch", small.launch))
+    about = str(divergences()[record.divergence]) if record.divergence in divergences() else ""
+    lines += [("named", record.title), ("about", about), ("launch", small.launch)]
     if verdict.first:
         first = verdict.first
         index = ", ".join(map(str, first.coordinates))
@@ -214,18 +213,13 @@ def failure_lines(
         lines.append(("element", f"({index})" + (f"  {values}" if values else "")))
         lines += [("expected", first.expected), ("got", first.got)]
         if math.isfinite(first.ulps):
-            apart = f"{first.ulps:.6g} {first.unit}"
-            budgets = (
-                f", {first.budgets:.3g} times the allowed error"
-                if math.isfinite(first.budgets)
-                else ", no error is allowed"
-            )
-            lines.append(("apart", apart + budgets))
+            times = f"{first.budgets:.3g} times the allowed error"
+            allowed = times if math.isfinite(first.budgets) else "no error is allowed"
+            lines.append(("apart", f"{first.ulps:.6g} {first.unit}, {allowed}"))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     if verdict.by and verdict.failed:
         lines.append(("judged by", f"{verdict.by}: the op has no reference"))
-    lines.append(("because", verdict.detail.rstrip()))
-    lines.append(("printed", small.printed.rstrip()))
+    lines += [("because", verdict.detail.rstrip()), ("printed", small.printed.rstrip())]
     own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
     lines.append(("who", _who(record, small, own)))
     misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
@@ -273,13 +267,9 @@ def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> 
     if rest:
         lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
         blocks.append("\n".join(["Further failing cases:", *lines]))
-    known = [
-        f"{record.known}: {record.kernel} {failure_class(record)}: {reproduction.of(record)}"
-        for record in records
-        if record.known
-    ]
-    if known:
-        blocks.append("\n".join(["Known issues:", *known]))
+    if known := [record for record in records if record.known]:
+        lines = [f"{each.known}: {each.kernel} {failure_class(each)}: {reproduction.of(each)}" for each in known]
+        blocks.append("\n".join(["Known issues:", *lines]))
     blocks += not_judged(records)
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
 

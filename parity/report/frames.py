@@ -200,33 +200,7 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChan
     """
     found = list(measurements)
     paired: Sequence[BenchChange | None] = changes or [None] * len(found)
-    rows = [
-        {
-            **_named(each, each, each.dtypes),
-            "title": each.title or None,
-            "case": each.case,
-            "bytes": each.bytes,
-            "operations": each.operations,
-            "elements": each.elements,
-            **_times("cold", each.timings.cold if each.timings else None),
-            **_times("hot", each.timings.hot if each.timings else None),
-            "host": each.timings.host if each.timings else None,
-            "copy_rate": each.copy if each.timings else None,
-            "operation_rate": each.rate if each.timings else None,
-            "drift": each.drift if each.timings else None,
-            "share": each.share,
-            "bound": each.bound if each.timings else None,
-            "instructions": sum(each.instructions.values()) if each.instructions else None,
-            **_classes(each.instructions or None),
-            "change": str(change.verdict) if change else None,
-            "change_ratio": change.ratio if change else None,
-            "change_uncertainty": change.uncertainty if change and change.ratio is not None else None,
-            "notes": "; ".join(each.notes) or None,
-            "problem": each.problem or None,
-        }
-        for each, change in zip(found, paired, strict=True)
-    ]
-    return _frame(rows, BENCH_TYPES)
+    return _frame([_bench_row(*pair) for pair in zip(found, paired, strict=True)], BENCH_TYPES)
 
 
 def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
@@ -265,22 +239,36 @@ def _named(
     return {**names, "runner": column.runner, "target": column.target, "evidence": str(column.evidence)}
 
 
-def _code(reached: Reached | None) -> dict[str, int | None]:
-    return {name: getattr(reached, name, None) for name in COUNTS}
+def _bench_row(each: Measurement, change: BenchChange | None) -> dict[str, object]:
+    """The known columns of a measurement."""
+    row: dict[str, object] = {**_named(each, each, each.dtypes), "title": each.title or None, "case": each.case}
+    row |= {name: getattr(each, name) for name in ("bytes", "operations", "elements", "share")}
+    if timings := each.timings:
+        row |= {"host": timings.host, "copy_rate": each.copy, "operation_rate": each.rate, "drift": each.drift}
+        row |= {"bound": each.bound, **_times("cold", timings.cold), **_times("hot", timings.hot)}
+    if each.instructions:
+        row |= {"instructions": sum(each.instructions.values()), **_classes(each.instructions)}
+    if change:
+        row |= {"change": str(change.verdict), "change_ratio": change.ratio}
+        row["change_uncertainty"] = None if change.ratio is None else change.uncertainty
+    return {**row, "notes": "; ".join(each.notes) or None, "problem": each.problem or None}
 
 
-def _times(kind: str, timing: Timing | None) -> dict[str, float | None]:
-    return {f"{kind}_{name}": getattr(timing, name) if timing else None for name in TIMES}
+def _code(reached: Reached | None) -> dict[str, int]:
+    return {name: getattr(reached, name) for name in COUNTS} if reached else {}
 
 
-def _classes(instructions: Mapping[str, int] | None) -> dict[str, int | None]:
-    """The instruction counts by class; None if unknown."""
-    return {
-        column: instructions.get(name, 0) if instructions is not None else None for name, column in INSTRUCTIONS.items()
-    }
+def _times(kind: str, timing: Timing | None) -> dict[str, float]:
+    return {f"{kind}_{name}": getattr(timing, name) for name in TIMES} if timing else {}
+
+
+def _classes(instructions: Mapping[str, int] | None) -> dict[str, int]:
+    """The instruction counts by class; empty if unknown."""
+    return {} if instructions is None else {column: instructions.get(name, 0) for name, column in INSTRUCTIONS.items()}
 
 
 def _frame(rows: Sequence[Mapping[str, object]], types: Mapping[str, str]) -> pandas.DataFrame:
+    """Return the rows as a table. Columns that a row lacks are NA."""
     try:
         import pandas
     except ImportError as error:

@@ -123,18 +123,15 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
     known = Counter(failure_class(record) for record in executed if record.known)
-    if failures:
-        state = CellState.FAIL
-    elif unjudged:
-        state = CellState.NOT_JUDGED
-    elif known:
-        state = CellState.KNOWN
-    elif executed:
-        state = CellState.PASS
-    elif taken:
-        state = CellState.TAKEN
-    else:
-        state = CellState.UNSUPPORTED if records else CellState.COULD_NOT_RUN
+    counts = {
+        CellState.FAIL: failures,
+        CellState.NOT_JUDGED: unjudged,
+        CellState.KNOWN: known,
+        CellState.PASS: executed,
+        CellState.TAKEN: taken,
+        CellState.UNSUPPORTED: records,
+    }
+    state = next((state for state, count in counts.items() if count), CellState.COULD_NOT_RUN)
     reached = [record.reached for record in records if record.reached]
     return Cell(
         state,
@@ -165,7 +162,7 @@ def _reason(records: Iterable[CaseRecord]) -> str:
 
 
 def uncompared_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Return the executed cases of a kernel on a column if none of them has an element to compare, else nothing."""
+    """Return the executed cases of a kernel on a column if all of them are empty; else an empty list."""
     executed = [record for record in records if record.verdict.executed]
     return [] if any(record.failed or record.known or record.verdict.total for record in executed) else executed
 

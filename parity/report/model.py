@@ -89,10 +89,7 @@ def combine_agreements(agreements: Iterable[Agreement]) -> Agreement:
     return Agreement(
         each[0].witness,
         sum((Counter(one.conclusions) for one in each), Counter()),
-        ulps=max(one.ulps for one in each),
-        elements=max(one.elements for one in each),
-        zeros=max(one.zeros for one in each),
-        share=max(one.share for one in each),
+        **{name: max(getattr(one, name) for one in each) for name in ("ulps", "elements", "zeros", "share")},
         divergences=sort_ids(d for one in each for d in one.divergences),
     )
 
@@ -182,14 +179,12 @@ class Matrix:
 
     def with_measurements(self, measured: Mapping[tuple[str, Column], Measurement]) -> Matrix:
         """Add measurements, by kernel and column, to the cells that have run."""
-
-        def cell(kernel: str, column: Column, cell: Cell) -> Cell:
-            return replace(cell, measured=measured.get((kernel, column))) if cell.run else cell
-
-        rows = (
-            replace(row, cells=tuple(cell(row.kernel, *each) for each in zip(self.columns, row.cells, strict=True)))
-            for row in self.rows
-        )
+        rows = []
+        for row in self.rows:
+            found = (measured.get((row.kernel, column)) for column in self.columns)
+            pairs = zip(row.cells, found, strict=True)
+            cells = tuple(replace(cell, measured=one) if cell.run else cell for cell, one in pairs)
+            rows.append(replace(row, cells=cells))
         return replace(self, rows=tuple(rows))
 
     def cells(self) -> list[Cell]:

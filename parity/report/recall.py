@@ -40,15 +40,9 @@ def _budget(each: KernelRecall) -> str:
 
 
 def _cells(each: KernelRecall | ClassRecall) -> list[str]:
-    return [
-        f"{each.caught}/{each.planted}" if each.planted else "",
-        percent(each.caught, each.planted) if each.planted else "",
-        str(each.planted - each.caught or ""),
-        str(each.beyond or ""),
-        str(each.equivalent or ""),
-        str(each.equal or ""),
-        str(each.uncompiled or ""),
-    ]
+    shares = [f"{each.caught}/{each.planted}", percent(each.caught, each.planted)] if each.planted else ["", ""]
+    counts = (each.planted - each.caught, each.beyond, each.equivalent, each.equal, each.uncompiled)
+    return [*shares, *(str(count or "") for count in counts)]
 
 
 _HEADS = ("caught", "recall", "survived", "beyond", "equivalent", "equal", "none")
@@ -68,10 +62,7 @@ def terminal(recall: Recall, *, full: bool = False, width: int | None = None) ->
             for each in shown
         ]
         parts.append(tables.coloured(["module", "kernel", *_HEADS, "budget"], rows, right=range(2, 10), width=width))
-    modules = [
-        [name, f"{caught}/{planted}", percent(caught, planted)]
-        for name, (caught, planted) in recall.by_module().items()
-    ]
+    modules = [[name, f"{n}/{planted}", percent(n, planted)] for name, (n, planted) in recall.by_module().items()]
     if len(modules) > 1:
         parts.append(tables.coloured(["module", "caught", "recall"], modules, right=(1, 2)))
     if recall.classes:

@@ -83,14 +83,9 @@ class DeviceSession:
         printed = self._device.take_printed()
         results, kernels = request.results, (each.kernel for each in request.launch.sequence)
         is_drawn = results and any(self._device.is_approximate(request.code, kernel) for kernel in kernels)
-        outcome = Outcome(
-            executor.read_buffers(request.buffers),
-            fault,
-            stats.instructions if stats else None,
-            printed,
-            drawn=str(results) if is_drawn else "",
-            reached=reached,
-        )
+        buffers, drawn = executor.read_buffers(request.buffers), str(results) if is_drawn else ""
+        instructions = stats.instructions if stats else None
+        outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached)
         if check_defined and stats and stats.lacking:
             outcome = replace(outcome, fault=self._undefined_value(request, outcome, stats.lacking))
         if check_defined and executor.changed_variables and outcome.fault is None:

@@ -107,20 +107,6 @@ class Head(Origin):
     members: dict[str, str]
 
 
-@dataclass(frozen=True)
-class _CaseLine:
-    """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
-
-    case: str
-    title: str
-    module: str
-    kernel: str
-    target: str
-    launch: str
-    buffers: dict[str, tuple[int, int]]
-    fault: Fault | None
-
-
 _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
@@ -129,15 +115,27 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class RecordedCase:
-    """A case with the outcome of its launch: the bytes of each changed buffer, and the fault."""
-
+class _Case:
     case: str
     title: str
     module: str
     kernel: str
     target: str
     launch: str
+
+
+@dataclass(frozen=True)
+class _CaseLine(_Case):
+    """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
+
+    buffers: dict[str, tuple[int, int]]
+    fault: Fault | None
+
+
+@dataclass(frozen=True)
+class RecordedCase(_Case):
+    """A case with the outcome of its launch: the bytes of each changed buffer, and the fault."""
+
     buffers: Mapping[str, bytes]
     fault: Fault | None = None
 

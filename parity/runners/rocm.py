@@ -126,10 +126,7 @@ class HipDriver:
         self.number = numbers[worker % len(numbers)]
         _checked(self._hip.hipSetDevice(self.number))
         self.stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
-
-    @property
-    def l2_bytes(self) -> int:
-        return int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
+        self.l2_bytes = int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

@@ -11,6 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -21,6 +22,7 @@ from rich.text import Text
 
 from parity.application.columns import default_runners, select_columns
 from parity.application.run import Run, Settings
+from parity.application.stored_results import RECORD
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
@@ -28,7 +30,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting import HIPIFY, chosen_hipifier
 from parity.report.failures import Reproduction
-from parity.report.folder import check_folder, write_reports
+from parity.report.folder import REPORTS, output_folder, remove_files, write_reports
 from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import make_matrix
 from parity.report.model import Matrix
@@ -57,11 +59,11 @@ class SuitePlugin:
             pytest.UsageError: The suite or a runner cannot be used.
         """
         self.config = config
+        self._claimed = ExitStack()
         config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
         try:
+            self._claim_output()
             self.run = _run(config)
-            if config.option.parity_output:
-                check_folder(Path(config.option.parity_output))
         except ParityError as error:
             raise pytest.UsageError(f"--parity: {error}") from error
         # The controller of pytest-xdist passes the lock to its workers.
@@ -81,6 +83,15 @@ class SuitePlugin:
         if hipifier := config.option.parity_hipify:
             self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
+
+    def _claim_output(self) -> None:
+        """Lock the output folder, and remove the reports and the record of an earlier run."""
+        option = self.config.option
+        if option.parity_output and not hasattr(self.config, "workerinput"):
+            folder = Path(option.parity_output)
+            self._claimed.enter_context(output_folder(folder))
+            if not option.collectonly:
+                remove_files(folder, *REPORTS, RECORD)
 
     def _add_folder(self) -> None:
         """Let pytest collect the cases folder, unless the user names what to collect."""
@@ -247,6 +258,7 @@ class SuitePlugin:
     def pytest_unconfigure(self) -> None:
         """Restore the environment and the signal handlers, and release the lock."""
         self._environment.undo()
+        self._claimed.close()
         if self._shared:
             self._shared.close()
         for number, handler in self._handlers.items():

@@ -24,9 +24,9 @@ def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        ("adam", "v[i] = second;", "v[i] = 1.001f * second;", "in v"),
-        ("adam", "step.eps);", "step.lr);", "in p"),
-        ("adam", "m[i] = first;", "", "in m"),
+        ("adam", "v[i] = second;", "v[i] = 1.001f * second;", "in the output v"),
+        ("adam", "step.eps);", "step.lr);", "in the output p"),
+        ("adam", "m[i] = first;", "", "in the output m"),
         ("tables", "squares[i % 8]", "squares[i % 7]", "FAIL  ops::weighted"),
         ("tables", "weights[i % 16]", "weights[i % 15]", "FAIL  ops::weighted"),
         ("tables", "out[order[row] * columns", "out[row * columns", "FAIL  permute"),

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from parity.report.folder import output_folder
+
 ROOT = Path(__file__).parents[2]
 INSTALLED = any(point.value == "parity.pytest_plugin" for point in entry_points(group="pytest11"))
 PLUGIN = () if INSTALLED else ("-p", "parity.pytest_plugin")
@@ -78,6 +80,18 @@ def test_plugin_collects_kernels_and_prints_matrix(project, suite):
     named = sum(len(suite.op("affine.affine").named_cases([kind])) for kind in ("f16", "bf16"))
     assert f"2 kernels, {named + 2 * 2} cases" in out
     assert "again" not in out
+
+
+def test_plugin_removes_reports_of_earlier_run_and_refuses_locked_folder(project, collected):
+    out = project.folder / "out"
+    out.mkdir()
+    for name in ("matrix.json", "junit.xml", "record.jsonl"):
+        (out / name).touch()
+    with output_folder(out):
+        code, said = collected("--parity-output", str(out))
+    assert code == 4 and f"another process is writing to {out}" in said
+    assert collected("--parity-output", str(out), "--collect-only")[0] == 0 and len(list(out.iterdir())) == 3
+    assert collected("--parity-output", str(out), "--parity-runner", "unknown")[0] == 4 and not list(out.iterdir())
 
 
 def test_plugin_selects_kernel_by_id_and_refuses_unknown(collected):

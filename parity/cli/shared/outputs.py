@@ -42,15 +42,8 @@ _NAMED = 12
 
 def reproduction_command(arguments: argparse.Namespace) -> Reproduction:
     """Return the command that runs a case again with the same options."""
-    given = {
-        "target": arguments.target,
-        "runner": arguments.runner,
-        "toolchain": arguments.toolchain,
-        "launches": arguments.launches,
-        "kernels": arguments.kernels_dir,
-        "hip": arguments.hip_dir,
-        "cases": arguments.cases_dir,
-    }
+    given = {name: getattr(arguments, name) for name in ("target", "runner", "toolchain", "launches")}
+    given |= {name: getattr(arguments, f"{name}_dir") for name in ("kernels", "hip", "cases")}
     return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
 
 

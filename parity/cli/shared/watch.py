@@ -37,6 +37,17 @@ SETTLED, POLL = 200, 100
 """Milliseconds without a change before a run begins; milliseconds between checks for Ctrl-C."""
 
 
+def check_options(arguments: argparse.Namespace) -> None:
+    """Check that ``--watch`` can be combined with the other options.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    for option in ("failed", "resume", "shard", "history"):
+        if arguments.watch and getattr(arguments, option) is not None:
+            raise UsageError(f"--watch cannot be combined with --{option}; leave out one of them")
+
+
 def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> int:
     """Call ``run`` now and after every change until Ctrl-C, and return the exit code.
 
@@ -44,9 +55,6 @@ def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> i
         MissingTool: watchfiles is not installed.
         KeyboardInterrupt: the user pressed Ctrl-C while nothing ran.
     """
-    for option in ("failed", "resume", "shard", "history"):
-        if getattr(arguments, option) is not None:
-            raise UsageError(f"--watch cannot be combined with --{option}; leave out one of them")
     project = find_project(
         kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=arguments.known_issues, hip=arguments.hip_dir
     )

@@ -102,11 +102,8 @@ def executed_items(kernel: KernelCode) -> list[Instruction | str]:
 
 def _jumps(kernel: KernelCode) -> list[str]:
     """The labels whose address the kernel computes, for branches that are too long for a branch instruction."""
-    return list(
-        dict.fromkeys(
-            match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
-        )
-    )
+    matches = (LABEL_ADDRESS.match(operand) for item in kernel.instructions for operand in item.operands[2:])
+    return list(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _translated(

@@ -1,14 +1,28 @@
-"""The semantics of arithmetic instructions, from tables and patterns, and the instructions that have no effect."""
+"""The semantics of arithmetic instructions, from a table and patterns, and the instructions that have no effect.
+
+The table ``isa.csv`` has a row for each instruction of RDNA: its unit, the types of its results and sources, and a C++
+expression. ``a b c`` are the sources, and ``d`` is the old destination; a semicolon precedes a second result. Types:
+``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR, as wide as the wavefront), ``lane0`` (an
+SGPR), ``mix`` (f32, or f16 if op_sel_hi is set). A row with ``types`` defines an instruction for each type, which
+replaces ``T``; widths in bits replace ``N``. FNUZ is ``Target.fnuz``.
+
+``scc`` in the expression of a scalar instruction is the carry in. The column ``scc`` has the new SCC: ``r`` is the
+result, ``nz`` means ``r != 0`` and ``-`` means unchanged. A result ``exec`` goes to EXEC, and the old value of EXEC to
+the destination (saveexec, printed with the width ``_b32`` or ``_b64``). ``uniform`` rows are scalar floating-point
+instructions of generation 12 without a vector form.
+
+Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from parity.emulator.amdgpu.isa_names import canonical
-from parity.emulator.amdgpu.isa_scalar import SCALAR, SCALAR_COMPARES, UNIFORM
-from parity.emulator.amdgpu.isa_vector import COMPARES, PACKED, VECTOR
+from parity.platform.files import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +79,41 @@ _UNIFORM_COMPARE = re.compile(r"s_cmp_([a-z]+)_(f16|f32)$")
 _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
 
-def _rows(table: str) -> dict[str, list[str]]:
-    """The columns of each row by name. Types or widths after a name generate a row for each of them."""
-    found = {}
-    for line in filter(None, table.splitlines()):
-        head, *row = (column.strip() for column in line.split(":"))
-        name, *kinds = head.split()
-        for kind in kinds or [""]:
-            letter = "N" if kind.isdecimal() else "T"
-            one, *columns = (text.replace(letter, kind) if kind else text for text in (name, *row))
-            found[one] = columns
-    return found
+#: ``v_cmp_{name}_{type}`` and ``v_cmpx_{name}_{type}``. Float compares are ordered unless the name begins with n.
+COMPARES = {
+    "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b", "eq": "a == b", "ne": "a != b",
+    "lg": "(a < b) | (a > b)", "neq": "~(a == b)", "nlt": "~(a < b)", "nle": "~(a <= b)", "ngt": "~(a > b)",
+    "nge": "~(a >= b)", "nlg": "~((a < b) | (a > b))", "o": "(a == a) & (b == b)", "u": "(a != a) | (b != b)",
+    "class": "is_class(a, b)",
+}  # fmt: skip
 
+_PACKED = """
+mov_b32 add_f32 mul_f32 fma_f32 add_f16 mul_f16 fma_f16 fmac_f16 max_f16 min_f16 max_num_f16 min_num_f16 maximum_f16
+minimum_f16 mul_lo_u16 mad_u16 mad_i16 max_u16 min_u16 max_i16 min_i16 lshlrev_b16 lshrrev_b16 ashrrev_i16
+"""
+#: ``v_pk_{name}`` applies this instruction to both halves of a register (16 bits) or of a pair (32 bits).
+PACKED = {
+    **{name: f"v_{name}" for name in _PACKED.split()},
+    **{f"{name}_{kind}": f"v_{name}_nc_{kind}" for name in ("add", "sub") for kind in ("u16", "i16")},
+}
 
-def _parse(row: list[str], scalar: bool) -> Semantics:
-    results, _, sources = row[0].partition("=")
-    scc = "" if not scalar or row[2] == "-" else "r != 0" if row[2] == "nz" else row[2]
-    expressions = tuple(e.strip() for e in row[1].split(";"))
-    return Semantics(tuple(results.split()), tuple(sources.split()), expressions, scalar, scc)
+#: ``s_cmp_{name}_{type}`` and ``s_cmpk_{name}_{type}``, which write SCC.
+SCALAR_COMPARES = {"eq": "==", "lg": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 @functools.cache
 def _table() -> dict[str, Semantics]:
-    return {
-        **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
-        **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
-        **{name: replace(_parse(row, False), uniform=True) for name, row in _rows(UNIFORM).items()},
-    }
+    found = {}
+    for row in read_table(Path(__file__).with_suffix(".csv")):
+        for kind in row["types"].split() or [""]:
+            letter = "N" if kind.isdecimal() else "T"
+            one = {key: text.replace(letter, kind) if kind else text for key, text in row.items()}
+            results, sources = tuple(one["results"].split()), tuple(one["sources"].split())
+            expressions = tuple(each.strip() for each in one["expression"].split(";"))
+            scc = {"-": "", "nz": "r != 0"}.get(one["scc"], one["scc"])
+            scalar, uniform = row["unit"] == "scalar", row["unit"] == "uniform"
+            found[one["name"]] = Semantics(results, sources, expressions, scalar, scc, uniform=uniform)
+    return found
 
 
 def table_entries() -> tuple[str, ...]:

@@ -196,16 +196,10 @@ def parse_instruction(code: str, line: int, source: str | None = None, header: s
     mnemonic, _, rest = first.partition(" ")
     *operands, last = _split(rest)
     tail = _MODIFIER_SPLIT.split(last)
-    return Instruction(
-        code,
-        mnemonic,
-        (*operands, *tail[:1]) if rest else (),
-        tuple(tail[1:]),
-        line,
-        source,
-        parse_instruction(second, line, source, header) if dual else None,
-        header if header != source else None,
-    )
+    given = (*operands, *tail[:1]) if rest else ()
+    paired = parse_instruction(second, line, source, header) if dual else None
+    own = header if header != source else None
+    return Instruction(code, mnemonic, given, tuple(tail[1:]), line, source, paired, own)
 
 
 def _split(text: str) -> list[str]:

@@ -245,10 +245,8 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     unit = f"u{bits}"
     if compares and space != "ds":  # the new value, then the value to compare with
         names = registers(w, data[0])
-        half = len(names) // 2
-        values = (
-            [names[0], names[1]] if half == 1 else [f"join({names[0]}, {names[1]})", f"join({names[2]}, {names[3]})"]
-        )
+        wide = len(names) == 4
+        values = [f"join({names[i]}, {names[i + 1]})" for i in (0, 2)] if wide else [names[0], names[1]]
     else:
         values = [read_vector(w, each, unit) for each in data]
         if operation == "cmpst":  # generations 9 and 10: the value to compare with comes first
