@@ -60,7 +60,7 @@ def last_field(text):
         ([replace(CLOSE, ulps=0.0, zeros=3), SAME], "sign of zero"),
         ([replace(CLOSE, ulps=0.0, zeros=2)], "1 differ"),
         ([replace(CLOSE, ulps=0.0, zeros=3), CLOSE], "2 ULP"),
-        ([replace(CLOSE, ulps=98304.0, share=0.113)], "12 % of budgets"),
+        ([replace(CLOSE, ulps=98304.0, share=0.113)], "12 % of bounds"),
         ([replace(CLOSE, ulps=98304.0)], "3 differ"),
         ([replace(CLOSE, ulps=math.inf)], "NaN or number"),
         ([SAME, RULES], "D5 D14"),
