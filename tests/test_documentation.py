@@ -134,7 +134,7 @@ def test_nox_sessions_on_pages_exist():
 
 
 def test_pytest_options_on_pages_exist():
-    flags = {f"--parity-{flag[2:]}" for options, _ in read_options("pytest", {}) for flag in options}
+    flags = {f"--parity-{flag[2:]}" for _, options, _ in read_options("pytest", {}) for flag in options}
     asked = set(re.findall(r"`(--parity-[\w-]+)`", "\n".join(page.read_text() for page in PAGES)))
     assert len(asked) == 10 and asked <= flags.union(*ALIASES.values())
 

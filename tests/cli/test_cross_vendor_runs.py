@@ -57,7 +57,7 @@ def cells(result):
 def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
     result = parity("run", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
     assert result.code == 0
-    heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "CUDA/AMD"]
+    heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "vs CUDA"]
     assert re.search(r" +".join(heads), result.out)
     recorded = len(read_recording(cuda).cases)
     assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} identical" in result.out
@@ -178,7 +178,7 @@ def test_unrecorded_case_runs_on_other_columns(parity, cuda):
 
 def test_targets_missing_in_recording_keep_its_column(parity, cuda):
     result = beside(parity, cuda, targets=("--runner", "emulated", "--target", "gfx90a"))
-    assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
+    assert re.search(r"sm_90 recorded +gfx90a emulated +vs CUDA", result.out)
 
 
 def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp_path):
@@ -188,7 +188,7 @@ def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp
     cases = len(read_recording(cuda).cases)
     result = compare(emulated, cuda)
     assert result.code == 0
-    assert re.search(r"sm_90 recorded +gfx1100 recorded +CUDA/AMD", result.out)
+    assert re.search(r"sm_90 recorded +gfx1100 recorded +vs CUDA", result.out)
     assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} identical" in result.out
     result = compare(rewritten(emulated, tmp_path / "wrong.zip", one_more), emulated)
     assert result.code == 1
