@@ -63,9 +63,9 @@ class CellEntry:
     ``run`` counts executed cases. ``failures`` and ``known`` count failed cases by class; ``known`` covers known
     issues. ``worst_budget`` is the largest share of the error bound that a passing case used, or null if no case
     passed. ``exact`` means that no error was allowed and none was found. ``beyond_observed`` counts cases with a result
-    between the observed and the documented limit. ``vacuous`` names outputs that a kernel writing only zeros would also
-    pass. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD column
-    with CUDA's results.
+    between the observed and the documented limit. ``vacuous`` names outputs for which every case also accepts wrong
+    results. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD
+    column with CUDA's results.
 
     For an op without a reference, ``taken`` counts cases whose results judge other columns, ``by`` is the column that
     judges this one, and ``unreferenced`` is the part of ``not_judged`` in which only memory accesses were checked.

@@ -122,7 +122,7 @@ class Cell:
     allowed: bool = False
     """True if the error bound of a passing case is above 0."""
     vacuous: tuple[str, ...] = ()
-    """Outputs that a kernel writing only zeros would also pass."""
+    """Outputs for which every case also accepts wrong results."""
     taken: int = 0
     """Cases of an op without a reference whose results judge the other columns."""
     by: str = ""

@@ -30,7 +30,7 @@ MET = "; D..: known CUDA/AMD divergences that cases met"
 COVERAGE = (
     "code n %: the share of the basic blocks of machine code that the cases reached (parity coverage lists the rest)"
 )
-VACUOUS = "vacuous: a kernel that writes only zeros would also pass every case, so nothing was tested"
+VACUOUS = "vacuous: every case would also accept wrong results, such as only zeros, so a pass proves nothing"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, so CUDA's values are taken as right. Values that no rounding changes, such "
     f"as integers, must be equal. Other numbers may differ by {furthest('f32'):g} times the change that occurs when "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import functools
 import importlib.util
 import re
@@ -36,6 +37,7 @@ class Suite:
         problems: parts of the folders that cannot be used, with file and line. The rest of the suite works.
         case_files: the case file of each op.
         launches: "any", or "host" if cases keep to the launch rule of the op.
+        allow_vacuous: names or patterns of the ops whose checks may accept wrong results in every case.
         found: title and text of the corpus's cases, by the name of their entry (``parity.suite.corpus``).
     """
 
@@ -47,6 +49,7 @@ class Suite:
     problems: tuple[str, ...] = ()
     case_files: Mapping[str, Path] = field(default_factory=dict, repr=False)
     launches: str = "any"
+    allow_vacuous: tuple[str, ...] = ()
     found: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
@@ -149,7 +152,11 @@ def find_suite(
     """
     project = find_project(start, kernels, cases, known, hip)
     suite = load_suite(project.kernels, project.cases, sides=project.sides)
-    return replace(suite, known=project.known, launches=launches or project.launches)
+    allowed, ops = project.allow_vacuous if cases is None else (), tuple(suite.ops)
+    if unknown := [name for name in allowed if not fnmatch.filter(ops, name)]:
+        near = nearest(unknown[0], ops)
+        raise UsageError(f"[tool.parity]: allow-vacuous has {unknown[0]!r}, which does not name any op{near}")
+    return replace(suite, known=project.known, launches=launches or project.launches, allow_vacuous=allowed)
 
 
 def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: Sequence[str] = ()) -> Suite:

@@ -14,7 +14,7 @@ CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"
 ISSUE = {
     "cases": "affine_f32",
     "failure": "value",
-    "ulps": "inf",
+    "ulps": "1e18",
     "reason": "subtracts",
     "link": "https://example.org/7",
     "expires": "9999-12-31",

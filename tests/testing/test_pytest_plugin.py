@@ -129,7 +129,7 @@ def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
     assert failure.get("message").startswith("FAIL  affine_f32 on gfx1100 (emulated): value")
     assert "Traceback" not in out
     (project.folder / "known-issues.toml").write_text(
-        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = inf\n'
+        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = 1e18\n'
         'reason = "planted"\nexpires = 2999-01-01\n'
     )
     code, out = project("--parity", "--lf", "-rx", "cases")
