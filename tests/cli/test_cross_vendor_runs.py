@@ -162,7 +162,7 @@ def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path
 
 
 def test_unrecorded_kernel_runs_on_other_columns(parity, cuda):
-    result = parity("run", KERNEL, "affine_u8", "--examples", "1", *AMD, "--runner", f"recorded={cuda}", "--full")
+    result = parity("run", KERNEL, "affine_u8", "--examples", "1", *AMD, "--runner", f"recorded={cuda}", "-vv")
     assert result.code == 0
     (line,) = [line for line in result.out.splitlines() if "affine_u8" in line]
     assert "not recorded" in line

@@ -56,7 +56,7 @@ def known(parity, tmp_path):
 
 
 def test_known_issue_does_not_fail_run(known, faulty, tmp_path):
-    result = known(toml(), "--kernels", faulty, "--full")
+    result = known(toml(), "--kernels", faulty, "-vv")
     assert result.code == 0
     assert "FAIL" not in result.out
     (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
@@ -150,7 +150,7 @@ def test_known_issue_applies_to_its_runner(known, parity, faulty, tmp_path):
     few = ("--kernels", faulty, "--examples", "1")
     assert parity("record", "-o", tmp_path / "a.zip", *RUN[1:], "--runner", "emulated", *few).code == 0
     both = ("--runner", "emulated", "--runner", f"recorded={tmp_path / 'a.zip'}", *few)
-    result = known(toml(runner="recorded", target="gfx11*", toolchain="ziglang >=0.1"), *both, "--full")
+    result = known(toml(runner="recorded", target="gfx11*", toolchain="ziglang >=0.1"), *both, "-vv")
     assert result.code == 1
     (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
     assert re.search(r" FAIL .* known ", line)

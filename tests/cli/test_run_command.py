@@ -83,7 +83,7 @@ def test_run_selects_case_by_text(parity):
 
 
 def test_run_selects_dtypes(parity):
-    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "--full")
+    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "-vv")
     assert "affine_f16" in result.out
     assert "affine_f32" not in result.out
 
