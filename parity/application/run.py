@@ -28,7 +28,6 @@ from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageE
 from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.files import find_below
 from parity.platform.serialization import json_text
 from parity.report.failures import not_judged
 from parity.report.matrix import make_matrix
@@ -295,7 +294,6 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
-            "modules of the cases": digest(*(path.read_bytes() for path in find_below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }

@@ -140,7 +140,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
-    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    warn([f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}"])
     return kept
 
 
