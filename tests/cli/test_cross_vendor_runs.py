@@ -46,7 +46,7 @@ def cuda(emulated):
 
 
 def beside(parity, recording, *arguments, targets=AMD):
-    return parity("run", KERNEL, "--examples", "2", *targets, "--runner", f"recorded={recording}", *arguments)
+    return parity("run", "-v", KERNEL, "--examples", "2", *targets, "--runner", f"recorded={recording}", *arguments)
 
 
 def cells(result):
@@ -55,7 +55,7 @@ def cells(result):
 
 
 def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
-    result = parity("run", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
+    result = parity("run", "-v", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
     assert result.code == 0
     heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "vs CUDA"]
     assert re.search(r" +".join(heads), result.out)
@@ -170,7 +170,9 @@ def test_unrecorded_kernel_runs_on_other_columns(parity, cuda):
 
 
 def test_unrecorded_case_runs_on_other_columns(parity, cuda):
-    result = parity("run", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}")
+    result = parity(
+        "run", "-v", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}"
+    )
     assert result.code == 0
     assert "not recorded" in result.out
     assert "1 case, 1 passed" in result.out
@@ -183,7 +185,7 @@ def test_targets_missing_in_recording_keep_its_column(parity, cuda):
 
 def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp_path):
     def compare(*recordings):
-        return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
+        return parity("run", "-v", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
 
     cases = len(read_recording(cuda).cases)
     result = compare(emulated, cuda)
@@ -198,13 +200,13 @@ def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp
 
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
 def test_options_for_drawn_cases_with_only_recording_are_refused(parity, cuda, option):
-    result = parity("run", "--runner", f"recorded={cuda}", option, "7")
+    result = parity("run", "-v", "--runner", f"recorded={cuda}", option, "7")
     assert (result.code, result.out) == (2, "")
     assert "add --runner emulated" in " ".join(result.err.split())
 
 
 def test_two_runners_of_one_column_are_refused(parity, cuda, emulated, tmp_path):
     other = rewritten(emulated, tmp_path / "again.zip")
-    result = parity("run", "--runner", f"recorded={cuda}", "--runner", f"recorded={other}")
+    result = parity("run", "-v", "--runner", f"recorded={cuda}", "--runner", f"recorded={other}")
     assert (result.code, result.out) == (2, "")
     assert "both give sm_90 recorded" in " ".join(result.err.split())

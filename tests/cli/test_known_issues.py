@@ -9,7 +9,7 @@ import pytest
 
 from parity.engine.record_file import read_record
 
-RUN = ("run", "affine_f32", "affine_f16", "--target", "gfx1100", "-j", "1")
+RUN = ("run", "-v", "affine_f32", "affine_f16", "--target", "gfx1100", "-j", "1")
 CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"
 ISSUE = {
     "cases": "affine_f32",
@@ -175,7 +175,7 @@ def test_known_issues_file_of_project_is_used_and_missing_file_is_refused(
     (tmp_path / "pyproject.toml").write_text(settings)
     (tmp_path / "known-issues.toml").write_text(toml())
     monkeypatch.chdir(tmp_path)
-    run = ("run", "affine_f32", "--target", "gfx1100", "--examples", "1", "-j", "1")
+    run = ("run", "-v", "affine_f32", "--target", "gfx1100", "--examples", "1", "-j", "1")
     assert parity(*run).code == 0
     (tmp_path / "pyproject.toml").write_text(f'{settings}known-issues = "ours.toml"\n')
     assert "cannot read the known issues ours.toml" in parity(*run, "--dtype", "f32").err
@@ -184,7 +184,20 @@ def test_known_issues_file_of_project_is_used_and_missing_file_is_refused(
 def test_known_issue_covers_compile_error(known, kernels):
     path = kernels / "fill.cu"
     path.write_text(path.read_text() + "\n__device__ int broken = undeclared;\n")
-    run = ("run", "fill.fill", "affine_u8", "--target", "gfx1100", "--examples", "1", "-j", "1", "--kernels", kernels)
+    run = (
+        "run",
+        "-v",
+        "fill.fill",
+        "affine_u8",
+        "--target",
+        "gfx1100",
+        "--examples",
+        "1",
+        "-j",
+        "1",
+        "--kernels",
+        kernels,
+    )
     issue = {"cases": "fill", "failure": "compile error", "ulps": None}
     result = known(toml(**issue, says="identifier 'undeclared'"), command=run)
     assert result.code == 0
