@@ -171,7 +171,7 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
 
 
 def _build_line(built: Sequence[Built]) -> str:
-    """What was built, as far as a user should know; empty if everything came from the cache without complaints."""
+    """Describe the build; empty if everything came from the cache without complaints."""
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
     unmapped = sum(len(b.unmapped) for b in built)

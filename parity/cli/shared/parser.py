@@ -40,6 +40,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USAGE, f"{self.prog}: error: {message}; see {self.prog} --help\n")
 
+    def format_help(self) -> str:
+        """Leave out argparse's list of commands, which the epilog shows by group."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                action.help = argparse.SUPPRESS
+        return super().format_help()
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, so that the parser of the command reports them, not the outer parser."""
         found, rest = super().parse_known_args(args, namespace)
@@ -162,9 +169,11 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     found.add_argument("-h", "--help", action=_Help, help="print this help and exit")
     found.add_argument("--version", action=_Version, help="print the version and exit")
-    parsers = found.add_subparsers(metavar="COMMAND", required=True, prog=found.prog, help=argparse.SUPPRESS)
+    parsers = found.add_subparsers(metavar="COMMAND", required=True, prog=found.prog)
     for name in commands():
-        command = parsers.add_parser(name, formatter_class=formatter, allow_abbrev=False, add_help=False)
+        command = parsers.add_parser(
+            name, help=_summary(name), formatter_class=formatter, allow_abbrev=False, add_help=False
+        )
         if name in argv:  # import only what is needed
             module = importlib.import_module(f"parity.cli.{name.replace('-', '_')}")
             command.description = _wrap((module.__doc__ or "").strip())
