@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
@@ -33,7 +34,7 @@ def main() -> None:
             text = done.stdout.replace(output, "parity-out").rstrip()
         if done.returncode != 1:
             sys.exit(f"{' '.join(command)} ended with exit code {done.returncode}: {done.stderr}")
-        console = Console(record=True, width=WIDTH, file=Path(os.devnull).open("w"))
+        console = Console(record=True, width=WIDTH, file=StringIO())
         console.print(Text.from_ansi(f"$ parity {' '.join(arguments)}\n{text}"))
         svg = console.export_svg(title=folder, theme=MONOKAI, unique_id=name)
         (ROOT / "docs" / "pictures" / f"{name}.svg").write_text(FONT.sub("", svg))
