@@ -112,7 +112,7 @@ class Columns:
         """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
         sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
-        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
+        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.partition(".cu")[0] in modules]
         if changed and modules:
             yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels")
 

@@ -101,7 +101,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
-    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
+    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:

@@ -116,7 +116,7 @@ def print_results(
     if built and not arguments.quiet:
         console.print(built)
     console.print()
-    word, style = _result(matrix)
+    word, style = _result(matrix, getattr(arguments, "strict", False))
     console.print(f"{word}  {summary(matrix)}", style=style)
     if compared := agreement_line(matrix):
         console.print(f"{'':{len(word)}}  {compared}")
@@ -124,9 +124,9 @@ def print_results(
         console.print(f"Report  {arguments.output / 'report.html'}    Details  {arguments.output / 'matrix.txt'}")
 
 
-def _result(matrix: Matrix) -> tuple[str, str]:
+def _result(matrix: Matrix, strict: bool) -> tuple[str, str]:
     """The result of a run in one word, with its style."""
-    if matrix.failed:
+    if matrix.failed or (strict and matrix.undeclared):
         return "FAIL", FAILURE_STYLE
     if matrix.unjudged or not matrix.executed or not matrix.provenance.complete:
         return "INCOMPLETE", "bold yellow"
@@ -162,11 +162,13 @@ def exit_code(
     problems: Sequence[str],
     stopped: KeyboardInterrupt | NotAvailable | None = None,
     unwritten: ParityError | None = None,
+    strict: bool = False,
 ) -> int:
     """Return the exit code of a run, or of several merged runs.
 
     ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
-    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports.
+    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports. A ``strict`` run
+    fails if kernels have no op.
 
     Raises:
         NotAvailable, UsageError: nothing failed, but the run does not prove everything.
@@ -174,7 +176,9 @@ def exit_code(
     if isinstance(stopped, KeyboardInterrupt):
         warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED
-    if matrix.failed:
+    if strict and matrix.undeclared:
+        warn([f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}"])
+    if matrix.failed or (strict and matrix.undeclared):
         warn(str(each) for each in (stopped, unwritten) if each)
         return 1
     if stopped or unwritten:
