@@ -111,6 +111,8 @@ def print_results(
         console.print(overview(matrix, width=width))
         for issue in matrix.issues:
             console.print(f"known issue  {issue}", style=FAILURE_STYLE if issue.complaint else None)
+        if undeclared := [f"{file}: {first_names(names, _NAMED)}" for file, names in matrix.undeclared.items()]:
+            console.print(f"kernels without an op (parity init declares them): {'; '.join(undeclared)}", style="yellow")
     if missing := _missing(matrix, suite.kernels):
         console.print(missing, style=FAILURE_STYLE)
     if built and not arguments.quiet:
