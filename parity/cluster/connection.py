@@ -27,6 +27,7 @@ from parity.engine.plan import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text
+from parity.platform.installation import install_command
 from parity.platform.serialization import unpacked
 from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
@@ -294,8 +295,7 @@ def need_dask() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError as error:
-        install = "python -m pip install 'parity-harness[cluster]'"
-        raise MissingTool("Dask", "the package distributed", install) from error
+        raise MissingTool("Dask", "the package distributed", install_command("cluster")) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # Interrupts and failed connections leave coroutines of Dask behind.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)

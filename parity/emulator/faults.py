@@ -64,9 +64,13 @@ class _KernelError(ParityError):
 
 
 class KernelFault(_KernelError):
-    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class."""
+    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class.
+
+    ``undefined`` is the first instruction that used an undefined value before the fault (see ``LaunchStats``).
+    """
 
     kind: str
+    undefined: Instruction | None = None
 
 
 @dataclass(frozen=True)
