@@ -168,9 +168,9 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
 
 
 def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:
-    """Return title and case of the least and largest values that the op allows, unless a drawn case has them.
+    """Return title and case of the smallest and largest values that the op allows, unless a drawn case has them.
 
-    The limits are those of ``choices`` and of conditions on a single name. A case has as many of them as fit.
+    Limits follow from ``choices`` and from conditions on a single name. A case combines limits if their product stays small.
     """
     if op.layouts or not op.shapes:
         return []
@@ -190,7 +190,7 @@ def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -
 
 
 def _limits(op: Declaration) -> list[tuple[str, int]]:
-    """The least positive and the largest value of every number with choices or conditions of its own."""
+    """The smallest positive and the largest value of every name that has numeric choices or a condition."""
     options: dict[str, list[int]] = {}
     for name, values in (pair for each in alternatives(op.choices) for pair in each.items()):
         options.setdefault(name, []).extend(n for n in values if isinstance(n, int) and n > 0)
@@ -203,9 +203,10 @@ def _limits(op: Declaration) -> list[tuple[str, int]]:
 def _case_with(
     op: Declaration, dtypes: Sequence[str], name: str, value: int, others: Sequence[tuple[str, int]]
 ) -> Case | None:
-    """A case in which a name has a value, and further names have other values as far as they fit; None if it fails.
+    """A case in which a name has a value; None if the op refuses it.
 
-    The remaining names have their first choice, or the least value that the op allows.
+    ``others`` are wanted values of further names, which the case has where ``MAX_LIMIT_PRODUCT`` and the choices allow.
+    The remaining names have their first choice or default value.
     """
     given = [each for each in alternatives(op.choices) or [{}] if value in each.get(name, (value,))]
     if not given:

@@ -24,23 +24,11 @@ LINES = (
 """Lengths around the sizes of a wavefront, two wavefronts, usual blocks, and one to four blocks of 1024."""
 
 PLANES = (
-    (2, 2),
-    (3, 5),
-    (31, 3),
-    (33, 2),
-    (5, 64),
-    (65, 3),
-    (16, 32),
-    (3, 129),
-    (257, 3),
-    (2, 513),
-    (1, 1025),
-    (1023, 2),
-    (33, 31),
-    (17, 65),
-    (5, 9, 33),
-    (3, 2, 5, 31),
+    *((2, 2), (3, 5), (33, 2), (65, 3), (3, 129), (257, 3), (2, 513), (1, 1025), (1023, 2)),
+    *((16, 32), (33, 31), (17, 65), (64, 15), (5, 9, 33), (3, 2, 5, 31)),
 )
+"""Shapes with one large extent, and with several."""
+
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024), (4096, 1))
 """Launches to draw. Most keep the op's rule (None). The rest have too few threads, which makes grid-stride loops
 iterate, too many threads, or so many blocks that some may stay idle.

@@ -40,9 +40,7 @@ def _dealer() -> type[HypothesisProvider]:
         def _maybe_draw_constant(self, *arguments: Any, **options: Any) -> None:
             return None
 
-        def draw_integer(
-            self, min_value: int | None = None, max_value: int | None = None, **options: Any
-        ) -> int:
+        def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
             if min_value is None or max_value is None or max_value - min_value >= LARGEST_DECK:
                 return super().draw_integer(min_value, max_value, **options)
             assert self._random is not None

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.build.incremental import Stage, recompiled, stage
+from parity.cases.strategies import structure
 from parity.compare.verdict import Status
 from parity.compilers.errors import CompileError
-from parity.cases.strategies import structure
 from parity.data.sampling import sample
 from parity.engine import worker
 from parity.engine.case_records import Column, Task

@@ -19,7 +19,7 @@ _FILE = "cases.txt"
 
 
 def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[str]:
-    """Return the texts of ``sample(op.cases(dtypes, launches=launches), seed, count, structure)``, from the cache if possible.
+    """Return the texts of ``count`` drawn cases of different structures, from the cache if possible.
 
     The key of a cache entry covers the declaration, as it is in memory, and all code that draws. Declarations that
     cannot be hashed (``NotHashable``) are drawn every time.
