@@ -170,7 +170,8 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
 def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:
     """Return title and case of the smallest and largest values that the op allows, unless a drawn case has them.
 
-    Limits follow from ``choices`` and from conditions on a single name. A case combines limits if their product stays small.
+    Limits follow from ``choices`` and from conditions on a single name. A case combines limits
+    if their product stays small.
     """
     if op.layouts or not op.shapes:
         return []

@@ -12,7 +12,6 @@ from parity.data.streams import elements
 from parity.op import Op
 from parity.suite.sample_cache import drawn_cases
 
-
 NOT_GAPS = ("runs", "halfway", "extreme", "lowest", "bits", "limits")
 """The edge data of kernels that accept special values but no gaps."""
 
