@@ -65,7 +65,7 @@ def found(suite: Suite, entry: Entry, theirs: Recorded, target: str, code: CodeO
     module = entry.op.module
     objects = {(module, mine): code, (module, theirs.column): theirs.code[module, theirs.column.target]}
     worker = Worker(Plan.of(suite, [task], objects, examples=1), suite)
-    return [record for record in worker.perform(task) if record.target == target]
+    return [record for record in worker.run(task) if record.target == target]
 
 
 def results(faults: list[Fault], theirs: Recorded) -> Iterator[tuple[str, str, str, str]]:

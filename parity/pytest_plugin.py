@@ -10,30 +10,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parity.suite.options import declare
+from parity.suite.options import read_options
 
 if TYPE_CHECKING:
     from parity.testing.checking import ParityCheck
 
-OPTIONS = (
-    *("runner", "target", "examples", "seed", "kernels", "hip", "cases", "toolchain", "launches", "hipify"),
-    *("known-issues", "output"),
-)
 ALIASES = {"known-issues": ("--parity-known",)}
-HERE = {
-    "examples": {"help": "cases to draw for each kernel (default: max_examples of --hypothesis-profile, or 20)"},
-    "seed": {"help": "seed for drawing cases (default: --hypothesis-seed, or 0)"},
-    "output": {"help": "folder for the matrix and the failures, as for parity run"},
-}
-"""Help texts that differ from the command line."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``parity run`` with the prefix ``--parity``."""
     group = parser.getgroup("parity", "conformance of CUDA and ROCm kernels")
     group.addoption("--parity", action="store_true", help="also run the cases of the project's kernels")
-    for name in OPTIONS:
-        declare(group.addoption, name, f"--parity-{name}", *ALIASES.get(name, ()), **HERE.get(name, {}))
+    for _, (flag, *_), settings in read_options("pytest", {}):
+        name = flag.removeprefix("--")
+        settings = {"metavar": name.upper(), **settings, "dest": f"parity_{name.replace('-', '_')}"}
+        group.addoption(f"--parity-{name}", *ALIASES.get(name, ()), **settings)
 
 
 @pytest.hookimpl(trylast=True)  # after Hypothesis has loaded its profile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from parity.build.modules import build
 from parity.build.result import Built
+from parity.build.settings import BuildSettings
+from parity.compilers.compile_options import CompileOptions, Sides
 from parity.emulator.amdgpu.device import AmdgpuDevice
 from parity.emulator.amdgpu.kernarg import pack
 from parity.platform.cache import Cache
@@ -38,10 +41,11 @@ class Program:
         return device.read(buffers[-1]).view(out.dtype).reshape(out.shape)
 
 
-def program(folder: Path, text: str, target: str, cache: Cache) -> Program:
+def program(folder: Path, text: str, target: str, cache: Cache, flags: Sequence[str] = ()) -> Program:
     """Compile a source for a target; fail the test if it does not compile."""
     (folder / "program.cu").write_text(text)
-    (built,) = build(folder, ["program"], [target], cache=cache)
+    settings = BuildSettings(Sides.both(CompileOptions(flags=tuple(flags))))
+    (built,) = build(folder, ["program"], [target], settings=settings, cache=cache)
     assert built.error is None, built.error
     return Program(built, cache)
 

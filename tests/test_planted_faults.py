@@ -171,7 +171,7 @@ def worker_for(
 def test_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
-    records = worker.perform(task)
+    records = worker.run(task)
     failures = [r for r in records if not r.verdict.passed]
     assert failures, "the fault was not caught"
     minimal = [r.minimal for r in failures if r.minimal and r.minimal.verdict.kind in fault.kinds]
@@ -196,7 +196,7 @@ PLANTED = sorted({(fault.kernel, fault.target) for fault in FAULTS})
 def test_unmodified_kernels_pass_same_cases(suite, kernel, target, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks
-    records = worker.perform(task)
+    records = worker.run(task)
     assert len(records) >= 30
     assert [r.case for r in records if not r.verdict.passed] == []
 
@@ -234,7 +234,7 @@ def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
     # One case at a time: every launch that kills the device's process costs seconds.
     for case in worker.plan.draw(worker.suite, task):
         alone = replace(task, cases=(case,))
-        (record,) = worker.perform(replace(alone, shrink=False))
+        (record,) = worker.run(replace(alone, shrink=False))
         if record.verdict.passed:
             continue
         seen.add(record.verdict.kind)
@@ -243,7 +243,7 @@ def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
     else:
         pytest.fail(f"failed as {seen}" if seen else "the fault was not caught")
     if record.verdict.status is Status.FAIL:  # the device still works
-        (record,) = worker.perform(alone)
+        (record,) = worker.run(alone)
     if record.minimal and len(fault.kinds_on_gpu) == 1:
         assert size_of(worker, record.minimal.case) <= fault.elements, record.minimal.case
 
@@ -252,7 +252,7 @@ def test_planted_fault_is_caught_on_gpu(suite, fault, gpu, tmp_path):
 def test_unmodified_kernels_pass_same_cases_on_gpu(suite, kernel, gpu, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, gpu=gpu)
     (task,) = worker.plan.tasks
-    assert [r.case for r in worker.perform(task) if not r.verdict.passed] == []
+    assert [r.case for r in worker.run(task) if not r.verdict.passed] == []
 
 
 # A port that keeps C's casts follows AMD's rules, which differ from CUDA's.
@@ -268,7 +268,7 @@ PLAIN_CASTS = (
 def divergences(worker: Worker) -> set[str]:
     """Return the known divergences that the cases of the worker's only task meet. All cases must pass."""
     (task,) = worker.plan.tasks
-    records = worker.perform(task)
+    records = worker.run(task)
     assert [r.case for r in records if not r.verdict.passed] == []
     return {d for r in records for d in r.verdict.divergences}
 
@@ -302,7 +302,7 @@ def test_fnuz_f8_meets_known_divergence(suite, kernel, tmp_path):
 def test_fnuz_f8_is_named_in_diagnosis(suite, kernel, tensors, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ))
     (task,) = worker.plan.tasks
-    minimal = [record.minimal for record in worker.perform(task) if record.minimal]
+    minimal = [record.minimal for record in worker.run(task) if record.minimal]
     assert minimal
     for record in minimal:
         assert f"right if f8 is FNUZ's in {tensors}, not OCP's" in record.verdict.detail, record.case

@@ -157,17 +157,14 @@ def _rule(expected: Expected) -> str:
         parts = ["the reference accepts it; one of several accepted values is shown"]
     else:
         parts = ["exactly the expected value"]
-    if expected.alternatives:
-        parts.append("or another accepted value")
-    if np.any(expected.nan_allowed):
-        parts.append("or NaN where that is also accepted")
-    if expected.divergences:
-        parts.append(f"or throughout the other vendor's value ({', '.join(expected.divergences)})")
-    if np.any(expected.unspecified):
-        parts.append("or any value where the result is unspecified")
-    if np.any(expected.sign_of_zero):
-        parts.append("; the sign of zero counts")
-    return " ".join(parts).replace(" ;", ";")
+    also = {
+        "or another accepted value": expected.alternatives,
+        "or NaN where that is also accepted": np.any(expected.nan_allowed),
+        f"or throughout the other vendor's value ({', '.join(expected.divergences)})": expected.divergences,
+        "or any value where the result is unspecified": np.any(expected.unspecified),
+        "; the sign of zero counts": np.any(expected.sign_of_zero),
+    }
+    return " ".join([*parts, *(text for text, applies in also.items() if applies)]).replace(" ;", ";")
 
 
 VENDORS: tuple[Literal["cuda", "amd"], ...] = ("cuda", "amd")

@@ -103,16 +103,8 @@ class LoadedRun:
         self, reproduction: Reproduction, sources: SourceFolders, more: Mapping[str, object] | None = None
     ) -> PageInput:
         """Return the run as data for its HTML page."""
-        return PageInput(
-            self.matrix,
-            [*_uncompiled(self.matrix), *self.records],
-            reproduction,
-            sources,
-            self.date,
-            footprints=self.footprints,
-            measurements=self.measurements,
-            more=more or {},
-        )
+        records, also = [*_uncompiled(self.matrix), *self.records], (self.footprints, self.measurements, more or {})
+        return PageInput(self.matrix, records, reproduction, sources, self.date, (), *also)
 
 
 def written_at(path: Path) -> str:
@@ -142,13 +134,8 @@ def _judge_recording(path: Path) -> LoadedRun:
     measured, _ = recorded_measurements(results.run)
     matrix = replace(results, measured=first_valid(measured)).matrix
     head = next(iter(results.run.columns.recordings.values())).head
-    return LoadedRun(
-        str(path),
-        document(matrix),
-        tuple(results.records),
-        head["environment"],
-        measurements=tuple(each for _, each in measured),
-    )
+    run = LoadedRun(str(path), document(matrix), tuple(results.records), head["environment"])
+    return replace(run, measurements=tuple(each for _, each in measured))
 
 
 def _from_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
@@ -157,19 +144,13 @@ def _from_files(name: str, files: Mapping[str, bytes], date: str) -> LoadedRun:
         matrix = read_matrix(files[MATRIX], f"{name}: {MATRIX}")
     else:
         matrix = _without_matrix(record.environment, record.records)
-    measured = parse_baseline(files[MEASUREMENTS], f"{name}: {MEASUREMENTS}") if MEASUREMENTS in files else None
-    footprints = (
-        read_json(files[FOOTPRINTS], _Footprints, f"{name}: {FOOTPRINTS}").kernels if FOOTPRINTS in files else ()
-    )
-    return LoadedRun(
-        name,
-        matrix,
-        record.records,
-        record.environment,
-        date,
-        footprints,
-        tuple(measured.measurements.values()) if measured else (),
-    )
+    run = LoadedRun(name, matrix, record.records, record.environment, date)
+    if FOOTPRINTS in files:
+        run = replace(run, footprints=read_json(files[FOOTPRINTS], _Footprints, f"{name}: {FOOTPRINTS}").kernels)
+    if MEASUREMENTS in files:
+        measured = parse_baseline(files[MEASUREMENTS], f"{name}: {MEASUREMENTS}").measurements
+        run = replace(run, measurements=tuple(measured.values()))
+    return run
 
 
 def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
@@ -220,13 +201,8 @@ def _joined(one: LoadedRun, other: LoadedRun) -> LoadedRun:
 def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> MatrixFile:
     """Compute the matrix of a run that was killed before it wrote one."""
     columns = list(dict.fromkeys(record.where for record in records))
-    provenance = Provenance(
-        0.0,
-        environment.get("seed", 0),
-        environment.get("examples", 0),
-        complete=False,
-        made_by=environment.get("compilers", {}),
-    )
+    seed, examples = environment.get("seed", 0), environment.get("examples", 0)
+    provenance = Provenance(0.0, seed, examples, complete=False, made_by=environment.get("compilers", {}))
     return document(matrix_from_records(records, columns, provenance))
 
 
@@ -236,10 +212,8 @@ def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:
     for kernel in matrix.kernels:
         for column, cell in zip(matrix.columns, kernel.cells, strict=True):
             message = said.get((kernel.module, column.target), "")
-            verdict = {
-                "compile error": Verdict(Status.ERROR, COMPILE_ERROR, detail=message),
-                "missing kernel": Verdict(Status.MISSING, str(Status.MISSING)),
-            }.get(cell.state)
-            if verdict:
+            failed = Verdict(Status.ERROR, COMPILE_ERROR, detail=message)
+            missing = Verdict(Status.MISSING, str(Status.MISSING))
+            if verdict := {"compile error": failed, "missing kernel": missing}.get(cell.state):
                 names = ("", kernel.op, kernel.kernel, kernel.module, column.runner, column.target, column.evidence)
                 yield CaseRecord(*names, verdict)

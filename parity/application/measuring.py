@@ -45,13 +45,9 @@ class Measured:
 
     def results(self, arguments: Iterable[str] = ()) -> BenchResults:
         """Return the measurements with their environment, which includes the command-line ``arguments``."""
-        return BenchResults(
-            self.measurements,
-            {column.target: column.device or column.runner for column in self.plan.columns},
-            self.ceilings,
-            environment=self.run.environment(self.plan, arguments),
-            complete=self.stopped is None,
-        )
+        devices = {column.target: column.device or column.runner for column in self.plan.columns}
+        environment = self.run.environment(self.plan, arguments)
+        return BenchResults(self.measurements, devices, self.ceilings, (), environment, self.stopped is None)
 
 
 def measure(
@@ -79,9 +75,8 @@ def measure(
     ceilings: dict[str, Ceilings] = {}
     stopped: KeyboardInterrupt | NotAvailable | None = None
     try:
-        with closing(  # type: ignore[type-var]
-            bench(found.plan, run.suite, hot=hot, seconds=seconds, progress=progress, pools=run.exclusive_pools)
-        ) as results:
+        found_now = bench(found.plan, run.suite, hot=hot, seconds=seconds, progress=progress, pools=run.exclusive_pools)
+        with closing(found_now) as results:  # type: ignore[type-var]
             for one in results:
                 if isinstance(one, Measurement):
                     found.measurements.append(one)

@@ -28,14 +28,7 @@ from parity.report.document import MatrixFile
 from parity.report.failures import Reproduction
 from parity.report.matrix import make_matrix
 from parity.report.model import Matrix
-from parity.runners.recording_file import (
-    MEASUREMENTS,
-    Environment,
-    Origin,
-    RecordedCase,
-    read_recording,
-    write_recording,
-)
+from parity.runners import recording_file
 from parity.suite.loading import Suite
 
 PART = "shard.json"
@@ -75,7 +68,7 @@ class _ShardFile:
 
 @dataclass(frozen=True)
 class _Shard:
-    environment: Environment
+    environment: recording_file.Environment
     records: tuple[CaseRecord, ...]
     part: _ShardFile
 
@@ -85,7 +78,7 @@ class Merged(CaseQueries):
     """The results of all shards of a run. ``problems`` describe requested runners that did not work."""
 
     suite: Suite
-    environment: Environment
+    environment: recording_file.Environment
     records: Sequence[CaseRecord]
     columns: tuple[Column, ...]
     entries: tuple[Entry, ...]
@@ -185,31 +178,32 @@ def merge(folders: Sequence[Path], suite: Suite) -> Merged:
     )
 
 
-def merge_recordings(files: Sequence[Path], output: Path) -> tuple[RecordedCase, ...]:
+def merge_recordings(files: Sequence[Path], output: Path) -> tuple[recording_file.RecordedCase, ...]:
     """Merge the recordings of all shards into one file, and return its cases.
 
     Raises:
         UsageError: As ``merge``; or a file is not a recording, or the output is not writable.
     """
-    found = _in_order({file: read_recording(file) for file in files}, lambda each: each.head["environment"])
+    recordings = {file: recording_file.read_recording(file) for file in files}
+    found = _in_order(recordings, lambda each: each.head["environment"])
     heads = [each.head for each in found.values()]
     _agree(list(found), [{key: head[key] for key in ("runner", "device")} for head in heads])
     whole = _joined([head["environment"] for head in heads])
-    origin: Origin = {key: heads[0][key] for key in Origin.__annotations__}  # type: ignore[literal-required, assignment]
+    origin: recording_file.Origin = {key: heads[0][key] for key in recording_file.Origin.__annotations__}  # type: ignore[literal-required, assignment]
     attached = {}
-    if all(MEASUREMENTS in each.attached for each in found.values()):
-        texts = {file: each.attached[MEASUREMENTS] for file, each in found.items()}
-        attached[MEASUREMENTS] = _measurements(texts, whole)
+    if all(recording_file.MEASUREMENTS in each.attached for each in found.values()):
+        texts = {file: each.attached[recording_file.MEASUREMENTS] for file, each in found.items()}
+        attached[recording_file.MEASUREMENTS] = _measurements(texts, whole)
     code = [object_ for each in found.values() for object_ in each.code().values()]
     cases = tuple(case for each in found.values() for case in each.cases)
-    write_recording(output, {**origin, "environment": whole}, code, cases, attached)
+    recording_file.write_recording(output, {**origin, "environment": whole}, code, cases, attached)
     return cases
 
 
-def _measurements(texts: Mapping[Path, bytes], environment: Environment) -> bytes:
+def _measurements(texts: Mapping[Path, bytes], environment: recording_file.Environment) -> bytes:
     """Merge the measurements of shards. The device's limits come from the first shard."""
     for file, text in texts.items():
-        parse_baseline(text, f"{MEASUREMENTS} of {file}")
+        parse_baseline(text, f"{recording_file.MEASUREMENTS} of {file}")
     read = [read_json(text, dict[str, Any], str(file)) for file, text in texts.items()]
     every = [one for each in read for one in each["measurements"]]
     return json_text({**read[0], "environment": environment, "measurements": every}, indent=1) + b"\n"
@@ -229,7 +223,7 @@ def _read(folder: Path) -> _Shard:
     return _Shard(environment, record.records, part)
 
 
-def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) -> dict[Path, T]:
+def _in_order(found: Mapping[Path, T], environment: Callable[[T], recording_file.Environment]) -> dict[Path, T]:
     """Return the files in the order of their shards. Raises UsageError unless they are all shards of one run."""
     heads = {place: environment(each) for place, each in found.items()}
     for place, head in heads.items():
@@ -245,18 +239,15 @@ def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) 
         if shards[one] == shards[other]:
             raise UsageError(f"{one} and {other} are both shard {shards[one]}; leave one of them out")
         if both := set(heads[one]["part"]["mine"]) & set(heads[other]["part"]["mine"]):
-            raise UsageError(
-                f"{one} and {other} both have {min(both)}: they were cut with different costs; give every shard the "
-                "same file with --costs"
-            )
+            why = "they were cut with different costs; give every shard the same file with --costs"
+            raise UsageError(f"{one} and {other} both have {min(both)}: {why}")
         codes = [head.get("code objects", {}) for head in (heads[one], heads[other])]
         if differ := [key for key in codes[0] if codes[1].get(key, codes[0][key]) != codes[0][key]]:
             raise UsageError(f"{one} and {other} are not shards of one run: they compiled {differ[0]} differently")
     there = {shard.index for shard in shards.values()}
     if missing := [f"{index}/{count}" for index in range(1, count + 1) if index not in there]:
-        raise UsageError(
-            f"shard {' and '.join(missing)} missing: found only {', '.join(f'{shards[p]} in {p}' for p in places)}"
-        )
+        there_are = ", ".join(f"{shards[place]} in {place}" for place in places)
+        raise UsageError(f"shard {' and '.join(missing)} missing: found only {there_are}")
     return {place: found[place] for place in places}
 
 
@@ -271,7 +262,7 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
             raise UsageError(f"{places[0]} and {place} are not shards of one run: they differ in {differences}")
 
 
-def _joined(heads: Sequence[Environment]) -> Environment:
+def _joined(heads: Sequence[recording_file.Environment]) -> recording_file.Environment:
     whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
     for name, value in whole.items():
         others: list[Any] = [head.get(name, type(value)()) for head in heads]
@@ -281,7 +272,7 @@ def _joined(heads: Sequence[Environment]) -> Environment:
             whole[name] = {key: one for each in others for key, one in each.items()}
         elif name == "compilers":
             whole[name] = _texts(others)
-    return checked(whole, Environment, "the environment of the shards")
+    return checked(whole, recording_file.Environment, "the environment of the shards")
 
 
 def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -58,21 +58,16 @@ def plant_faults(
     stopped: KeyboardInterrupt | NotAvailable | None = None
     tried: list[MutantResult] = []
     observed = _Observations(run)
-    decides = {
-        "environment": {**run.environment(plan), "arguments": []},
-        "parity": _own_digest(),
-        "search": settings.search,
-    }
+    own = digest(*(path.read_bytes() for path in sorted(find_below(PACKAGE, ".py", ".csv"))))  # decides what is drawn
+    decides = {"environment": {**run.environment(plan), "arguments": []}, "parity": own, "search": settings.search}
     advice = "choose another folder with --output"
     with Journal(folder / JOURNAL, MutantResult, decides, "planted faults", advice) as journal:
         known = {one.mutant.key: one for one in journal.entries}
         events = CampaignEvents(progress, observed.problem, observed.unmutated)
         try:
-            with closing(  # type: ignore[type-var]
-                mutate(
-                    plan, run.suite, tuple(_kernels(prepared)), settings, known=known, events=events, pools=run.pools
-                )
-            ) as results:
+            kernels = tuple(_kernels(prepared))
+            mutants = mutate(plan, run.suite, kernels, settings, known=known, events=events, pools=run.pools)
+            with closing(mutants) as results:  # type: ignore[type-var]
                 for one in results:
                     if one.mutant.key not in known:
                         journal.add(one)
@@ -82,9 +77,8 @@ def plant_faults(
         except (KeyboardInterrupt, NotAvailable) as error:
             stopped = error
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
-    recall = compute_recall(
-        tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=observed.budgets
-    )
+    drawing = {"seed": settings.seed, "examples": plan.examples}
+    recall = compute_recall(tried, order, **drawing, complete=stopped is None, budgets=observed.budgets)
     resumed = sum(one.mutant.key in known for one in tried)
     return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(observed.problems), stopped)
 
@@ -129,9 +123,3 @@ def _kernels(prepared: Prepared) -> Iterator[MutatedKernel]:
             if code is not None and column.vendor == "amd" and column.built:
                 sourced = not code.made_by.startswith("code object")
                 yield MutatedKernel(task, entry.op.module, column, () if entry.op.reference else others, sourced)
-
-
-def _own_digest() -> str:
-    """Return the digest of parity's own sources, because they decide which cases are drawn and how results compare."""
-    here = PACKAGE
-    return digest(*(path.read_bytes() for path in sorted(find_below(here, ".py", ".csv"))))

@@ -39,7 +39,7 @@ def record(
     *,
     measured: bool = False,
     progress: Progress = quiet,
-    note: Callable[[str], None] | None = None,
+    note: Callable[[str], None] = lambda text: None,
     arguments: Iterable[str] = (),
 ) -> Recorded:
     """Execute the cases of a run on its only runner, and store the outputs without comparing them.
@@ -64,8 +64,10 @@ def record(
     head = _origin(prepared)
     partial = file.with_name(f"{file.name}.partial")
     with outcome_journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
-        if note:
-            _report_resumption(journal, plan, note)
+        if journal.other:
+            note(f"{journal.path} belongs to another recording, which differs in {journal.other}: starting over")
+        elif journal.entries:
+            note(f"resuming: {_share(journal, plan)} are done")
         try:
             cases = tuple(
                 record_outcomes(plan, run.suite, journal, jobs=run.settings.jobs, progress=progress, pools=run.pools)
@@ -93,13 +95,6 @@ def _origin(prepared: Prepared) -> Origin:
         "examples": plan.examples,
         "environment": run.environment(plan),
     }
-
-
-def _report_resumption(journal: Journal[FinishedTask], plan: Plan, note: Callable[[str], None]) -> None:
-    if journal.other:
-        note(f"{journal.path} belongs to another recording, which differs in {journal.other}: starting over")
-    elif journal.entries:
-        note(f"resuming: {_share(journal, plan)} are done")
 
 
 def _share(journal: Journal[FinishedTask], plan: Plan) -> str:

@@ -15,13 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from parity.application import reproducer_expectations as expectations
 from parity.application.columns import both_sides
-from parity.application.reproducer_expectations import (
-    expected_by_cuda,
-    expected_by_reference,
-    output_tables,
-    rule_texts,
-)
 from parity.application.reproducer_launches import CUDA, HIP, buffer_table, launch_tables
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
@@ -122,13 +117,13 @@ def make_reproducer(
     if entry.op.module in suite.missing:
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
     call = entry.op.call(case)
-    referenced = expected_by_reference(entry, call)
+    referenced = expectations.expected_by_reference(entry, call)
     observed = _execute(suite, case, call, runners or both_sides(), targets, checked)
     sides, notes = _sides(suite, observed)
-    expected, why = (
-        (referenced, []) if call.references else expected_by_cuda(entry, call, observed.worker, observed.checks)
-    )
-    outputs, data = output_tables(call, expected, [side.name for side in sides])
+    expected, why = referenced, list[str]()
+    if call.references is None:
+        expected, why = expectations.expected_by_cuda(entry, call, observed.worker, observed.checks)
+    outputs, data = expectations.output_tables(call, expected, [side.name for side in sides])
     program = _program(call, str(case), outputs, judged=bool(expected))
     files = {f"data/{name}.bin": buffer.data.tobytes() for name, buffer in call.buffers.items()}
     files |= {f"data/constant.{name}.bin": content.tobytes() for name, content in call.launch.constants.items()}
@@ -189,32 +184,24 @@ def _readme(
         hip=next((side.build for side in sides if side.name == "hip"), None),
         targets=" and ".join(side.target for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in records.items()],
-        failures=[
-            failure_text(
-                Failure((record,)),
-                Reproduction.with_options({"runner": [column.spec], "target": [column.target]}),
-                source.name,
-            )
-            for column, record in records.items()
-            if record.verdict.failed
-        ],
+        failures=[_failure(column, record, source.name) for column, record in records.items() if record.verdict.failed],
         made_by=observed.worker.plan.made_by,
-        rules=list(rule_texts(expected)),
+        rules=list(expectations.rule_texts(expected)),
         notes=[note.partition("\n")[0].rstrip(":") for note in notes],  # later lines name paths of this machine
         files=list(_file_descriptions(observed.call, sides)),
     )
 
 
+def _failure(column: Column, record: CaseRecord, source: str) -> str:
+    reproduction = Reproduction.with_options({"runner": [column.spec], "target": [column.target]})
+    return failure_text(Failure((record,)), reproduction, source)
+
+
 def _execute(
     suite: Suite, case: Case, call: Call, runners: Sequence[str], targets: Sequence[str], checked: bool
 ) -> _Observed:
-    run = Run.of(
-        str(case),
-        runners=runners,
-        targets=targets,
-        suite=replace(suite, known=None),
-        settings=Settings(checked=checked),
-    )
+    own, settings = replace(suite, known=None), Settings(checked=checked)
+    run = Run.of(str(case), runners=runners, targets=targets, suite=own, settings=settings)
     plan = run.build().plan
     worker, entry = Worker(plan, suite), suite.entry(case)
     candidates = plan.tasks[0].columns if plan.tasks else ()
@@ -268,19 +255,15 @@ def _verdict(record: CaseRecord) -> str:
     if verdict.passed and verdict.allowed:
         words.append(f"{np.ceil(100 * verdict.budget):.0f} % of the allowed error")
     if verdict.first:
-        at = ", ".join(map(str, verdict.first.coordinates))
-        words.append(
-            f"{verdict.wrong} of {verdict.total} wrong, ({at}) is {verdict.first.got} for {verdict.first.expected}"
-        )
+        at, first = ", ".join(map(str, verdict.first.coordinates)), verdict.first
+        words.append(f"{verdict.wrong} of {verdict.total} wrong, ({at}) is {first.got} for {first.expected}")
     return ": ".join((words[0], ", ".join(words[1:]))) if words[1:] else words[0]
 
 
 def _file_descriptions(call: Call, sides: Sequence[ReproducerSide]) -> Iterator[tuple[str, str]]:
     for side in sides:
-        yield (
-            f"{side.name}/",
-            f"the source for {side.target} as compiled, `{side.sources.main}`, and the headers that it includes",
-        )
+        what = f"the source for {side.target} as compiled, `{side.sources.main}`, and the headers that it includes"
+        yield f"{side.name}/", what
         yield f"reproduce_{side.name}.c", "the program that loads, launches and compares"
     yield "reproduce.h", "code that both programs share: reading files, and comparing results"
     for name, buffer in call.buffers.items():

@@ -34,9 +34,8 @@ def resumable_records(folder: Path, prepared: Prepared) -> tuple[CaseRecord, ...
             "options, sources and versions, or leave out --resume"
         )
     tasks = [((task.op, kernel), task) for task, kernel in run.kernels(plan)]
-    again = {
-        key for key, count in Counter(key for key, _ in tasks).items() if count > 1
-    }  # named and drawn cases in separate tasks
+    # Named and drawn cases can be in separate tasks.
+    again = {key for key, count in Counter(key for key, _ in tasks).items() if count > 1}
     again |= {_key(each) for each in record.records if each.verdict.kind in ACCIDENTS}
     if record.records and not record.complete:
         last = _key(record.records[-1])

@@ -12,6 +12,7 @@ from typing import Any
 
 from parity.application.columns import Columns, default_runners, runner_targets, select_columns
 from parity.application.stored_results import CaseQueries
+from parity.application.undeclared import undeclared_kernels
 from parity.build.modules import build_suite
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
@@ -25,10 +26,10 @@ from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
 from parity.engine.record_file import RecordWriter, environment, records_without_code
 from parity.engine.shards import Shard, Share
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
+from parity.model.code_object import CodeObject
 from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.files import find_below
 from parity.platform.serialization import json_text
 from parity.report.failures import not_judged
 from parity.report.matrix import make_matrix
@@ -128,11 +129,7 @@ class Run:
             NotAvailable: The runner does not work here, or does not support a target.
         """
         find = cluster.available if cluster else available
-        found = (
-            kernel_runner(runner, purpose, find)
-            if runner
-            else gpu_runner(purpose, find) or kernel_runner(DEFAULT_RUNNER, purpose, find)
-        )
+        found = (not runner and gpu_runner(purpose, find)) or kernel_runner(runner or DEFAULT_RUNNER, purpose, find)
         if replayed_recording(found) is not None:
             raise UsageError(f"{purpose} executes kernels, but {runner} only replays stored values")
         chosen = Columns(runner_columns(found, runner_targets(found, targets), runner or found.name), {}, ())
@@ -169,9 +166,8 @@ class Run:
 
     def environment(self, plan: Plan, arguments: Iterable[str] = ()) -> Environment:
         """Return versions and digests of everything that decides the outcome of ``plan``."""
-        if self.cluster:
-            return environment(plan, arguments, self.share, self.cluster.describe)
-        return environment(plan, arguments, self.share)
+        describe = (self.cluster.describe,) if self.cluster else ()
+        return environment(plan, arguments, self.share, *describe)
 
     @property
     def pools(self) -> PoolFactory:
@@ -240,23 +236,15 @@ class Run:
         Raises:
             UsageError, MissingTool: As ``parity.build.modules.build``.
         """
-        targets, settings = self.targets, self.settings
-        built = (
-            build_suite(self.suite, self.modules, targets, jobs=settings.jobs, progress=BuildCallbacks(done))
-            if targets
-            else []
-        )
+        built: Sequence[Built] = ()
+        if targets := self.targets:
+            progress = BuildCallbacks(done)
+            built = build_suite(self.suite, self.modules, targets, jobs=self.settings.jobs, progress=progress)
         code = self.columns.code(built)
         tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
-        plan = Plan.of(
-            self.suite,
-            runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code),
-            code,
-            examples=self.examples,
-            seed=self.seed,
-            checked=settings.checked,
-            known=self.known,
-        )
+        tasks = runnable_tasks(self.known.with_cases(tasks, self.suite), self.suite, code)
+        drawing = {"examples": self.examples, "seed": self.seed}
+        plan = Plan.of(self.suite, tasks, code, **drawing, checked=self.settings.checked, known=self.known)
         return Prepared(self, tuple(built), plan, tuple(problems))
 
     @property
@@ -308,7 +296,6 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
-            "modules of the cases": digest(*(path.read_bytes() for path in find_below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }
@@ -403,6 +390,16 @@ class Results(CaseQueries):
         errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
         return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
 
+    @property
+    def undeclared(self) -> dict[str, tuple[str, ...]]:
+        """The kernels of built modules without an op; if everything is selected, also those of other files."""
+        built: dict[str, list[CodeObject]] = {}
+        for (module, _), code in self.plan.code.items():
+            built.setdefault(module, []).append(code)
+        run = self.run
+        everywhere = run.picked is None and len(run.entries) == len(run.suite.entries)
+        return undeclared_kernels(run.suite, built, everywhere=everywhere)
+
     @functools.cached_property
     def matrix(self) -> PrintableMatrix:
         """The matrix, with one row per kernel and one column per runner and target."""
@@ -413,6 +410,7 @@ class Results(CaseQueries):
         provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
         matrix = matrix.with_measurements(self.measured)
+        matrix = replace(matrix, undeclared=self.undeclared)
         return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
     @property

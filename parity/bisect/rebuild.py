@@ -83,7 +83,7 @@ def run_as_built(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> 
     entry = state.suite.entry(task)
     other = {(entry.op.module, column): each for column, each in code}
     plan = replace(state.plan, code={**state.plan.code, **other})
-    return tuple(replace(state, plan=plan).perform(task))
+    return tuple(replace(state, plan=plan).run(task))
 
 
 def rebuild_and_run(task: RebuildTask, option: CompilerOption, how: str, flags: tuple[str, ...]) -> Rebuild:

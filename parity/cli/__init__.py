@@ -1,8 +1,8 @@
 """The command line ``parity COMMAND``.
 
-The module ``parity.cli.<command>`` implements each command: ``options(parser)`` adds its options, ``main(arguments)``
-runs it and returns the exit code, and the docstring of the module is its help. ``parity.cli.shared`` holds the common
-code: ``shared/options.py`` declares options such as ``--target``.
+The module ``parity.cli.<command>`` implements each command: ``main(arguments)`` runs it and returns the exit code, and
+the docstring of the module is its help. The table ``parity/suite/options.csv`` declares the options of all commands,
+and ``parity.cli.shared`` holds the common code.
 """
 
 from __future__ import annotations
@@ -76,6 +76,9 @@ def _run_command(argv: Sequence[str]) -> int:
     with delay_interrupts():
         _start_fork_server(argv)
         parser = build_parser(argv)
+    if not argv:
+        parser.print_help()
+        return WRONG_USAGE
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as leaving:  # help, version or wrong usage

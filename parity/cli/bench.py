@@ -20,7 +20,6 @@ from pathlib import Path
 from parity.application.run import Run, Settings
 from parity.build.result import Built
 from parity.cli.shared.inputs import connect_cluster, select
-from parity.cli.shared.options import add_cluster, add_folders, add_jobs, add_json, add_selection, add_target
 from parity.cli.shared.terminal import build_run, measure_run, messages, output, print_json
 from parity.cluster.connection import Cluster
 from parity.engine.bench import NOT_JUDGED
@@ -29,48 +28,11 @@ from parity.errors import NotAvailable, pluralize
 from parity.platform.files import naming_write_errors, require_file
 from parity.platform.signals import INTERRUPTED
 from parity.report.bench import BenchResults, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
+from parity.suite.options import TABLES
 
-FORMATS = {".json": bench_json, ".md": bench_markdown, ".csv": bench_csv}
+FORMATS = dict(zip(TABLES, (bench_json, bench_markdown, bench_csv), strict=True))
 EXAMPLES = 3
 PURPOSE = "parity bench"
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument(
-        "--runner", metavar="NAME", help="runner to measure (default: a GPU if this machine has one, else the emulator)"
-    )
-    add_target(parser, "the targets of the runner")
-    parser.add_argument("--hot", action="store_true", help="also measure repeated launches with warm caches")
-    parser.add_argument(
-        "--seconds",
-        type=_positive,
-        default=1.0,
-        metavar="S",
-        help="time limit for each measurement (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--save",
-        type=_table,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="write the results to a .json (for --baseline), .md or .csv file; may be repeated",
-    )
-    parser.add_argument(
-        "--baseline", type=Path, metavar="FILE", help="compare with results that --save wrote to a .json file"
-    )
-    parser.add_argument(
-        "--threshold",
-        type=_positive,
-        default=5.0,
-        metavar="PERCENT",
-        help="smallest change of a share that counts as faster or slower (default: %(default)g)",
-    )
-    add_jobs(parser)
-    add_cluster(parser)
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -150,20 +112,3 @@ def _code(results: BenchResults, built: Sequence[Built]) -> int:
     if results.changes and all(change.ratio is None for change in results.changes):
         raise NotAvailable("nothing could be compared: the baseline has none of these measurements for this device")
     return 0
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
-
-
-def _table(text: str) -> Path:
-    path = Path(text)
-    if path.suffix not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join(FORMATS)}")
-    return path

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,10 @@ from rich.text import Text
 from parity.build.modules import build
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks, BuildSettings
-from parity.cli.shared.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_progress, errors, output, print_json
 from parity.compilers.cuda_toolkit import nvcc
 from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS, target
-from parity.errors import MissingTool, UsageError, nearest
+from parity.errors import MissingTool, UsageError, nearest, pluralize
 from parity.model.code_object import Kernel, plain, source_name, spelled, unqualified
 from parity.model.finding import Finding
 from parity.platform import serialization
@@ -43,20 +43,19 @@ TRANSLATION_FIELDS = [
 SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE, SHOWN_BRANCHES = 20, 10, 8, 12
 """The numbers of compiler errors, omitted pieces of code, similar findings and conditions to print."""
 
+Line = tuple[str, str]
+"""A line with its style."""
+
+_SIDES = {
+    (True, True): "the CUDA side is broken as well",
+    (True, False): "only the AMD side is broken: it compiles for CUDA",
+    (False, True): "only the CUDA side is broken: it compiles for AMD",
+}
+"""Which side is broken, by whether AMD's and CUDA's are."""
+
 KINDS = {"global_buffer": "pointer", "": "pointer or 8 bytes"}
 
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "modules", nargs="*", metavar="MODULE", help="a module, or the path of its file (default: all modules)"
-    )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, and {CUDA_TARGET} if nvcc is available")
-    parser.add_argument("--signatures", action="store_true", help="print the signatures of the kernels")
-    add_jobs(parser)
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -66,39 +65,22 @@ def main(arguments: argparse.Namespace) -> int:
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     cuda = {} if arguments.target else _cuda_sides(modules)
     with build_progress(len(modules) * len(targets) + len(cuda)) as done:
-        found = [
-            one
-            for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
-            for one in build(
-                project.kernels,
-                paths,
-                names,
-                jobs=arguments.jobs,
-                settings=BuildSettings(project.sides),
-                progress=BuildCallbacks(done, done.note),
-            )
-        ]
+        settings, callbacks = BuildSettings(project.sides), BuildCallbacks(done, done.note)
+        build_all = partial(build, project.kernels, jobs=arguments.jobs, settings=settings, progress=callbacks)
+        found = build_all(modules, targets) + build_all(cuda, [CUDA_TARGET])
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])
     if arguments.json:
         print_json([_as_dict(one) for one in built])
     else:
-        output().print(_table(built))
-        if arguments.signatures:
-            _print_kernels(built)
-        _print_findings(built, project.kernels)
-        _print_branches(built, project.kernels)
-        _print_left_out(built, project.kernels)
-        _print_stubs(built)
-        _print_around(built, project.kernels)
-        _print_made(built, project.kernels)
-        _print_switches(built)
-        _print_parts(built)
-        _print_guessed(built)
-        _print_empty(built, modules)
-        _print_without_code(built, modules)
-    _print_failures(built)
-    _print_sides(built)
+        console = output()
+        console.print(_table(built))
+        for signature in _signatures(built) if arguments.signatures else ():
+            console.print(signature)
+        for text, style in _remarks(built, project.kernels, modules):
+            console.print(text, style=style)
+    for text in _failures(built):
+        errors().print(text, style="red")
     return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
 
 
@@ -173,8 +155,8 @@ def _table(built: Sequence[Built]) -> Text:
     return coloured(HEADS, rows, right=range(2, len(HEADS) - 1))
 
 
-def _print_kernels(built: Sequence[Built]) -> None:
-    """Print the kernels and their arguments once for all targets, in the words of an op declaration.
+def _signatures(built: Sequence[Built]) -> Iterator[str]:
+    """Yield the kernels and their arguments once for all targets, in the words of an op declaration.
 
     The CUDA side contributes kernels that do not compile for AMD.
     """
@@ -183,11 +165,25 @@ def _print_kernels(built: Sequence[Built]) -> None:
         for symbol, kernel in one.code_object.kernels.items() if one.code_object else ():
             kernels.setdefault((one.module, plain((spelled(symbol) or (symbol,))[-1])), kernel)
     for kernel in kernels.values():
-        symbol = kernel.name
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
         sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
-        output().print(f"{source_name(symbol)}({takes})")
+        yield f"{source_name(kernel.name)}({takes})"
+
+
+def _remarks(built: Sequence[Built], kernels: Path, modules: Mapping[str, Path]) -> Iterator[Line]:
+    """Yield what the user should know about the builds, once for all targets."""
+    yield from _findings(built, kernels)
+    yield from _branches(built, kernels)
+    yield from _left_out(built, kernels)
+    yield from _libraries(built, kernels)
+    yield from _switches(built)
+    for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
+        yield f"{module}: {os.path.relpath(whole)} includes it and was built instead", "yellow"
+    for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
+        made = " ".join(source_name(symbol) for symbol in symbols)
+        yield f"{module}: no compiled code shows the template arguments of its kernels; built for {made}", "yellow"
+    yield from _without_kernels(built, modules)
 
 
 def _every(built: Sequence[Built], part: str) -> list[Any]:
@@ -195,177 +191,119 @@ def _every(built: Sequence[Built], part: str) -> list[Any]:
     return list(dict.fromkeys(each for one in built if one.translation for each in getattr(one.translation, part)))
 
 
-def _print_branches(built: Sequence[Built], kernels: Path) -> None:
-    """Print the first conditions on CUDA macros, with the lines that AMD's compiler omits or includes."""
+def _branches(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
+    """Yield the first conditions on CUDA macros, with the lines that AMD's compiler omits or includes."""
     branches = _every(built, "branches")
     for branch in branches[:SHOWN_BRANCHES]:
-        path = os.path.relpath(kernels / branch.file)
-        output().print(f"{path}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
+        yield f"{os.path.relpath(kernels / branch.file)}:{branch.line}: {branch.name}: {branch.advice}", "dim"
     if len(branches) > SHOWN_BRANCHES:
-        output().print(f"and {len(branches) - SHOWN_BRANCHES} more conditions on CUDA macros", style="dim")
+        yield f"and {len(branches) - SHOWN_BRANCHES} more conditions on CUDA macros", "dim"
 
 
-def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
-    """Print omitted host code and missing headers once for all targets."""
-    console = output()
+def _left_out(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
+    """Yield missing headers and omitted code."""
     for header in _every(built, "empty_headers"):
-        console.print(f"header not found, replaced by an empty one: {header}", style="yellow")
+        yield f"header not found, replaced by an empty one: {header}", "yellow"
     for line in _every(built, "brought"):
-        console.print(f"line added for a missing header (guessed from its name): {line}", style="yellow")
+        yield f"line added for a missing header (guessed from its name): {line}", "yellow"
     pieces = _every(built, "left_out")
     for piece in (each for each in pieces if each.function):
-        path = os.path.relpath(kernels / piece.file)
         what = f"{piece.name} in {piece.function}" if piece.is_call else piece.function
-        console.print(f"{path}:{piece.line}: device code left out: {what} ({piece.because})", style="bold yellow")
+        place = f"{os.path.relpath(kernels / piece.file)}:{piece.line}"
+        yield f"{place}: device code left out: {what} ({piece.because})", "bold yellow"
     pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
-        path = os.path.relpath(kernels / piece.file)
         what = f"left out: {piece.name}" if piece.end > piece.start else f"read as: {piece.instead}{piece.name}"
-        console.print(f"{path}:{piece.line}: {what} ({piece.because})", style="dim")
+        yield f"{os.path.relpath(kernels / piece.file)}:{piece.line}: {what} ({piece.because})", "dim"
     if len(pieces) > SHOWN_PIECES:
-        more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
-        console.print(f"{more} left out; --json lists them all", style="dim")
+        yield f"{pluralize(len(pieces) - SHOWN_PIECES, 'more piece')} left out; --json lists them all", "dim"
 
 
-def _print_stubs(built: Sequence[Built]) -> None:
-    """Print which headers stubs answered, why, and which real libraries were used."""
+def _libraries(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
+    """Yield which headers came from stubs, real libraries, other folders and templates, and why."""
     if headers := _every(built, "stubs"):
-        output().print(f"headers replaced by stubs of parity: {' '.join(headers)}", style="dim")
+        yield f"headers replaced by stubs of parity: {' '.join(headers)}", "dim"
         for library, used in dict.fromkeys((each.name, each.stub_used) for each in stubbed_libraries(headers)):
-            output().print(f"the stub of {library} is used {used}", style="dim")
+            yield f"the stub of {library} is used {used}", "dim"
     if libraries := _every(built, "libraries"):
-        output().print(f"real libraries used instead of stubs: {', '.join(libraries)}", style="dim")
+        yield f"real libraries used instead of stubs: {', '.join(libraries)}", "dim"
     for finding in _every(built, "stubbed"):
-        output().print(f"the stub of {finding.name} is used: {finding.advice}", style="dim")
-
-
-def _print_around(built: Sequence[Built], kernels: Path) -> None:
-    """Print project folders that contain needed headers, although no setting names them."""
+        yield f"the stub of {finding.name} is used: {finding.advice}", "dim"
     if folders := _every(built, "around"):
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
-        output().print(
-            f"headers found in other folders; to make this explicit: include = [{named}] in [tool.parity]",
-            style="dim",
-        )
-
-
-def _print_made(built: Sequence[Built], kernels: Path) -> None:
-    """Print one line for each header that the project's build generates from a template."""
+        yield f"headers found in other folders; to make this explicit: include = [{named}] in [tool.parity]", "dim"
     for header in _every(built, "made"):
-        template = os.path.relpath(kernels / header.file)
         how = f", {header.advice}" if header.advice else ""
-        output().print(f"header generated from its template {template}{how}: {header.name}", style="dim")
+        template = os.path.relpath(kernels / header.file)
+        yield f"header generated from its template {template}{how}: {header.name}", "dim"
 
 
-def _print_switches(built: Sequence[Built]) -> None:
-    """Print one line for each macro that a module needs and that only build files of the project define."""
+def _switches(built: Sequence[Built]) -> Iterator[Line]:
+    """Yield a line for each macro that a module needs and that only build files of the project define."""
     modules: dict[Switch, list[str]] = {}
     for one in built:
         for switch in one.switches:
             modules.setdefault(switch, []).append(one.module)
-    for switch, names_ in modules.items():
-        location = f"{os.path.relpath(switch.file)}:{switch.line}"
+    for switch, names in modules.items():
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
-        why = switch.why or f"as {location} has it{others}"
-        output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to make this explicit: {switch.says}",
-            style="yellow",
-        )
+        why = switch.why or f"as {os.path.relpath(switch.file)}:{switch.line} has it{others}"
+        explicit = f"to make this explicit: {switch.says}"
+        yield f"{' '.join(dict.fromkeys(names))}: built with {switch.flag}, {why}; {explicit}", "yellow"
 
 
-def _print_parts(built: Sequence[Built]) -> None:
-    """Print one line for each file that compiles only as a part of another file."""
-    for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
-        path = os.path.relpath(whole)
-        output().print(f"{module}: {path} includes it and was built instead", style="yellow")
-
-
-def _print_guessed(built: Sequence[Built]) -> None:
-    """Print one line for each module whose kernel templates are instantiated nowhere, with the guessed instances."""
-    for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
-        kernels = " ".join(source_name(symbol) for symbol in symbols)
-        output().print(
-            f"{module}: no compiled code shows the template arguments of its kernels; built for {kernels}",
-            style="yellow",
-        )
-
-
-def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
-    """Print the modules without kernels: templates without an instance, or kernels behind an undefined macro."""
-    empty = {one.module: one.behind for one in built if not one.error and not one.entries}
-    for module, behind in empty.items():
-        path = modules[module]
+def _without_kernels(built: Sequence[Built], modules: Mapping[str, Path]) -> Iterator[Line]:
+    """Yield the modules without kernels, and the modules with kernels in their file that are not in the built code."""
+    for module, behind in {one.module: one.behind for one in built if not one.error and not one.entries}.items():
         if behind:
-            said = f"{module}: no kernel was built: its kernels need a build that defines {setting_for(behind)}"
-            output().print(said, style="yellow")
-        elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
-            output().print(
-                f"{module}: no kernel was built: no compiled code instantiates its kernel templates; add a line"
-                " such as template __global__ void name<float>(float*); to the file",
-                style="yellow",
+            needed = f"its kernels need a build that defines {setting_for(behind)}"
+            yield f"{module}: no kernel was built: {needed}", "yellow"
+        elif "__global__" in _text(modules[module]):
+            yield (
+                f"{module}: no kernel was built: no compiled code instantiates its kernel templates; add a line such "
+                "as template __global__ void name<float>(float*); to the file",
+                "yellow",
             )
-
-
-def _print_without_code(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
-    """Print one line for each module with kernels in its file that are not in the built code."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for one in built:
-        path = modules[one.module]
-        if one.entries and path.suffix in (*CUDA_SUFFIXES, ".hip") and path.is_file():
+        if one.entries and modules[one.module].suffix in (*CUDA_SUFFIXES, ".hip"):
             named = {unqualified(source_name(symbol)) for symbol in one.entries}
             named |= {piece.function for piece in (one.translation.left_out if one.translation else ())}
-            kernels = kernels_of(path.read_text(encoding="utf-8", errors="replace"))
-            if lost := " ".join(name for name in kernels if name not in named):
+            if lost := " ".join(name for name in kernels_of(_text(modules[one.module])) if name not in named):
                 lacking.setdefault((one.module, lost), []).append(one.target)
     for (module, lost), targets in lacking.items():
-        output().print(
-            f"{module}: no code of {lost} for {' '.join(targets)}: a template has no instance, or a condition"
-            " excludes the kernel",
-            style="yellow",
-        )
+        why = "a template has no instance, or a condition excludes the kernel"
+        yield f"{module}: no code of {lost} for {' '.join(targets)}: {why}", "yellow"
 
 
-def _print_failures(built: Sequence[Built]) -> None:
-    """Print each module that does not compile once for all targets; in full if the errors have no locations."""
-    for module in dict.fromkeys(one.module for one in built if one.error):
-        every = [one for one in built if one.module == module]
-        failed = [one for one in every if one.error]
-        unplaced = [one.error for one in failed if one.error and not one.error.findings]
-        for text in dict.fromkeys(map(str, unplaced)):
-            errors().print(text, style="red")
-        if len(unplaced) < len(failed):
-            where = ", ".join(one.target for one in failed if one.error and one.error.findings)
-            findings = list(dict.fromkeys(found for one in failed if one.error for found in one.error.findings))
-            count = _counted(len(findings), "error")
-            first = f"{Path(os.path.relpath(findings[0].file))}:{findings[0].line}: {findings[0].advice}"
-            errors().print(f"module {module!r} does not compile for {where}: {count}, the first {first}", style="red")
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _print_sides(built: Sequence[Built]) -> None:
-    """Print which side of a module is broken, if both were compiled."""
-    for module in dict.fromkeys(one.module for one in built if one.error):
-        broken = {vendor: [] for vendor in ("amd", "cuda")}  # type: dict[str, list[bool]]
+def _failures(built: Sequence[Built]) -> Iterator[str]:
+    """Yield each module that does not compile once for all targets (in full if the errors have no locations), and
+    which side of it is broken, if both were compiled.
+    """
+    modules = dict.fromkeys(one.module for one in built if one.error)
+    for module in modules:
+        failed = {one.target: one.error for one in built if one.module == module and one.error}
+        yield from dict.fromkeys(str(error) for error in failed.values() if not error.findings)
+        if findings := list(dict.fromkeys(each for error in failed.values() for each in error.findings)):
+            where = ", ".join(name for name, error in failed.items() if error.findings)
+            count = pluralize(len(findings), "error")
+            first = f"{os.path.relpath(findings[0].file)}:{findings[0].line}: {findings[0].advice}"
+            yield f"module {module!r} does not compile for {where}: {count}, the first {first}"
+    for module in modules:
+        broken: dict[str, bool] = {}
         for one in built:
             if one.module == module:
-                broken[target(one.target).vendor].append(one.error is not None)
-        amd, cuda = broken["amd"], broken["cuda"]
-        if amd and cuda:
-            said = (
-                "the CUDA side is broken as well"
-                if any(amd) and any(cuda)
-                else "only the AMD side is broken: it compiles for CUDA"
-                if any(amd)
-                else "only the CUDA side is broken: it compiles for AMD"
-            )
-            errors().print(f"{module}: {said}", style="red")
+                vendor = target(one.target).vendor
+                broken[vendor] = broken.get(vendor, False) or one.error is not None
+        if len(broken) == 2:
+            yield f"{module}: {_SIDES[broken['amd'], broken['cuda']]}"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _print_findings(built: Sequence[Built], kernels: Path) -> None:
-    """Print the findings that the user must resolve, once for all targets, by file and line.
+def _findings(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
+    """Yield the findings that the user must resolve, once for all targets, by file and line.
 
     Limits: ``SHOWN_ERRORS`` compiler errors for each module, because the rest usually follows from them, and
     ``SHOWN_ALIKE`` similar findings for each file.
@@ -383,7 +321,6 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             for finding in findings:
                 path = os.path.relpath(kernels / finding.file)
                 found.setdefault((replace(finding, file=path), kind), []).append(one.target)
-    console = output()
     every = {one.target for one in built}
     # Errors keep the order of the compiler, which starts with missing headers.
     failures = [each for each in found.items() if each[0][1] == "error"]
@@ -395,12 +332,12 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
         alike[same] += 1
         if kind == "error" or alike[same] <= SHOWN_ALIKE:
             where = "" if set(targets) == every else f": {' '.join(dict.fromkeys(targets))}"
-            console.print(f"{finding} ({kind}{where})", style="red" if kind == "error" else "yellow")
+            yield f"{finding} ({kind}{where})", "red" if kind == "error" else "yellow"
     for (file, _, kind), count in alike.items():
         if kind != "error" and count > SHOWN_ALIKE:
-            further = _counted(count - SHOWN_ALIKE, "more place")
-            console.print(f"{file}: {further} like these ({kind}); --json lists them all", style="yellow")
+            further = pluralize(count - SHOWN_ALIKE, "more place")
+            yield f"{file}: {further} like these ({kind}); --json lists them all", "yellow"
     for module in dict.fromkeys(one.module for one in built if one.error):
         more = max(len(one.error.findings) for one in built if one.module == module and one.error) - SHOWN_ERRORS
         if more > 0:
-            console.print(f"{module}: {_counted(more, 'more error')}; --json lists them all", style="red")
+            yield f"{module}: {pluralize(more, 'more error')}; --json lists them all", "red"

@@ -8,22 +8,12 @@ run.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from parity.application.loaded_run import LoadedRun
-from parity.cli.shared.options import add_json
 from parity.cli.shared.terminal import output, print_json
 from parity.report.changes import compare_runs
 from parity.report.comparison import as_dict, markdown, terminal
 from parity.report.tables import terminal_width
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", type=Path, metavar="OLD", help="the earlier run")
-    parser.add_argument("new", type=Path, metavar="NEW", help="the later run")
-    parser.add_argument("--full", action="store_true", help="list all changes")
-    parser.add_argument("--markdown", action="store_true", help="print GitHub Markdown")
-    add_json(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

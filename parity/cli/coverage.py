@@ -22,47 +22,11 @@ from rich.console import Console
 from parity.application.coverage_search import add_found_cases, keep_cases, search_cases
 from parity.application.run import Results, Run, Settings
 from parity.cli.shared.inputs import connect_cluster, select
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_folders,
-    add_full,
-    add_jobs,
-    add_json,
-    add_selection,
-    add_target,
-)
 from parity.cli.shared.terminal import build_run, errors, messages, print_json, run_progress
 from parity.cluster.connection import Cluster
-from parity.compilers.targets import DEFAULT_TARGETS
 from parity.engine.coverage_search import FoundCase
 from parity.errors import NotAvailable, UsageError, display_path
 from parity.report.coverage import as_dict, coverage_lines, find_unreached_lines
-from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER, positive
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument(
-        "--runner",
-        default=DEFAULT_RUNNER,
-        metavar="NAME",
-        help=f"runner to execute on: {DEFAULT_RUNNER} (default) or {CUDA_SIDE}",
-    )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, or the target of {CUDA_SIDE}")
-    add_drawing(parser, examples=None, seed=None)
-    add_jobs(parser)
-    add_cluster(parser)
-    parser.add_argument(
-        "--lead",
-        type=positive,
-        metavar="N",
-        help="search for cases that reach more code, with N additional cases for each kernel",
-    )
-    parser.add_argument("--save", action="store_true", help="store the cases that --lead finds next to the case files")
-    add_full(parser, "list all kernels, and all lines of library functions")
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -112,7 +76,5 @@ def _print_found(console: Console, found: Sequence[FoundCase], results: Results,
             wrong = "FAIL  " if any(record.case == each.case for record in failed) else ""
             console.print(f"  {wrong}{each.case}  {each.title}", style="red" if wrong else None)
     if failed:
-        text = (
-            f"{len(failed)} of {len(results.records)} cases failed; parity run shows why, for example: {failed[0].case}"
-        )
-        errors().print(f"parity: {text}", style="red")
+        counts = f"{len(failed)} of {len(results.records)} cases failed"
+        errors().print(f"parity: {counts}; parity run shows why, for example: {failed[0].case}", style="red")

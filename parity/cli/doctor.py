@@ -17,7 +17,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.shared.options import add_json
 from parity.cli.shared.terminal import output, print_json
 from parity.compilers import zig
 from parity.compilers.cuda_toolkit import located as located_nvcc
@@ -60,10 +59,6 @@ class Fact:
         return not self.advice
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-
-
 def main(arguments: argparse.Namespace) -> int:
     """Print the facts; always return 0, because a missing tool is not an error."""
     found = list(facts())
@@ -91,6 +86,11 @@ def _machine() -> Iterator[Fact]:
     yield Fact("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
 
 
+def _found(group: str, name: str, what: object, advice: str) -> Fact:
+    """The fact that something was found, or the advice if it was not."""
+    return Fact(group, name, str(what), "") if what else Fact(group, name, "", advice)
+
+
 def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
     """Look for a tool. A tool with a ``purpose`` is optional: the purpose says when it is needed."""
     try:
@@ -103,10 +103,9 @@ def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
 def _compilers() -> Iterator[Fact]:
     yield _tool("ziglang", lambda: f"{zig.version()}, {zig.zig()}")
     yield _tool("device libraries", device_library)
-    found = cached_headers()
-    where = f"{found}, {found.folder}" if found else ""
+    headers = cached_headers()
     fetched = f"not in the cache; the first build extracts them from {' and '.join(map(str, WHEELS))}, with pip"
-    yield Fact("compilers", "HIP headers", where, "" if found else fetched)
+    yield _found("compilers", "HIP headers", headers and f"{headers}, {headers.folder}", fetched)
     yield _tool("nvcc", located_nvcc, "only for CUDA targets")
     yield _tool("nvdisasm", nvdisasm, "only for the instructions of CUDA code")
     yield _tool("llvm-objdump", find_disassembler, "only for projects with code objects instead of sources")
@@ -116,18 +115,14 @@ def _compilers() -> Iterator[Fact]:
 def _rocm() -> Iterator[Fact]:
     """The installed ROCm, and the compiler for each AMD target."""
     rocm = installed_rocm()
-    if rocm is None:
-        yield Fact("compilers", "ROCm", "", "optional: install it to compile with AMD's compiler")
-    else:
-        yield Fact("compilers", "ROCm", str(rocm))
-        yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "this ROCm has no clang")
-        missing = "not found: install rocm-device-libs"
-        yield Fact("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
+    yield _found("compilers", "ROCm", rocm, "optional: install it to compile with AMD's compiler")
+    if rocm:
         known = " ".join(name for name, target in TARGETS.items() if rocm.supports(target))
-        yield Fact("compilers", "ROCm: targets", known, "" if known else "it supports none of parity's targets")
-        found = " ".join(map(str, rocm.hipifiers))
-        missing = "not installed; parity uses its built-in translator"
-        yield Fact("compilers", "ROCm: hipify", found, "" if found else missing)
+        hipifiers = " ".join(map(str, rocm.hipifiers))
+        yield _found("compilers", "ROCm: clang", rocm.clang, "this ROCm has no clang")
+        yield _found("compilers", "ROCm: libraries", rocm.library, "not found: install rocm-device-libs")
+        yield _found("compilers", "ROCm: targets", known, "it supports none of parity's targets")
+        yield _found("compilers", "ROCm: hipify", hipifiers, "not installed; parity uses its built-in translator")
     try:
         tools = {name: chosen_rocm(target) for name, target in TARGETS.items()}
     except ParityError as error:
@@ -141,17 +136,15 @@ def _rocm() -> Iterator[Fact]:
 
 def _gpus() -> Iterator[Fact]:
     smi = shutil.which("nvidia-smi")
-    nvidia = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*"))
-    yield Fact(
-        "GPUs", "NVIDIA", ", ".join(nvidia), "" if nvidia else f"no device node{'' if smi else ', no nvidia-smi'}"
-    )
+    nvidia = ", ".join(sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*")))
+    yield _found("GPUs", "NVIDIA", nvidia, f"no device node{'' if smi else ', no nvidia-smi'}")
     amd = Path("/dev/kfd")
     usable = amd.exists() and os.access(amd, os.R_OK | os.W_OK)
     advice = "" if usable else "join the group render to use /dev/kfd" if amd.exists() else "no /dev/kfd"
     yield Fact("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
     for name, module in (("cupy", "cupy"), ("hip-python", "hip")):
         spec = importlib.util.find_spec(module)
-        yield Fact("GPUs", name, str(spec.origin) if spec else "", "" if spec else f"only for a GPU: install {name}")
+        yield _found("GPUs", name, spec and spec.origin, f"only for a GPU: install {name}")
 
 
 def _libraries() -> Iterator[Fact]:
@@ -204,9 +197,8 @@ def _suite() -> Iterator[Fact]:
     except ParityError as error:
         yield Fact("suite", "kernels", "", str(error))
         return
-    yield Fact(
-        "suite", "kernels", f"{suite.kernels}: {len(suite.modules)} modules, {len(suite.kernel_entries)} kernels"
-    )
+    kernels = f"{len(suite.modules)} modules, {len(suite.kernel_entries)} kernels"
+    yield Fact("suite", "kernels", f"{suite.kernels}: {kernels}")
     yield Fact("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from parity.cli.shared.inputs import select
-from parity.cli.shared.options import add_drawing, add_folders, add_selection
 from parity.cli.shared.terminal import output
 from parity.engine.plan import Plan, make_tasks
 from parity.errors import pluralize
@@ -16,13 +15,6 @@ from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite.loading import Suite
 from parity.suite.selection import Selection
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--cases", action="store_true", help="print the cases that a run would execute")
-    add_drawing(parser)
-    add_folders(parser, cases=("--cases-dir",))
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -36,9 +28,8 @@ def main(arguments: argparse.Namespace) -> int:
     kernels = [entry for entry in entries if not entry.op.library]
     ops = {entry.op.name for entry in kernels}
     modules = {entry.op.module for entry in kernels}
-    console.print(
-        f"\n{pluralize(len(modules), 'module')}, {pluralize(len(ops), 'op')}, {pluralize(len(kernels), 'kernel')}"
-    )
+    counts = {"module": modules, "op": ops, "kernel": kernels}
+    console.print("\n" + ", ".join(pluralize(len(found), noun) for noun, found in counts.items()))
     return 0
 
 
@@ -59,9 +50,8 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
     heads: dict[tuple[str, ...], list[str]] = {}
     for dtypes in combinations:
         heads.setdefault(dtypes[:-1], []).append(dtypes[-1])
-    return " ".join(
-        ",".join([*head, f"{{{' '.join(last)}}}"]) if head else " ".join(last) for head, last in heads.items()
-    )
+    each = ((head, " ".join(last)) for head, last in heads.items())
+    return " ".join(",".join([*head, f"{{{last}}}"]) if head else last for head, last in each)
 
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:

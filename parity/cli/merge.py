@@ -10,28 +10,16 @@ same as for parity run.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from parity.application.merging import merge, merge_recordings
 from parity.application.stored_results import RECORD
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_folders, add_full, add_json
 from parity.cli.shared.outputs import exit_code, print_results, try_write_reports
 from parity.cli.shared.terminal import output, warn
 from parity.errors import UsageError, pluralize
-from parity.report.folder import check_folder
-from parity.suite.options import declare
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "shards", nargs="+", type=Path, metavar="FOLDER|ZIP", help="the results of each shard, in any order"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR|FILE", help="folder or file to write")
-    add_full(parser)
-    add_json(parser)
-    add_folders(parser)
-    declare(parser.add_argument, "known-issues", type=Path)
+from parity.report.folder import REPORTS, output_folder, remove_files
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -46,13 +34,16 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{arguments.output} is a folder, but merged recordings are one file; name a file with -o")
         cases = merge_recordings(files, arguments.output)
         kernels = pluralize(len({case.kernel for case in cases}), "kernel")
-        size = arguments.output.stat().st_size / 1e6
-        output().print(
-            f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
-        )
+        written = f"{arguments.output} ({arguments.output.stat().st_size / 1e6:.2f} MB)"
+        output().print(f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {written}")
         return 0
+    with output_folder(arguments.output):
+        return _merge_folders(arguments, folders)
+
+
+def _merge_folders(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
+    remove_files(arguments.output, *REPORTS)
     merged = merge(folders, load_suite(arguments))
-    check_folder(arguments.output)
     warn(merged.known.mistakes)
     merged.write_record(arguments.output / RECORD)
     matrix = merged.matrix

@@ -3,7 +3,8 @@
 A fault is one edit, either of a kernel's source as compiled for AMD, or of one instruction of its listing, which needs
 no compiler. The usual cases run until the first failure. For each survivor the command prints its location, its edit
 and the reason: additional cases catch it (one is printed), no case executes it, or its results are within the error
-bound. A fault that executes without any effect counts as equivalent. A survivor shows where a case is missing.
+bound. Every survivor counts as missed, unless the compiler generates the same code; a second figure leaves out the
+faults without a known effect. A survivor shows where a case is missing.
 
 The output folder stores the progress: after Ctrl-C, the same command resumes. The matrix shows a file recall.json in
 the project's folder or in its reports/. Exit code: 0 faults were planted, whether caught or not; 2 wrong usage; 3 no
@@ -19,101 +20,44 @@ from pathlib import Path
 from parity.application.mutating import Planted, plant_faults
 from parity.application.run import Prepared, Run, Settings
 from parity.cli.shared.inputs import connect_cluster, select
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_folders,
-    add_full,
-    add_jobs,
-    add_json,
-    add_output,
-    add_selection,
-)
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress, warn
 from parity.cluster.connection import Cluster
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS, target
 from parity.errors import NotAvailable, UsageError, nearest
-from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings
+from parity.mutation.campaign import COUNT, LEVELS, SEARCH, CampaignSettings  # noqa: F401 - options.csv names them
 from parity.mutation.mutant import MutantResult
 from parity.mutation.operators import INSTRUCTIONS, SOURCE
 from parity.mutation.recall import FILE
 from parity.platform.serialization import json_text
 from parity.platform.signals import INTERRUPTED
-from parity.report.folder import check_folder, write_texts
+from parity.report.folder import output_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
-from parity.suite.options import declare, names, positive
 
 TARGET = max(DEFAULT_TARGETS, key=lambda name: TARGETS[name].isa)
 """The newest default target: one target is enough to show what the cases catch."""
+PLACES = (*LEVELS, "both")
 KINDS = tuple(sorted({operator.kind for operator in (*SOURCE, *INSTRUCTIONS)}))
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    declare(parser.add_argument, "target", help=f"AMD targets to plant faults for (default: {TARGET})")
-    parser.add_argument(
-        "--count",
-        type=positive,
-        default=COUNT,
-        metavar="N",
-        help="total number of faults to plant (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--in", dest="levels", choices=(*LEVELS, "both"), default="both",
-        help="where to plant faults: instructions, source, or both (default: both, with one in four in source)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--kind",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="K,..",
-        help=f"plant only these classes of faults: {' '.join(KINDS)}",
-    )
-    parser.add_argument(
-        "--search", type=_natural, default=SEARCH, metavar="N",
-        help="additional cases to try for each survivor (default: %(default)s; 0: none)",
-    )  # fmt: skip
-    add_drawing(parser, examples=None, seed=0)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_full(parser)
-    add_json(parser)
-    add_folders(parser)
-    add_output(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     for kind in arguments.kind:
         if kind not in KINDS:
             raise UsageError(f"--kind {kind}: unknown class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}")
-    with connect_cluster(arguments) as cluster:
+    with output_folder(arguments.output), connect_cluster(arguments) as cluster:
         return _main(arguments, cluster)
 
 
 def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, _ = select(arguments)
-    check_folder(arguments.output)
     if others := [name for name in arguments.target or () if target(name).vendor != "amd"]:
         raise UsageError(f"--target {','.join(others)}: faults are planted only for AMD; name an AMD target")
-    run = Run.of(
-        *arguments.selectors,
-        dtypes=arguments.dtype,
-        targets=arguments.target or [TARGET],
-        suite=suite,
-        settings=Settings(arguments.examples, arguments.seed, jobs=arguments.jobs),
-        cluster=cluster,
-    )
+    drawing = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
+    names = {"dtypes": arguments.dtype, "targets": arguments.target or [TARGET]}
+    run = Run.of(*arguments.selectors, **names, suite=suite, settings=drawing, cluster=cluster)
     prepared = build_run(run, messages(arguments.json))
-    settings = CampaignSettings(
-        arguments.count,
-        arguments.seed,
-        LEVELS if arguments.levels == "both" else (arguments.levels,),
-        frozenset(arguments.kind),
-        arguments.search,
-        arguments.jobs,
-    )
+    levels, kinds = LEVELS if arguments.levels == "both" else (arguments.levels,), frozenset(arguments.kind)
+    settings = CampaignSettings(arguments.count, arguments.seed, levels, kinds, arguments.search, arguments.jobs)
     found = _planted(prepared, settings, arguments.output)
     texts = {FILE: json_text(found.recall, indent=1).decode() + "\n", "recall.md": markdown(found.recall)}
     write_texts(arguments.output, texts)
@@ -144,9 +88,3 @@ def _planted(prepared: Prepared, settings: CampaignSettings, folder: Path) -> Pl
             note(f"{counts[True]} caught, {counts[False]} survived")
 
         return plant_faults(prepared, settings, folder, progress=report, each=each)
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return int(text)

@@ -10,42 +10,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.application.recording import record
 from parity.application.run import Run, Settings
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_folders,
-    add_jobs,
-    add_selection,
-    add_shard,
-    add_target,
-)
+from parity.cli.shared.inputs import apply_shard, connect_cluster, read_costs, select
 from parity.cli.shared.terminal import build_run, errors, output, run_progress, warn
 from parity.errors import ResourceExhausted, UsageError, pluralize
 from parity.platform.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="recording to write")
-    parser.add_argument("--runner", default="cuda", metavar="NAME", help="runner to record (default: %(default)s)")
-    add_target(parser, "the targets of the runner")
-    parser.add_argument(
-        "--time", action="store_true", help="also measure the kernels like parity bench; replays show the results"
-    )
-    add_drawing(parser)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_shard(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -59,28 +34,18 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
-    prepared = build_run(apply_shard(arguments, run))
+    prepared = build_run(apply_shard(arguments, run, read_costs(arguments)))
+    options = {"measured": arguments.time, "note": lambda text: warn([text]), "arguments": sys.argv[1:]}
     with run_progress() as (report, _):
-        found = record(
-            prepared,
-            arguments.output,
-            measured=arguments.time,
-            progress=report,
-            note=lambda text: warn([text]),
-            arguments=sys.argv[1:],
-        )
+        found = record(prepared, arguments.output, progress=report, **options)
     if isinstance(found.stopped, ResourceExhausted):
         raise ResourceExhausted(f"{found.stopped}; {found.kept}") from found.stopped
     if found.stopped:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED
     faults = sum(case.fault is not None for case in found.cases)
-    cases, kernels = (
-        pluralize(len(found.cases), "case"),
-        pluralize(len({case.kernel for case in found.cases}), "kernel"),
-    )
-    size = found.file.stat().st_size / 1e6
-    output().print(
-        f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"
-    )
+    cases = pluralize(len(found.cases), "case")
+    kernels = pluralize(len({case.kernel for case in found.cases}), "kernel")
+    written = f"{found.file} ({found.file.stat().st_size / 1e6:.2f} MB)"
+    output().print(f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {written}")
     return 0

@@ -15,38 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from parity.application.loaded_run import LoadedRun
-from parity.cli.shared.options import add_folders, add_history
 from parity.cli.shared.outputs import reproduction_command, update_history
 from parity.cli.shared.parser import build_parser
 from parity.cli.shared.terminal import output
 from parity.errors import ParityError
 from parity.report.changes import compare_runs
 from parity.report.failures import Reproduction
-from parity.report.folder import BADGE, PAGE, check_folder, write_texts
+from parity.report.folder import BADGE, PAGE, output_folder, write_texts
 from parity.report.html.content import comparison_content, page_content
 from parity.report.html.excerpts import SourceFolders
 from parity.report.html.page import render_badge, render_page
 from parity.suite.loading import find_suite
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        nargs="*",
-        type=Path,
-        metavar="RUN",
-        help="output folders, ZIP files or recordings (default: parity-out)",
-    )
-    parser.add_argument("--against", type=Path, metavar="RUN", help="also show the changes since this run")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"file to write (default: {PAGE} in the first folder, else in this folder)",
-    )
-    add_history(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -59,10 +38,10 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.history:
         more |= update_history(arguments.history, run.matrix, run.environment, run.date)
     file = arguments.output or (paths[0] if paths[0].is_dir() else Path()) / PAGE
-    check_folder(file.parent)
     shown = run.shown(_reproduction(run), _sources(arguments, run), more)
     texts = {file.name: render_page(page_content(shown), f"parity report: {run.name}"), BADGE: render_badge(run.matrix)}
-    write_texts(file.parent, texts)
+    with output_folder(file.parent):
+        write_texts(file.parent, texts)
     output().print(f"report: {file}")
     return 0
 

@@ -19,38 +19,15 @@ from pathlib import Path
 
 from parity.application.reproducer import Reproducer, make_reproducer
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_case, add_folders, add_output
 from parity.cli.shared.terminal import output, warn
 from parity.errors import MissingTool, UsageError
 from parity.hip.library import environment
-from parity.suite.options import declare
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_case(parser)
-    add_output(parser, "-o", "--output", default="reproducer", help="folder to write, which must not exist yet")
-    declare(parser.add_argument, "target")
-    declare(parser.add_argument, "runner")
-    declare(
-        parser.add_argument, "launches", help="accepted for compatibility with parity run; a case includes its launch"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="build the HIP side from the folder, and run it on the emulator"
-    )
-    parser.add_argument(
-        "--no-check-memory",
-        dest="checked",
-        action="store_false",
-        help="do not check every memory access, like parity run",
-    )
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     suite = load_suite(arguments)
-    made = make_reproducer(
-        suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
-    )
+    chosen = {"runners": arguments.runner, "targets": arguments.target, "checked": arguments.checked}
+    made = make_reproducer(suite, arguments.case, **chosen)
     made.write(arguments.output)
     warn(made.notes)
     output().print(f"{len(made.files)} files of {made.case} in {arguments.output}; next: its README.md")
@@ -72,9 +49,8 @@ def _check(made: Reproducer) -> int:
         path = os.pathsep.join(filter(None, sys.path))
         found = {**os.environ, **environment([made.target]), "HIPCC": hipcc, "PYTHONPATH": path}
         try:
-            done = subprocess.run(
-                ["make", "--silent", "hip"], cwd=folder, env=found, capture_output=True, text=True, check=False
-            )
+            make = ["make", "--silent", "hip"]
+            done = subprocess.run(make, cwd=folder, env=found, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
             raise MissingTool("make", "PATH", "apt-get install make") from error
         if done.returncode:

@@ -1,11 +1,11 @@
-"""Run cases, compare every value with its reference, and print the matrix.
+"""Run cases, compare every value with its reference, and print the results.
 
 The output folder receives the record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML),
 report.html and the failures.
 
-The matrix fits the width of the terminal, or COLUMNS. In a module that is too wide, targets with equal cells share a
-column, notes continue in further lines, and then coverage, dtype names, speed, case counts and error shares are left
-out, in this order and only as needed. A line below the matrix reports this. Files and pipes get the whole matrix.
+Failures are printed first and in full, then one line per module: a word for each target, and a word for the agreement
+with CUDA. -v prints one line per op with all numbers and their legend, and -vv one line per kernel. The output fits the
+width of the terminal, or COLUMNS, and 100 columns in files and pipes. matrix.txt in the output folder is complete.
 
 Exit code: 0 everything passed or is a known issue; 1 a failure, or a known issue that needs attention; 2 wrong usage,
 or a mistake in the file of known issues; 3 nothing was run, or something other than a kernel (no memory, a full disk, a
@@ -26,28 +26,13 @@ from typing import TYPE_CHECKING, Any
 from parity.application.columns import default_runners, select_columns
 from parity.application.loaded_run import written_at
 from parity.application.measuring import first_valid, recorded_measurements
-from parity.application.merging import write_shard_file
+from parity.application.merging import PART, write_shard_file
 from parity.application.mutating import stored_recall
 from parity.application.resuming import resumable_records
 from parity.application.run import Prepared, Results, Run, Settings
 from parity.application.stored_results import RECORD
 from parity.build.result import Built
-from parity.cli.shared.inputs import apply_shard, connect_cluster, select, select_failed
-from parity.cli.shared.options import (
-    add_cluster,
-    add_drawing,
-    add_failed,
-    add_folders,
-    add_full,
-    add_github,
-    add_history,
-    add_jobs,
-    add_json,
-    add_output,
-    add_selection,
-    add_shard,
-    add_watch,
-)
+from parity.cli.shared.inputs import EarlierRun, apply_shard, connect_cluster, select, select_failed
 from parity.cli.shared.outputs import (
     annotate_github,
     exit_code,
@@ -57,76 +42,43 @@ from parity.cli.shared.outputs import (
     update_history,
 )
 from parity.cli.shared.terminal import build_run, measure_run, messages, run_progress, warn
-from parity.cli.shared.watch import KeptRecords, watch
-from parity.compilers.targets import DEFAULT_TARGETS
+from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
-from parity.errors import UsageError
+from parity.errors import UsageError, pluralize
 from parity.report.document import document
-from parity.report.folder import check_folder
+from parity.report.folder import REPORTS, output_folder, remove_files
 from parity.runners import available
-from parity.suite.options import declare
 
 if TYPE_CHECKING:
     from parity.cluster.connection import Cluster
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    declare(
-        parser.add_argument,
-        "target",
-        help="targets to run, separated by commas; a target without a runner is only compiled, and a runner that "
-        f"does not support any of them uses its own targets (default: {' '.join(DEFAULT_TARGETS)} and the targets of "
-        "other runners)",
-    )
-    declare(parser.add_argument, "runner")
-    add_drawing(parser, examples=None, seed=None)
-    add_jobs(parser)
-    add_cluster(parser)
-    add_shard(parser)
-    add_failed(parser)
-    parser.add_argument(
-        "--resume",
-        nargs="?",
-        type=Path,
-        const=Path(),
-        metavar="RUN",
-        help="resume an interrupted or killed run with the same options without repeating judged cases (default: the "
-        "run in the output folder)",
-    )
-    add_watch(parser)
-    add_full(parser)
-    add_json(parser)
-    parser.add_argument(
-        "--no-check-memory",
-        dest="checked",
-        action="store_false",
-        help="do not check every memory access, which is faster",
-    )
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="also measure the kernels like parity bench, and show the results in the matrix",
-    )
-    add_history(parser)
-    add_github(parser)
-    add_folders(parser)
-    declare(parser.add_argument, "known-issues", type=Path)
-    add_output(parser, help="folder for the record, the matrix and the reports")
-
-
 def main(arguments: argparse.Namespace) -> int:
-    with connect_cluster(arguments) as cluster:
-        if arguments.watch:
-            return watch(arguments, partial(_main, arguments, cluster))
-        return _main(arguments, cluster, partial(_kept, arguments))
+    check_options(arguments)
+    with output_folder(arguments.output):
+        try:
+            earlier = EarlierRun.read(arguments)
+        finally:
+            _remove_reports(arguments.output)
+        with connect_cluster(arguments) as cluster:
+            if arguments.watch:
+                return watch(arguments, partial(_main, arguments, cluster, earlier))
+            return _main(arguments, cluster, earlier, partial(_kept, arguments))
 
 
-def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: KeptRecords) -> int:
-    run = _run(arguments, cluster)
-    check_folder(arguments.output)
+def _remove_reports(folder: Path) -> None:
+    """Remove the reports of an earlier run, which would look like results of this run if it fails.
+
+    The record stays, for ``--failed`` and ``--resume``; the execution replaces it.
+    """
+    remove_files(folder, *REPORTS, PART)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun, kept: KeptRecords) -> int:
+    _remove_reports(arguments.output)  # again, for --watch
+    run = _run(arguments, cluster, earlier)
     warn(run.notes)
     console = messages(arguments.json)
     prepared = build_run(run, console)
@@ -149,7 +101,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: KeptReco
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
-    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
+    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:
@@ -163,16 +115,16 @@ def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, An
     return update_history(arguments.history, document(results.matrix), made, date, share)
 
 
-def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
+def _run(arguments: argparse.Namespace, cluster: Cluster | None, earlier: EarlierRun) -> Run:
     suite, selection = select(arguments)
-    selection = select_failed(arguments, suite, selection)
+    selection = select_failed(earlier, suite, selection)
     settings = Settings(
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
     runners = arguments.runner or default_runners(suite.entries_in(selection), arguments.target, find)
     chosen = select_columns(runners, arguments.target, find)
-    return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
+    return apply_shard(arguments, Run(suite, selection, chosen, settings, cluster=cluster), earlier.costs)
 
 
 def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:
@@ -188,7 +140,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
-    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    warn([f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}"])
     return kept
 
 
@@ -219,15 +171,15 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
 
 
 def _build_line(built: Sequence[Built]) -> str:
+    """Describe the build; empty if everything came from the cache without complaints."""
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
-    targets = " ".join(dict.fromkeys(b.target for b in built))
-    modules = len({b.module for b in built})
-    text = f"{modules} {'modules' if modules > 1 else 'module'} built for {targets}"
     unmapped = sum(len(b.unmapped) for b in built)
-    if unmapped:
-        text += f"; {unmapped} identifiers that hipify could not map (parity build lists them)"
-    if not fresh and not failed:
-        return text + ", all from the cache"
-    text += f"; {len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"
-    return text + (f", {failed} with errors" if failed else "")
+    if not (fresh or failed or unmapped):
+        return ""
+    modules = pluralize(len({b.module for b in built}), "module")
+    parts = [f"{modules} built for {' '.join(dict.fromkeys(b.target for b in built))}"]
+    parts += [f"{len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"] if fresh or failed else []
+    parts += [f"{failed} with errors"] if failed else []
+    parts += [f"{unmapped} identifiers that hipify could not map (parity build lists them)"] if unmapped else []
+    return "; ".join(parts)

@@ -8,26 +8,12 @@ from __future__ import annotations
 import argparse
 import re
 
-from parity.application.explanation import ELEMENTS, explanation
+from parity.application.explanation import ELEMENTS, explanation  # noqa: F401 - options.csv names it
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_case, add_folders
 from parity.cli.shared.terminal import output
 from parity.model.divergences import divergence
-from parity.suite.options import positive
 
 _ID = re.compile(r"D\d+")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_case(parser, "; or the id of a known divergence, for example D14")
-    parser.add_argument(
-        "--elements",
-        type=positive,
-        default=ELEMENTS,
-        metavar="N",
-        help="number of elements to show (default: %(default)s)",
-    )
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from contextlib import nullcontext
 
 from parity.application.footprints import Inspected, Inspection
 from parity.application.loaded_run import FOOTPRINTS
 from parity.cli.shared.inputs import select
-from parity.cli.shared.options import add_folders, add_full, add_jobs, add_json, add_selection, add_target
 from parity.cli.shared.terminal import errors, output, print_json, progress
-from parity.compilers.targets import CUDA_TARGET, DEFAULT_TARGETS
 from parity.platform.serialization import json_text
-from parity.report.folder import check_folder, write_texts
+from parity.report.folder import output_folder, write_texts
 from parity.report.footprints import as_csv, as_dict, markdown, remark_lines, terminal
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    add_target(parser, f"{CUDA_TARGET} {' '.join(DEFAULT_TARGETS)}")
-    add_full(parser, "print one line for each kernel and target, with instructions by class")
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="also write static.md, static.csv and static.json to this folder"
-    )
-    add_jobs(parser)
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Build and print; return 1 if a module does not compile."""
+    with output_folder(arguments.output) if arguments.output else nullcontext():
+        return _main(arguments)
+
+
+def _main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
-    if arguments.output:
-        check_folder(arguments.output)
     found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
     marked = found.remarks
     if arguments.json:

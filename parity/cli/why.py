@@ -15,30 +15,13 @@ from __future__ import annotations
 
 import argparse
 
-from parity.application.bisecting import RUNNERS, bisect, prepare_case
+from parity.application.bisecting import bisect, prepare_case
 from parity.application.run import Prepared, Run
 from parity.bisect.search import CaseState
 from parity.cli.shared.inputs import load_suite
-from parity.cli.shared.options import add_case, add_folders, add_jobs, add_json, add_target
 from parity.cli.shared.terminal import build_run, messages, output, print_json, run_progress
-from parity.compilers.targets import DEFAULT_TARGETS
 from parity.report.bisect import as_dict, sentence, terminal
 from parity.report.tables import terminal_width
-from parity.suite.options import declare
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    add_case(parser)
-    declare(
-        parser.add_argument,
-        "runner",
-        help=f"runner to execute on: {RUNNERS[0]} or {RUNNERS[1]} (default: {RUNNERS[0]}; with nvcc, both if nothing "
-        "fails or the op has no reference)",
-    )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; only the first target on which the case fails is examined")
-    add_jobs(parser)
-    add_json(parser)
-    add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

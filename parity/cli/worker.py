@@ -13,15 +13,8 @@ from __future__ import annotations
 
 import argparse
 
-from parity.cli.shared.options import add_insecure_cluster, add_jobs
 from parity.cli.shared.terminal import output
 from parity.errors import UsageError
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scheduler", metavar="SCHEDULER", help="address of a scheduler, or a file that names one")
-    add_jobs(parser, "concurrent calls")
-    add_insecure_cluster(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

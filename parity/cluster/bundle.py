@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from parity.compilers.compile_options import CompileOptions
 from parity.engine.case_records import Column
 from parity.engine.plan import Plan
 from parity.errors import NotAvailable, UsageError
@@ -118,18 +117,17 @@ def load_plan(bundle: str) -> Plan:
     suite = cache.folder(found.suite)
     plan, moved = found.plan, {before: suite / after for before, after in found.moved.items()}
     sides = plan.sides
+    cuda, amd = (
+        replace(side, include=tuple(moved.get(folder, folder) for folder in side.include))
+        for side in (sides.cuda, sides.amd)
+    )
     return replace(
         plan,
         kernels=moved[plan.kernels],
         cases=moved[plan.cases],
         code=_Codes(found.code),
         specs={spec: f"recorded={cache.folder(key) / RECORDING}" for spec, key in found.recordings.items()},
-        sides=replace(
-            sides,
-            cuda=_side(sides.cuda, moved),
-            amd=_side(sides.amd, moved),
-            ported=moved[sides.ported] if sides.ported else None,
-        ),
+        sides=replace(sides, cuda=cuda, amd=amd, ported=moved[sides.ported] if sides.ported else None),
     )
 
 
@@ -179,7 +177,3 @@ def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
             if size > LARGEST:
                 raise UsageError(f"the sources of the suite exceed {LARGEST >> 20} MiB (at {folder})")
             yield f"{name}/{inside.as_posix()}", content
-
-
-def _side(side: CompileOptions, moved: Mapping[Path, Path]) -> CompileOptions:
-    return replace(side, include=tuple(moved.get(folder, folder) for folder in side.include))

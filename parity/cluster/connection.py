@@ -27,6 +27,7 @@ from parity.engine.plan import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text
+from parity.platform.installation import install_command
 from parity.platform.serialization import unpacked
 from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
@@ -190,9 +191,8 @@ class Cluster:
         self.offers = self._call(self._open())
         for each in self.offers:
             if other := version_differences(each.versions, f"at {each.machine}"):
-                raise NotAvailable(
-                    f"{other}; all machines must have the same versions, because these decide cases and verdicts"
-                )
+                why = "all machines must have the same versions, because these decide cases and verdicts"
+                raise NotAvailable(f"{other}; {why}")
 
     def close(self) -> None:
         """Disconnect, and stop everything that runs on this machine."""
@@ -262,14 +262,8 @@ def _joined(found: Sequence[RunnerOffer]) -> _RemoteRunner:
     def every(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one for each in lists for one in each))
 
-    return _RemoteRunner(
-        first.name,
-        first.evidence,
-        first.vendor,
-        every([each.targets for each in found]),
-        every([each.usual for each in found]),
-        facts,
-    )
+    targets, usual = every([each.targets for each in found]), every([each.usual for each in found])
+    return _RemoteRunner(first.name, first.evidence, first.vendor, targets, usual, facts)
 
 
 @contextlib.contextmanager
@@ -301,9 +295,7 @@ def need_dask() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError as error:
-        raise MissingTool(
-            "Dask", "the package distributed", "python -m pip install 'parity-harness[cluster]'"
-        ) from error
+        raise MissingTool("Dask", "the package distributed", install_command("cluster")) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # Interrupts and failed connections leave coroutines of Dask behind.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
@@ -338,22 +330,12 @@ async def local_cluster(workers: Sequence[WorkerSpec]) -> AsyncIterator[Client]:
 
     async with AsyncExitStack() as stack:
         stack.enter_context(dask.config.set(QUIET))
-        quiet = {
-            "dashboard": False,
-            "dashboard_address": "127.0.0.1:0",
-        }  # HTTP servers that only this machine can reach
+        quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # HTTP servers that only this machine reaches
         scheduler = await stack.enter_async_context(Scheduler(protocol="inproc://", **quiet))
         for each in workers:
             resources = {name: float(count) for name, count in each.resources.items()}
-            worker = Worker(
-                scheduler.address,
-                nthreads=each.slots,
-                resources=resources,
-                name=each.name,
-                memory_limit=0,
-                **quiet,
-            )
-            await stack.enter_async_context(worker)
+            options = {"nthreads": each.slots, "resources": resources, "name": each.name, "memory_limit": 0, **quiet}
+            await stack.enter_async_context(Worker(scheduler.address, **options))
         client = Client(scheduler.address, asynchronous=True, set_as_default=False)
         yield await stack.enter_async_context(client)
 

@@ -41,16 +41,10 @@ class Coordinator:
 
     def perform(self, task: Task) -> Future[list[CaseRecord]]:
         """Execute a task on workers, and judge it here."""
-        ahead = {
-            column: self._pool.schedule(
-                launches.execute_task,
-                [replace(task, columns=(column,))],
-                seconds=task_limit(self._plan, task),
-                columns=(column,),
-            )
-            for column in task.columns
-            if column.built
-        }
+        ahead, seconds = {}, task_limit(self._plan, task)
+        for column in (column for column in task.columns if column.built):
+            alone = [replace(task, columns=(column,))]
+            ahead[column] = self._pool.schedule(launches.execute_task, alone, seconds=seconds, columns=(column,))
         return self._thread.submit(self._judge, task, ahead)
 
     def stop(self) -> None:
@@ -65,7 +59,7 @@ class Coordinator:
                 self._worker.fetched[column] = {}
             except NoWorker as reason:
                 self._worker.absent[column] = str(reason)
-        return self._worker.perform(task)
+        return self._worker.run(task)
 
 
 class _RemoteWorker(Worker):
@@ -85,11 +79,8 @@ class _RemoteWorker(Worker):
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
-            self.sessions[column] = (
-                _remote_session(self, column)
-                if column.built
-                else OpSession(_RemoteLibrary(self, column), column.target)
-            )
+            library = OpSession(_RemoteLibrary(self, column), column.target)
+            self.sessions[column] = _remote_session(self, column) if column.built else library
         return self.sessions[column]
 
     def call(self, column: Column, function: Callable[..., T], module: str, *arguments: Any) -> T:
@@ -113,6 +104,8 @@ class _RemoteWorker(Worker):
 class _RemoteSession:
     """A session on a worker. Subclasses add the optional capabilities that the real session has."""
 
+    _execute, _prefix = staticmethod(launches.execute), ""
+
     def __init__(self, worker: _RemoteWorker, column: Column) -> None:
         self._worker, self._column = worker, column
 
@@ -120,19 +113,9 @@ class _RemoteSession:
         """Do nothing: each worker prepares its kernels itself."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        return self._execute(launches.execute, "", code, launch, buffers)
-
-    def _execute(
-        self,
-        function: Callable[..., Outcome],
-        prefix: str,
-        code: CodeObject,
-        launch: Launch,
-        buffers: Mapping[str, Buffer],
-    ) -> Outcome:
-        found = self._worker.fetched.get(self._column, {}).get(prefix + launch_digest(launch, buffers))
+        found = self._worker.fetched.get(self._column, {}).get(self._prefix + launch_digest(launch, buffers))
         try:
-            found = found or self._call(function, code, launch, dict(buffers))
+            found = found or self._call(self._execute, code, launch, dict(buffers))
         except (WorkerCrashed, CallTimeout) as error:
             return Outcome.untouched(buffers, call_fault(error, self._worker.plan.seconds))
         return restore_unchanged(found, buffers)
@@ -148,8 +131,7 @@ class _RemoteDrawing(_RemoteSession):
 
 
 class _RemoteNearest(_RemoteSession):
-    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        return self._execute(launches.execute_nearest, NEAREST, code, launch, buffers)
+    _execute, _prefix = staticmethod(launches.execute_nearest), NEAREST
 
 
 class _RemoteExplaining(_RemoteSession):

@@ -16,7 +16,7 @@ from parity.engine.case_records import Column, Task
 from parity.errors import DeviceLost, Unsupported
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
-from parity.runners import OpSession, Session, SupportsExplanation, SupportsNearest, SupportsShadows
+from parity.runners import OpSession, SupportsExplanation, SupportsNearest, SupportsShadows
 from parity.runners.recording_file import launch_digest
 
 NEAREST = "nearest "
@@ -33,44 +33,41 @@ class Computed:
 
 def capabilities(module: str, column: Column) -> list[str]:
     """Return the names of the optional protocols that the session of a column implements."""
-    session = worker.current().kernels(column)
-    return [
-        each.__name__ for each in (SupportsNearest, SupportsExplanation, SupportsShadows) if isinstance(session, each)
-    ]
+    session, protocols = worker.current().kernels(column), (SupportsNearest, SupportsExplanation, SupportsShadows)
+    return [each.__name__ for each in protocols if isinstance(session, each)]
 
 
 def execute(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Outcome:
     """Execute a launch."""
     session, code = _session_and_code(module, column)
-    return drop_unchanged(session.execute(code, launch, buffers), buffers)
+    found: Outcome = session.execute(code, launch, buffers)
+    return drop_unchanged(found, buffers)
 
 
 def execute_nearest(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Outcome:
     """Execute a launch with the nearest results of approximate instructions."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, SupportsNearest)
-    return drop_unchanged(session.nearest.execute(code, launch, buffers), buffers)
+    found: Outcome = session.nearest.execute(code, launch, buffers)
+    return drop_unchanged(found, buffers)
 
 
 def explain(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> list[str]:
     """Call ``SupportsExplanation.explain``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, SupportsExplanation)
     return list(session.explain(code, launch, buffers))
 
 
 def max_arithmetic(module: str, column: Column, launch: Launch) -> Arithmetic:
     """Call ``SupportsShadows.arithmetic``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, SupportsShadows)
     return Arithmetic(session.arithmetic(code, launch))
 
 
 def shadows(module: str, column: Column, launch: Launch, buffers: dict[str, Buffer]) -> Shadows:
     """Call ``SupportsShadows.shadows``."""
     session, code = _session_and_code(module, column)
-    assert isinstance(session, SupportsShadows)
-    return drop_unchanged(session.shadows(code, launch, buffers), buffers)
+    found: Shadows = session.shadows(code, launch, buffers)
+    return drop_unchanged(found, buffers)
 
 
 def execute_task(task: Task) -> dict[str, Outcome]:
@@ -110,6 +107,7 @@ def compute(module: str, column: Column, asked: Computation) -> Computed:
         return Computed(unsupported=str(reason) or "unsupported")
 
 
-def _session_and_code(module: str, column: Column) -> tuple[Session, CodeObject]:
+def _session_and_code(module: str, column: Column) -> tuple[Any, CodeObject]:
+    """Return the session of a column, whose capabilities the coordinator knows, and the code of a module."""
     here = worker.current()
     return here.kernels(column), here.plan.code[module, column]

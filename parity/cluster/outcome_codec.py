@@ -23,14 +23,11 @@ def drop_unchanged(value: T, before: Mapping[str, Buffer]) -> T:
     """
 
     def reduce(outcome: Outcome) -> Outcome:
-        after = {
-            name: np.ascontiguousarray(array).reshape(-1).view(np.uint8) for name, array in outcome.buffers.items()
-        }
-        changed = {
-            name: array
-            for name, array in after.items()
-            if name in before and array.size and array.tobytes() != before[name].data.tobytes()
-        }
+        changed = {}
+        for name, array in outcome.buffers.items():
+            after = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            if name in before and after.size and after.tobytes() != before[name].data.tobytes():
+                changed[name] = after
         return dataclasses.replace(outcome, buffers=changed)
 
     return _map_outcomes(value, reduce)

@@ -10,7 +10,7 @@ import signal
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -193,9 +193,13 @@ class DaskPool:
             for call, ticket, dask in zip(calls, tickets, found, strict=True):
                 call.ticket, call.dask = ticket, dask
                 self._sent[ticket] = call
-                task = asyncio.ensure_future(self._finish(call))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._begin(self._finish(call))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine, which ``stop`` cancels."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _handle_event(self, event: tuple[float, Any]) -> None:
         match event[1]:
@@ -265,6 +269,4 @@ class DaskPool:
                 dask = call.dask
                 self._end(call, error=reason)
                 if dask is not None:
-                    task = asyncio.ensure_future(self.client.cancel([dask]))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                    self._begin(self.client.cancel([dask]))

@@ -49,9 +49,8 @@ def handle_request(request: bytes, ticket: str, client: str) -> bytes:
 
     asked = unpacked(request, Request, "a request")
     if lacking := [name for name in asked.resources if not found.state.total_resources.get(name)]:
-        return deliver(
-            found, ticket, client, packed(Answer(_name(found), "unable", text=f"no {' and '.join(lacking)}"))
-        )
+        unable = Answer(_name(found), "unable", text=f"no {' and '.join(lacking)}")
+        return deliver(found, ticket, client, packed(unable))
     answer = _node(found).answer(asked, fetch, _aside)
     if answer.how == "unable":  # so that other workers get the calls that need the device
         lost = dict.fromkeys(asked.resources, 0.0)
@@ -98,9 +97,7 @@ async def _fetched(found: Worker, digest: str) -> bytes:
 
 async def collect_offer(dask_worker: Worker) -> bytes:
     """Return the packed equipment of a worker."""
-    slots = dask_worker.state.nthreads
-    found = await asyncio.to_thread(local_offer, slots)
-    return packed(found)
+    return packed(await asyncio.to_thread(local_offer, dask_worker.state.nthreads))
 
 
 async def release_run(run: str, dask_worker: Worker) -> None:

@@ -72,16 +72,8 @@ async def _serve(where: Site, workers: Sequence[WorkerSpec]) -> None:
     async with contextlib.AsyncExitStack() as stack:
         running = []
         for each in workers:
-            nanny = Nanny(
-                where.address,
-                nthreads=each.slots,
-                name=each.name,
-                resources=dict(each.resources),
-                env=each.environment,
-                memory_limit=0,
-                dashboard=False,
-                config=dict(dask.config.config),
-            )
+            own = {"nthreads": each.slots, "name": each.name, "resources": each.resources, "env": each.environment}
+            nanny = Nanny(where.address, **own, memory_limit=0, dashboard=False, config=dict(dask.config.config))
             try:
                 running.append(await asyncio.wait_for(stack.enter_async_context(nanny), CONNECT))
             except (OSError, TimeoutError, RuntimeError) as error:

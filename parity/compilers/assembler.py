@@ -6,6 +6,7 @@ zig cannot link HIP code itself, so the assembler and ``ld.lld`` are called sepa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from parity.compilers import zig
@@ -20,7 +21,12 @@ _UNDEFINED = re.compile(_LINKER + r"(?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\
 _UNDEFINED_IN_VARIABLE = re.compile(_LINKER + r"[^\n]*:\((?P<variable>[^\n]*)\)")
 """Matches a reference from a variable: its initial value is the address of a function. It has no line."""
 _ASSEMBLER_ERROR = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
+_DEFECT = "a defect of the compiler loses an instruction of this line; simplify the line, or use other flags"
 _INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"
+_LOST = re.compile(
+    r";;#ASMSTART.*?;;#ASMEND|^\t(?P<pseudo>[A-Z]\w*[^\n]*|[ \t]*|[ \t]+;[^\n]*)$", re.MULTILINE | re.DOTALL
+)
+"""Matches inline assembly, or a line of a pseudo instruction. clang prints most of them without a name."""
 _LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
 """Matches a line of a listing that states the file, line and column of the following instructions."""
 
@@ -55,12 +61,21 @@ def assembly_error(error: CompileError, unit: Unit, listing: Path, target: Targe
     for match in _ASSEMBLER_ERROR.finditer(error.log):
         at = int(match["line"])
         marks = (each for each in reversed(lines[: at - 1]) if _INLINE_BEGINS in each or _INLINE_ENDS in each)
-        place = next(filter(None, map(_LINE_TABLE.search, reversed(lines[:at]))), None)
-        if place is None or _INLINE_BEGINS not in next(marks, ""):
+        place = _source_line(lines[:at])
+        if not place or _INLINE_BEGINS not in next(marks, ""):
             return error
-        where = f"{place[1]}:{place[2]}:{place[3]}"
-        log.append(f"{where}: error: inline assembly that no AMD GPU has: {lines[at - 1].strip()}")
+        log.append(f"{place}: error: inline assembly that no AMD GPU has: {lines[at - 1].strip()}")
     return unit.error(target, "\n".join(dict.fromkeys(log)), 1) if log else error
+
+
+def lost_instructions(listing: str) -> str:
+    """Return an error for each instruction that the compiler should have expanded. The assembler skips some of them."""
+    log: dict[str, None] = {}
+    for match in _LOST.finditer(listing):
+        if match["pseudo"] is not None:
+            place = _source_line(listing[: match.start()].splitlines())
+            log[f"{f'{place}: ' if place else ''}error: {_DEFECT}"] = None
+    return "\n".join(log)
 
 
 def undefined_functions(log: str) -> str:
@@ -72,3 +87,9 @@ def undefined_functions(log: str) -> str:
 def wavefront_option(listing: Path) -> tuple[str, ...]:
     """Return the assembler option for a listing with 64 lanes on a target with 32 lanes by default."""
     return ("-mwavefrontsize64",) if "\t.amdhsa_wavefront_size32 0\n" in listing.read_text() else ()
+
+
+def _source_line(lines: Sequence[str]) -> str:
+    """Return the file, line and column of the last of these lines of a listing, or an empty string."""
+    place = next(filter(None, map(_LINE_TABLE.search, reversed(lines))), None)
+    return ":".join(place.groups()) if place else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from parity.compilers import zig
 from parity.compilers.accesses import DUMPED, annotated
-from parity.compilers.assembler import undefined_functions
+from parity.compilers.assembler import lost_instructions, undefined_functions
 from parity.compilers.bitcode import undefined_functions as undefined_in_bitcode
 from parity.compilers.clang_flags import HIP_FLAGS, INTERMEDIATE_FLAGS, header_options, intermediate_command
 from parity.compilers.dependencies import missing_headers
@@ -34,6 +34,22 @@ _KERNEL = re.compile(
     r'^define [^\n]*\bamdgpu_kernel\b[^\n]*?@("[^"\n]+"|[\w.$-]+)\([^\n]*\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
 )
 """Matches the definition of a kernel in LLVM IR."""
+_RDNA3 = 11
+_TRAP = re.compile(r"(?<!;;#ASMSTART\n)^\ts_trap 2\n", re.MULTILINE)
+_STOP = """\
+	s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_GET_DOORBELL)
+	s_mov_b32 ttmp2, m0
+	s_waitcnt lgkmcnt(0)
+	s_and_b32 s0, s0, 0x3ff
+	s_bitset1_b32 s0, 10
+	s_mov_b32 m0, s0
+	s_sendmsg sendmsg(MSG_INTERRUPT)
+	s_mov_b32 m0, ttmp2
+.Lstopped{0}:
+	s_sethalt 5
+	s_branch .Lstopped{0}
+"""
+"""The instructions after a trap for gfx11: they report it to the runtime and stop the wavefront."""
 
 
 def compile_listing(unit: Unit, output: Path, target: Target) -> None:
@@ -153,18 +169,20 @@ def _generate(optimized: Path, output: Path, target: Target, flags: Sequence[str
         result = zig.run([*command, "-o", output.resolve()])
     result = result if result.returncode else dumping.result()
     if not result.returncode:
-        output.write_text(annotated(_with_expanded_traps(output.read_text()), dump.read_text()))
+        listing = output.read_text()
+        if log := lost_instructions(listing):
+            result = subprocess.CompletedProcess(result.args, 1, "", log)
+        listing = _with_expanded_traps(listing) if target.generation == _RDNA3 else listing
+        output.write_text(annotated(listing, dump.read_text()))
     for file in (optimized, dump):
         file.unlink(missing_ok=True)
     return result
 
 
 def _with_expanded_traps(listing: str) -> str:
-    """Expand the pseudo instructions for traps that clang 22 leaves in listings.
+    """Make each trap of a listing for gfx11 stop the wavefront, where ``s_trap 2`` may do nothing.
 
-    On gfx11 that happens to the second trap of a function that ends in two, and clang's assembler refuses the result
-    ("Unsupported instruction"). A trap stops the wavefront for good.
+    The instructions are LLVM's (SIInstrInfo.cpp, insertSimulatedTrap).
     """
-    parts = listing.split("\tSIMULATED_TRAP")
-    traps = (f"\ts_trap 2\n.Ltrap{i}:\n\ts_sethalt 5\n\ts_branch .Ltrap{i}" for i in range(len(parts) - 1))
-    return "".join(itertools.chain(*itertools.zip_longest(parts, traps, fillvalue="")))
+    numbers = itertools.count()
+    return _TRAP.sub(lambda found: found[0] + _STOP.format(next(numbers)), listing)

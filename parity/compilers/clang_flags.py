@@ -35,6 +35,9 @@ HIP_FLAGS = (
     *(f"-Wno-error={name}" for name in ("c++11-narrowing", "register", "dynamic-exception-spec")),
     *("-Wno-error=invalid-constexpr", "-Wno-error=static-float-init"),
     *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
+    # Where clang 22 expands a trap for gfx11, it leaves pseudo instructions in the following blocks
+    # (https://github.com/llvm/llvm-project/pull/174774). clang.py expands traps instead.
+    *("-Xclang", "-target-feature", "-Xclang", "-priv-enabled-trap2-nop-bug"),
 )
 
 CODE_OBJECT_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5", "-fno-crash-diagnostics")

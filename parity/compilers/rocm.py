@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.compilers.assembler import wavefront_option
+from parity.compilers.assembler import lost_instructions, wavefront_option
 from parity.compilers.dependencies import missing_headers
 from parity.compilers.errors import CompileError
 from parity.compilers.headers import HipHeaders, available_headers, hip_version, kept_headers
@@ -104,8 +104,9 @@ class InstalledRocm:
             raise CompileError(unit.main.stem, target.name, f"{self} does not support {target}; use --toolchain wheels")
         arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
         result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
-        if result.returncode:
-            raise unit.error(target, result.stderr, result.returncode)
+        lost = "" if result.returncode else lost_instructions(listing.read_text())
+        if result.returncode or lost:
+            raise unit.error(target, lost or result.stderr, result.returncode)
 
     def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
         """Return all headers that a file includes and that do not exist, see ``missing_headers``."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from parity.compare.cuda_oracle import RoundingRuns, expected_from_cuda, same_values
 from parity.errors import Unreferenced
 from parity.model.code_object import CodeObject
+from parity.model.divergences import Divergence, met_by
 from parity.model.dtypes import Array
 from parity.model.launch import Arithmetic, Outcome
 from parity.op import Call
@@ -89,6 +90,11 @@ _EXP = re.compile(r"\bv_exp_f32")
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
 """The smallest normal f32."""
+
+
+def possible_divergences(call: Call, code: CodeObject) -> tuple[Divergence, ...]:
+    """Return the known divergences that the PTX of the call's kernels may show."""
+    return met_by(kernel_ptx(call, code))
 
 
 def kernel_ptx(call: Call, code: CodeObject) -> str:

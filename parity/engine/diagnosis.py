@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from parity.build.modules import HelpfulPort
+from parity.compare.comparison import compare
 from parity.compare.verdict import Status
 from parity.engine.case_records import Column
 from parity.engine.f8_formats import fnuz_mixups
@@ -67,12 +68,26 @@ def _launches(
     here = session(column)
     notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, SupportsExplanation) else []
 
-    def passes(case: Case, where: Column) -> bool:
-        return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], oracle)).verdict.passed
+    def run(case: Case, where: Column) -> CheckedCase:
+        return run_and_judge(op, case, Implementation(session(where), where.vendor, code[where], oracle))
 
-    notes += _blocks(op, failing.case, lambda case: passes(case, column))
-    notes += passing_wavefront_widths(kernel, column, code, lambda other: passes(failing.case, other))
+    notes += _blocks(op, failing.case, lambda case: run(case, column).verdict.passed)
+    notes += passing_wavefront_widths(
+        kernel, column, code, lambda other: _passes_unlike(failing, run(failing.case, other), other)
+    )
     return notes
+
+
+def _passes_unlike(failing: CheckedCase, other: CheckedCase, where: Column) -> bool:
+    """Return True if the case passes on another column, whose error bounds reject the failing outputs.
+
+    A pass means nothing if it accepts the failing outputs as well.
+    """
+    accepted = bool(failing.outputs) and all(
+        compare(expected, failing.outputs[name], vendor=where.vendor).passed
+        for name, expected in (other.expected or {}).items()
+    )
+    return other.verdict.passed and not accepted
 
 
 def passing_wavefront_widths(

@@ -56,6 +56,10 @@ def _right(
         return compare(wanted, got, vendor=vendor).passed
 
     try:
+        written = [_read(failing.outputs[name]).astype(np.float32) for name in chosen if name in failing.outputs]
+        # Every OCP overflow reads as FNUZ's largest number, 240, which stands for all larger ones: not evidence.
+        if written and not any(((np.abs(each) < 240) & (each != 0)).any() for each in written):
+            return False
         expected = _expected(call, failing, oracle, chosen)
         return bool(expected) and all(passes(name, each) for name, each in expected.items())
     except (ArithmeticError, ParityError):  # references need not accept such values

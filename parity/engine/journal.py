@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
 from parity.errors import UsageError, first_names
-from parity.platform.files import naming_write_errors
+from parity.platform.files import lock, naming_write_errors
 from parity.platform.serialization import json_text, plain, read_json
 from parity.platform.signals import delay_interrupts
 
@@ -50,7 +50,7 @@ class Journal(Generic[T]):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
         try:
-            self._lock()
+            lock(self._file.fileno(), path, advice)
             self._resume(entry, wanted, what)
         except BaseException:
             self._file.close()
@@ -78,18 +78,6 @@ class Journal(Generic[T]):
     ) -> None:
         with contextlib.suppress(OSError):  # an earlier write failed, for example because the disk is full
             self._file.close()
-
-    def _lock(self) -> None:
-        """Lock the file against other processes. The system releases the lock when this process ends."""
-        with contextlib.suppress(ImportError):
-            import fcntl  # not on every platform
-
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise UsageError(
-                    f"another process is writing to {self.path}; wait for it, or {self._advice}"
-                ) from error
 
     def _resume(self, entry: type[T], wanted: dict[str, Any], what: str) -> None:
         self._file.seek(0)

@@ -12,12 +12,11 @@ from parity.build.loaded_modules import MissingKernel
 from parity.compare.comparison import check_unmodified, compare
 from parity.compare.ulps import format_value
 from parity.compare.verdict import Status, Verdict
-from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, kernel_ptx
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, possible_divergences
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
 from parity.model.coverage import Reached
-from parity.model.divergences import met_by
 from parity.model.dtypes import Array
 from parity.model.launch import Fault, Outcome
 from parity.op import Call, Op
@@ -136,7 +135,7 @@ def judge(
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     if verdict.first and verdict.failed and oracle and oracle.code:
-        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(kernel_ptx(call, oracle.code))))
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in possible_divergences(call, oracle.code)))
     return CheckedCase(
         case,
         verdict,
@@ -304,10 +303,10 @@ def _name_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Name the output in the verdict if the op has several."""
     if len(call.outputs) == 1:
         return verdict
-    return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
+    return replace(verdict, detail="\n".join(filter(None, (f"in the output {name}", verdict.detail))))
 
 
 def verdict_on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
     """Return the verdict, without its first wrong element if that element is in another output."""
-    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
+    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in the output {name}"
     return verdict if is_here else replace(verdict, first=None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -94,6 +95,20 @@ def naming_write_errors(path: Path, advice: str) -> Iterator[None]:
     except OSError as error:
         kind = ResourceExhausted if error.errno in SYSTEM_ERRORS else UsageError
         raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
+
+
+def lock(descriptor: int, path: Path, advice: str) -> None:
+    """Lock an open file or folder against other processes until it is closed or this process ends.
+
+    Raises:
+        UsageError: another process has locked it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UsageError(f"another process is writing to {path}; wait for it, or {advice}") from error
+    except OSError:
+        pass  # some network file systems do not have locks
 
 
 def read_table(path: Path) -> list[dict[str, str]]:

@@ -20,7 +20,6 @@ from parity.reference.rounding import SLACK, smallest, store, to_grid, unit_roun
 _F32 = DTYPES["f32"]
 
 
-@np.errstate(all="ignore")
 def attention(q: Array, k: Array, v: Array, scale: float, causal: bool, block: int) -> Expected:
     """``q`` (batch, heads, m, d), ``k`` and ``v`` (batch, shared heads, n, d), of one type; out (batch, heads, m, d).
 

@@ -21,7 +21,6 @@ def _is_float(x: Array) -> bool:
     return array_dtype(x).is_float
 
 
-@np.errstate(all="ignore")
 def add(x: Array, y: Array) -> Expected:
     """``x + y``."""
     if _is_float(x):
@@ -29,7 +28,6 @@ def add(x: Array, y: Array) -> Expected:
     return Expected(np.asarray(np.add(x, y)))
 
 
-@np.errstate(all="ignore")
 def sub(x: Array, y: Array) -> Expected:
     """``x - y``."""
     if _is_float(x):
@@ -37,7 +35,6 @@ def sub(x: Array, y: Array) -> Expected:
     return Expected(np.asarray(np.subtract(x, y)))
 
 
-@np.errstate(all="ignore")
 def mul(x: Array, y: Array) -> Expected:
     """``x * y``. The sign of zero matters unless both factors are zero."""
     if _is_float(x):
@@ -45,7 +42,6 @@ def mul(x: Array, y: Array) -> Expected:
     return Expected(np.asarray(np.multiply(x, y)))
 
 
-@np.errstate(all="ignore")
 def div(x: Array, y: Array) -> Expected:
     """``x / y``. Integers truncate towards zero; x / 0 and MIN / -1 are unspecified (D9).
 
@@ -64,13 +60,11 @@ def div(x: Array, y: Array) -> Expected:
     return Expected(np.asarray(truncated.astype(x.dtype)), unspecified=unspecified)
 
 
-@np.errstate(all="ignore")
 def maximum(x: Array, y: Array) -> Expected:
     """The larger operand. NaN propagates in f16 and bf16; other types ignore it. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.greater)
 
 
-@np.errstate(all="ignore")
 def minimum(x: Array, y: Array) -> Expected:
     """The smaller operand. NaN propagates in f16 and bf16; other types ignore it. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.less)
@@ -87,7 +81,6 @@ def _extremum(x: Array, y: Array, first: Any) -> Expected:
 
 
 def _comparison(holds: Callable[[Array, Array], Any], text: str) -> Callable[[Array, Array], Expected]:
-    @np.errstate(all="ignore")
     def compared(x: Array, y: Array) -> Expected:
         return Expected(np.asarray(holds(x, y)).astype(np.uint8))
 
@@ -100,7 +93,6 @@ lt, le = _comparison(np.less, "<"), _comparison(np.less_equal, "<=")
 gt, ge = _comparison(np.greater, ">"), _comparison(np.greater_equal, ">=")
 
 
-@np.errstate(all="ignore")
 def affine(x: Array, mul: Any, add: Any) -> Expected:
     """``x * mul + add``. Floats round twice or, if contracted, once. Integers wrap.
 
@@ -124,7 +116,6 @@ def affine(x: Array, mul: Any, add: Any) -> Expected:
     return Expected(separate.value, alternatives=tuple(others))
 
 
-@np.errstate(all="ignore")
 def where(condition: Array, if_true: Array, if_false: Array) -> Expected:
     """``if_true`` where the condition is not 0, otherwise ``if_false``."""
     return Expected(np.where(np.not_equal(condition, 0), if_true, if_false), sign_of_zero=True)

@@ -19,7 +19,6 @@ from parity.reference.expected import Expected
 from parity.reference.rounding import store, wide
 
 
-@np.errstate(all="ignore")
 def cast(x: Array, to: DType) -> Expected:
     """Convert ``x`` to ``to``.
 
@@ -46,7 +45,7 @@ def _cast(x: Array, source: DType, to: DType) -> Expected:
     if not source.is_float:
         return Expected(np.asarray(_from_integer(x, to)))
     if to.is_float:
-        return _narrow(x, source, to)
+        return Expected(np.asarray(store(wide(x), to)), sign_of_zero=True)
     w = wide(x)
     value = np.asarray(_saturated(w, source, to))
     rules = _amd(w, source, to)
@@ -68,10 +67,6 @@ def _from_integer(x: Array, to: DType) -> Array:
     exact = np.abs(x.astype(np.float64)) < 2.0**53
     folded = ((x >> x.dtype.type(11)) | ((x & x.dtype.type(2047)) != 0)).astype(np.float64) * 2.0**11
     return store(np.where(exact, x.astype(np.float64), folded), to)
-
-
-def _narrow(x: Array, source: DType, to: DType) -> Expected:
-    return Expected(np.asarray(store(wide(x), to)), sign_of_zero=True)
 
 
 def _saturated(w: Array, source: DType, to: DType) -> Array:

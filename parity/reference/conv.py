@@ -59,14 +59,11 @@ def _gathered(x: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
 def _products(x: Array, weight: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
     """Return both factors of every term, with shapes (b, 1, rows out, columns out, terms) and (1, c_out, ...)."""
     seen, inside = _gathered(x, rows, columns)
-    taps = np.where(
-        inside, weight[:, :, None, None], weight.dtype.type(0)
-    )  # an infinite weight outside the image has no effect
+    # An infinite weight outside the image has no effect.
+    taps = np.where(inside, weight[:, :, None, None], weight.dtype.type(0))
+    left, right = (np.moveaxis(each, 1, -1) for each in (seen, taps))
     flat = (*inside.shape[:2], -1)
-    return (
-        np.moveaxis(seen, 1, -1).reshape(len(x), 1, *flat),
-        np.moveaxis(taps, 1, -1).reshape(1, len(weight), *flat),
-    )
+    return left.reshape(len(x), 1, *flat), right.reshape(1, len(weight), *flat)
 
 
 def conv2d(src: Array, weight: Array, stride: Any, padding: Any, dilation: Any, shape: Shape) -> Expected:
@@ -115,7 +112,6 @@ def im2col1d(src: Array, l_k: Any, stride: Any, padding: Any, dilation: Any, sha
     return Expected(np.moveaxis(seen, 1, 2), sign_of_zero=True)
 
 
-@np.errstate(all="ignore")
 def col2im1d(src: Array, stride: Any, shape: Shape) -> Expected:
     """Adds columns: src (b, l_in, c, k), output (b, c, l_out), where l * stride + k == o for output o.
 

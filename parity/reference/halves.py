@@ -8,6 +8,7 @@ is computed in f32 and rounded once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -139,17 +140,11 @@ def _combine(operator: Callable[[Array, Array], Array], a: Interval, b: Interval
 
 
 def _least(candidates: list[Array]) -> Array:
-    least = candidates[0]
-    for candidate in candidates[1:]:
-        least = np.fmin(least, candidate)
-    return least
+    return functools.reduce(np.fmin, candidates)
 
 
 def _greatest(candidates: list[Array]) -> Array:
-    greatest = candidates[0]
-    for candidate in candidates[1:]:
-        greatest = np.fmax(greatest, candidate)
-    return greatest
+    return functools.reduce(np.fmax, candidates)
 
 
 def nominal(recipe: Recipe, x: Array, p: Any, dtype: DType) -> Array:

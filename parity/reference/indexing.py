@@ -33,7 +33,6 @@ def index_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
     return scatter_add(np.broadcast_to(ids.reshape([-1] + [1] * (inp.ndim - dim - 1)), inp.shape), inp, out, dim)
 
 
-@np.errstate(all="ignore")
 def scatter_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
     """``out`` with ``inp[..., j, ...]`` added at ``ids[..., j, ...]``, for each j in turn, rounding each time."""
     dtype = array_dtype(out)

@@ -22,7 +22,6 @@ from parity.reference.rounding import SLACK, smallest, store, unit_roundoff, wid
 _EXACT = gmpy2.context(precision=256)
 
 
-@np.errstate(all="ignore")
 def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float, beta: float, to: DType) -> Expected:
     """Batches of matrices: ``a`` (batch, m, k), ``b`` (batch, k, n), ``bias`` (n), ``c`` (batch, m, n).
 
@@ -82,9 +81,8 @@ def _exact(a: Array, b: Array, offset: Array, alpha: float, beta: float, c: Arra
         scaled = [_EXACT.mul(_EXACT.fsum(terms), alpha), _EXACT.mul(float(c[n, i, j]), beta), float(offset[j])]
         found.append(_EXACT.fsum(scaled))
     finite = np.isfinite(plain)
-    centre, residual = doubles(
-        [x if ok else gmpy2.mpfr(0) for x, ok in zip(found, finite.ravel(), strict=True)], plain.shape
-    )
+    numbers = [x if ok else gmpy2.mpfr(0) for x, ok in zip(found, finite.ravel(), strict=True)]
+    centre, residual = doubles(numbers, plain.shape)
     return np.where(finite, centre, plain), np.where(finite, residual, 0)
 
 

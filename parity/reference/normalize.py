@@ -27,7 +27,6 @@ _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
 
 
-@np.errstate(all="ignore")
 def softmax(x: Array, grid: Grid) -> Expected:
     """exp(x - m) / sum(exp(x - m)) with the maximum m of each row; x (rows, columns).
 
@@ -42,9 +41,8 @@ def softmax(x: Array, grid: Grid) -> Expected:
         value = _rounded_softmax(w, largest, dtype)
         return Expected(value, partial(_softmax_hull, w, largest, depth, dtype, value))
     centre, residual = _softmax_rows(w) if dtype is _F64 else (_softmax(w, largest), 0.0)
-    return Expected(
-        store(centre + residual, dtype), partial(_softmax_bounds, w, largest, depth, dtype, centre, residual)
-    )
+    bounds = partial(_softmax_bounds, w, largest, depth, dtype, centre, residual)
+    return Expected(store(centre + residual, dtype), bounds)
 
 
 def _softmax(w: Array, largest: Array) -> Array:
@@ -62,7 +60,6 @@ def _softmax_rows(w: Array) -> tuple[Array, Array]:
     return doubles(results, w.shape)
 
 
-@np.errstate(all="ignore")
 def _softmax_bounds(
     w: Array, largest: Array, depth: int, dtype: DType, p: Array, residual: Array | float, limits: Limits
 ) -> Bounds:
@@ -82,7 +79,6 @@ def _rounded_softmax(w: Array, largest: Array, dtype: DType) -> Array:
     return store(powers * to_grid(scale, dtype), dtype)
 
 
-@np.errstate(all="ignore")
 def _softmax_hull(w: Array, largest: Array, depth: int, dtype: DType, value: Array, limits: Limits) -> Bounds:
     hull, slack = Hull(dtype, limits), (depth + 2) * unit_roundoff(_F32) * SLACK
     powers = hull.call("exp", hull.add((w, w), (-largest, -largest)))
@@ -144,7 +140,6 @@ class _Normed:
             unspecified=np.broadcast_to(self.doubtful, value.shape),
         )
 
-    @np.errstate(all="ignore")
     def _bounds(self, product: Array, exact: Array, value: Array, limits: Limits) -> Bounds:
         u, tiny = unit_roundoff(_F32), smallest(_F32)
         error = np.abs(self.factor) * self.error(limits) + u * np.abs(product) + tiny
@@ -157,7 +152,6 @@ class _Normed:
         return hull_bounds(wide(value), *ends)
 
 
-@np.errstate(all="ignore")
 def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
     """``x / sqrt(mean(x**2) + eps) * alpha``, computed in f32 for all types.
 
@@ -177,7 +171,6 @@ def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
     return _Normed(normed, factor, None, error, doubtful | scale.unknown, array_dtype(x)).expected()
 
 
-@np.errstate(all="ignore")
 def layer_norm(x: Array, alpha: Array | None, beta: Array | None, eps: Any, grid: Grid) -> Expected:
     """(x - mean) / sqrt(variance + eps) * alpha + beta, computed in f32 for all types.
 

@@ -28,7 +28,6 @@ _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
 
 
-@np.errstate(all="ignore")
 def sum_of_products(left: Array, right: Array) -> Expected:
     """The sum of ``left * right`` over the last axis, rounded to the operands' dtype."""
     dtype = array_dtype(left)
@@ -45,7 +44,6 @@ def matmul(a: Array, b: Array) -> Expected:
     return sum_of_products(a[:, None, :], b.T[None, :, :])
 
 
-@np.errstate(all="ignore")
 def mean(x: Array) -> Expected:
     """The mean over the last axis: the sum times 1 / count, a factor in f32 for all types.
 

@@ -70,7 +70,6 @@ def get_rows(table: Array, ids: Array) -> Expected:
     return Expected(np.ascontiguousarray(rows.astype(np.float32)), sign_of_zero=True)
 
 
-@np.errstate(all="ignore")
 def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     """Products of the first ``shape[0]`` rows of ``w``, (R, nb) blocks, with ``y``, (columns,) in f32.
 
@@ -98,13 +97,8 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
         for scale, group, term in zip(scales, of_groups, terms, strict=True)
     )
     overflows = np.asarray(reached) * (1 + roundings * _U) > _F32.max
-    return _expected(
-        exact,
-        np.where(certain, 0, roundings * _U * size + lost),
-        _any(np.isnan, weights) | np.isnan(numbers).any(),
-        _any(np.isinf, weights) | np.isinf(numbers).any(),
-        overflows,
-    )
+    nan, infinite = (_any(test, weights) | test(numbers).any() for test in (np.isnan, np.isinf))
+    return _expected(exact, np.where(certain, 0, roundings * _U * size + lost), nan, infinite, overflows)
 
 
 def matvec_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
@@ -151,7 +145,6 @@ class _Product:
         return _expected(self.exact, self.error, self.nan, self.infinite)
 
 
-@np.errstate(all="ignore")
 def _product(w: Array, y: Array, tiled: bool) -> _Product:
     """Rows of ``w`` times rows of ``y``: sums of ``d steps d8 sum(q a)`` and of offsets times sums of activations.
 
@@ -223,7 +216,6 @@ def _finite(x: Array) -> Array:
     return np.where(np.isfinite(x), x, 0)
 
 
-@np.errstate(all="ignore")
 def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: Any = False) -> Expected:
     """Expect values within ``error`` of the exact f32 value; NaN or non-finite for products with NaN or infinity."""
     infinite = infinite & ~np.asarray(nan)
@@ -232,15 +224,10 @@ def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: An
     centre, allowed = np.where(error == 0, wide(value), exact), error * SLACK
     open_ended = infinite | (overflows & ~np.asarray(nan))
     others = [np.where(open_ended, np.float32(v), value) for v in (np.inf, -np.inf)] if open_ended.any() else []
-    return Expected(
-        value,
-        lambda _: Bounds(centre, 0.0, allowed, allowed),
-        nan_allowed=open_ended,
-        alternatives=tuple(others),
-    )
+    bounds = Bounds(centre, 0.0, allowed, allowed)
+    return Expected(value, lambda _: bounds, nan_allowed=open_ended, alternatives=tuple(others))
 
 
-@np.errstate(all="ignore")
 def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
     """Quantize the rows of ``x``, (rows, kx) in f32, to q8_1, padded with zeros to ``shape[1]`` blocks.
 

@@ -59,7 +59,6 @@ def _rows(x: Array, reduced: Any) -> Array:
     return np.ascontiguousarray(x).reshape(*x.shape[:kept], math.prod(x.shape[kept:]))
 
 
-@np.errstate(all="ignore")
 def _sum(rows: Array, roundings: int) -> Expected:
     dtype = array_dtype(rows)
     if not dtype.is_float:
@@ -75,9 +74,8 @@ def _sum(rows: Array, roundings: int) -> Expected:
     above, below = (np.maximum(s * terms, 0).sum(axis=-1) >= limit for s in (1, -1))
     overflowed = [(w & np.isfinite(centre), v) for w, v in ((above, np.inf), (below, -np.inf))]
     others = tuple(np.where(w, value.dtype.type(v), value) for w, v in overflowed if w.any())
-    return Expected(
-        value, lambda _: Bounds(centre, residual, error, error), nan_allowed=above & below, alternatives=others
-    )
+    bounds = Bounds(centre, residual, error, error)
+    return Expected(value, lambda _: bounds, nan_allowed=above & below, alternatives=others)
 
 
 def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
@@ -106,7 +104,6 @@ def reduce_min(x: Array, reduced: Any) -> Expected:
     return _extremum(x, reduced, np.minimum, math.inf)
 
 
-@np.errstate(invalid="ignore")
 def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expected:
     rows, dtype = _rows(x, reduced), array_dtype(x)
     if not dtype.is_float:
@@ -149,7 +146,6 @@ def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
     return _extremum_index(x, reduced, grid, np.less)
 
 
-@np.errstate(invalid="ignore")
 def _extremum_index(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
     rows = _rows(x, reduced)
     values = wide(rows) if array_dtype(x).is_float else rows

@@ -32,7 +32,6 @@ def upsample_nearest2d(src: Array, w_out: Any, h_out: Any, w_scale: Any, h_scale
     return Expected(np.array(src[:, :, rows[:, None], columns]), sign_of_zero=True)
 
 
-@np.errstate(all="ignore")
 def upsample_bilinear2d(
     src: Array,
     w_out: Any,

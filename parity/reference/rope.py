@@ -46,7 +46,6 @@ def _interleaved(first: Array, second: Array) -> Array:
     return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], 2 * first.shape[-1])
 
 
-@np.errstate(all="ignore")
 def _turned(x: Array, y: Array, c: Array, s: Array, join: Callable[[Array, Array], Array]) -> Expected:
     c, s = (np.broadcast_to(a, x.shape) for a in (c, s))
     value, *others = (join(*pair) for pair in zip(_sums(x, c, -y, s), _sums(x, s, y, c), strict=True))

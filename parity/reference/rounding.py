@@ -77,11 +77,8 @@ def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:
     """
     if dtype is _F64:
         a, b, c = np.broadcast_arrays(x, y, z)
-        compute = _BINARY64.fma
-        flat = [
-            float(compute(*t)) for t in zip(a.ravel().tolist(), b.ravel().tolist(), c.ravel().tolist(), strict=True)
-        ]
-        return np.array(flat, np.float64).reshape(a.shape)
+        terms = zip(*(each.ravel().tolist() for each in (a, b, c)), strict=True)
+        return np.array([float(_BINARY64.fma(*each)) for each in terms], np.float64).reshape(a.shape)
     product, addend = wide(x) * wide(y), wide(z)
     total = np.asarray(product + addend)
     part = total - product

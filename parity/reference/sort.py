@@ -25,7 +25,6 @@ def argsort_descending(x: Array) -> Expected:
     return _argsort(x, -1)
 
 
-@np.errstate(all="ignore")
 def _argsort(x: Array, sign: int) -> Expected:
     floats = array_dtype(x).is_float
     keys = wide(x) if floats else np.unique(x, return_inverse=True)[1].reshape(x.shape)

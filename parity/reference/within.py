@@ -10,7 +10,6 @@ from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import store, ulp_safe
 
 
-@np.errstate(all="ignore")
 def within(ulps: float, exact: Array, to: DType) -> Expected:
     """Expect results of type ``to`` within ``ulps`` units in the last place of ``exact``.
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
 GOOD, FAIR = 0.8, 0.5
 STYLES = {
-    BenchVerdict.FASTER: "green",
-    BenchVerdict.SAME: "green",
-    BenchVerdict.FEWER: "green",
+    **dict.fromkeys((BenchVerdict.FASTER, BenchVerdict.SAME, BenchVerdict.FEWER), "green"),
     BenchVerdict.SLOWER: "bold red",
 }
 LEGEND = (
@@ -114,11 +112,8 @@ def bench_csv(results: BenchResults) -> str:
         share = "" if m.share is None else f"{m.share:.4f}"
         host = _number(m.timings.host) if m.timings else ""
         values += [host, _number(m.copy), _number(m.rate), share, m.bound if m.timings else ""]
-        values += [
-            "; ".join(f"{name} {count}" for name, count in m.instructions.items()),
-            change.verdict if change else "",
-        ]
-        rows.append([*values, "; ".join(_notes(m))])
+        counts = "; ".join(f"{name} {count}" for name, count in m.instructions.items())
+        rows.append([*values, counts, change.verdict if change else "", "; ".join(_notes(m))])
     return comma_separated([*names, *heads], rows)
 
 

@@ -62,14 +62,14 @@ def sentence(answer: BisectResult, sources: Path) -> str:
         lines.append(f"  {change.place}: {text}")
     lines += [f"  {line}" for line in _detail(found)]
     lines.append(f"{_capital(option.says)}.")
-    others = [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]
-    if others:
+    if others := [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]:
         lines.append(f"{'So it does' if gone else 'It fails'} {', '.join(others)} as well.")
     lines += [
         f"As built, it fails on {each.column.target} ({_failing(each)}), and no compiler option changes that."
         for each in answer.before
-        if case_state(each.records) is CaseState.FAILS
-        and not any(t.column == each.column for t in answer.of(Effect.GONE))
+        if each.record
+        and each.record.verdict.failed
+        and not any(turned.column == each.column for turned in answer.of(Effect.GONE))
     ]
     return "\n".join(lines)
 
@@ -202,7 +202,7 @@ def _cost(answer: BisectResult, turned: Rebuild) -> str:
     if not usual or not own or not usual.instructions or own.instructions is None:
         return ""
     more = 100 * own.instructions / usual.instructions - 100
-    if own.instructions == usual.instructions:
+    if not more:
         return "as many instructions"
     return f"{abs(more):.2g} % {'more' if more > 0 else 'fewer'} instructions"
 

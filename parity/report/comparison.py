@@ -34,13 +34,11 @@ def terminal(found: RunComparison, *, full: bool = False, width: int | None = No
     parts = []
     kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
     if kernels:
-        rows = [
-            [Text(cell, STYLES.get(each.kind, "") if i == 0 else "") for i, cell in enumerate(_line(each))]
-            for each in kernels
+        rows: list[list[tables.Cell]] = [
+            [Text(kind, STYLES.get(kind, "")), *rest] for kind, *rest in map(_line, kernels)
         ]
-        parts.append(
-            _with_rest(tables.coloured(HEADS, rows, width=width), len(found.changed) - len(kernels), "kernels")
-        )
+        table = tables.coloured(HEADS, rows, width=width)
+        parts.append(_with_rest(table, len(found.changed) - len(kernels), "kernels"))
     if cases:
         lines = Text("\n").join(Text(str(each), STYLES.get(each.kind, "")) for each in cases)
         rest = len(_outcomes(found, full)) - len(cases)
@@ -78,19 +76,7 @@ def as_dict(found: RunComparison) -> dict[str, Any]:
     return {
         "worse": found.worse,
         "counts": dict(found.counts),
-        "kernels": [
-            {
-                "change": each.kind,
-                "worse": each.worse,
-                "op": each.op,
-                "kernel": each.kernel,
-                "column": each.column,
-                "before": each.before,
-                "after": each.after,
-                "ulps": each.ulps,
-            }
-            for each in found.changed
-        ],
+        "kernels": [{"change": each.kind, "worse": each.worse, **vars(each)} for each in found.changed],
         "cases": [
             {
                 "change": each.kind,

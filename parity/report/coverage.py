@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -54,20 +55,15 @@ def find_unreached_lines(
             for each in block:
                 gap = replace(each, kind=GapKind.COPY) if explained and each.kind is GapKind.BRANCH else each
                 groups.setdefault((gap.kind, gap.line, gap.header), []).append((gap, kernel, column.target))
-    columns = [
-        replace(
-            each,
-            explained=counts[each.column, "explained"],
-            library=counts[each.column, GapKind.LIBRARY],
-            branches=counts[each.column, GapKind.BRANCH],
-            copies=counts[each.column, GapKind.COPY],
-        )
-        for each in coverage_by_column(matrix)
-    ]
+    kinds = ("explained", GapKind.LIBRARY, GapKind.BRANCH, GapKind.COPY)
+    columns = []
+    for one in coverage_by_column(matrix):
+        reasoned, library, branches, copies = (counts[one.column, kind] for kind in kinds)
+        columns.append(replace(one, explained=reasoned, library=library, branches=branches, copies=copies))
     found = [_missed(suite, where) for where in groups.values()]
     order = [*GapKind]
     found.sort(key=lambda each: (order.index(each.kind), each.file, each.first))
-    return columns, list(_merged(found))
+    return columns, _merged(found)
 
 
 def _gaps(
@@ -86,10 +82,8 @@ def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> UnreachedLin
     """Summarize one line in several kernels, with the most common condition and reason."""
     gap = where[0][0]
     file, _, line = gap.line.rpartition(":")
-    guard = Counter(each.guard for each, _, _ in where).most_common(1)[0][0]
-    reason = Counter(gap_reason(each, suite.kernels) for each, _, _ in where if each.guard == guard).most_common(1)[0][
-        0
-    ]
+    guard = statistics.mode(each.guard for each, _, _ in where)
+    reason = statistics.mode(gap_reason(each, suite.kernels) for each, _, _ in where if each.guard == guard)
     number = int(line or 0)
     kernels, targets = (tuple(dict.fromkeys(names)) for names in zip(*(each[1:] for each in where), strict=True))
     return UnreachedLines(
@@ -98,28 +92,18 @@ def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> UnreachedLin
     )  # fmt: skip
 
 
-def _merged(found: Iterable[UnreachedLines]) -> Iterator[UnreachedLines]:
+def _merged(found: Iterable[UnreachedLines]) -> list[UnreachedLines]:
     """Merge neighbouring lines with the same guard and reason."""
-    before: UnreachedLines | None = None
+    merged: list[UnreachedLines] = []
     for each in found:
-        if before and _is_next(before, each):
-            kernels, targets = (
-                {**dict.fromkeys(a), **dict.fromkeys(b)}
-                for a, b in ((before.kernels, each.kernels), (before.targets, each.targets))
-            )
-            before = replace(
-                before,
-                last=each.last,
-                kernels=tuple(kernels),
-                targets=tuple(targets),
-                blocks=max(before.blocks, each.blocks),
-            )
-            continue
-        if before:
-            yield before
-        before = each
-    if before:
-        yield before
+        if merged and _is_next(merged[-1], each):
+            before = merged.pop()
+            kernels = tuple(dict.fromkeys((*before.kernels, *each.kernels)))
+            targets = tuple(dict.fromkeys((*before.targets, *each.targets)))
+            blocks = max(before.blocks, each.blocks)
+            each = replace(before, last=each.last, kernels=kernels, targets=targets, blocks=blocks)
+        merged.append(each)
+    return merged
 
 
 def _is_next(before: UnreachedLines, each: UnreachedLines) -> bool:
@@ -132,10 +116,10 @@ NAMES = 3
 """Kernels to list by name for each line."""
 
 _HEADS = {
-    GapKind.LINE: ("lines that never ran", "bold"),
-    GapKind.COPY: ("lines that ran, but not in every copy that the compiler made", "bold"),
-    GapKind.LIBRARY: ("library functions with code for arguments that no case has", "bold"),
-    GapKind.BRANCH: ("branches alone, which compute nothing", "bold"),
+    GapKind.LINE: "lines that never ran",
+    GapKind.COPY: "lines that ran, but not in every copy that the compiler made",
+    GapKind.LIBRARY: "library functions with code for arguments that no case has",
+    GapKind.BRANCH: "branches alone, which compute nothing",
 }
 
 
@@ -146,9 +130,9 @@ def coverage_lines(
 
     ``full`` lists all kernels by name, and each line of library functions.
     """
-    for kind, (head, style) in _HEADS.items():
+    for kind, head in _HEADS.items():
         if chosen := [each for each in found if each.kind is kind]:
-            yield head, style
+            yield head, "bold"
             if kind in (GapKind.LIBRARY, GapKind.BRANCH) and not full:
                 yield from ((line, "") for line in _files(chosen))
             else:
@@ -189,7 +173,7 @@ def as_dict(
 ) -> dict[str, Any]:
     """Return plain data for JSON: coverage by column, unreached lines, and cases that a search found."""
     return {
-        "columns": [asdict(each) for each in reached],
-        "missed": [asdict(each) for each in missing],
-        "found": [asdict(each) for each in found],
+        "columns": list(map(asdict, reached)),
+        "missed": list(map(asdict, missing)),
+        "found": list(map(asdict, found)),
     }

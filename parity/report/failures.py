@@ -17,7 +17,7 @@ from parity.engine.case_records import CaseRecord
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences
 from parity.porting import LITERAL, chosen_hipifier, find_ported
-from parity.report.matrix import failure_class
+from parity.report.matrix import NOTHING_COMPARED, by_cell, failure_class, uncompared_records
 from parity.suite.loading import Suite
 from parity.suite.options import DEFAULT_RUNNER, as_arguments
 
@@ -116,14 +116,17 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 def not_judged(records: Iterable[CaseRecord]) -> list[str]:
     """Return each reason why cases were not judged, with the numbers of cases and kernels and an example."""
     reasons: dict[tuple[str, str], list[CaseRecord]] = {}
-    for record in records:
-        if record.verdict.status is Status.NOT_JUDGED:
-            whose = record.op if record.verdict.kind == "reference" else ""
-            reasons.setdefault((record.verdict.kind, whose), []).append(record)
+    for cell in by_cell(records).values():
+        for record in cell:
+            if record.verdict.status is Status.NOT_JUDGED:
+                whose = record.op if record.verdict.kind == "reference" else ""
+                reasons.setdefault((record.verdict.kind, whose), []).append(record)
+        if uncompared := uncompared_records(cell):
+            reasons.setdefault((NOTHING_COMPARED, ""), []).extend(uncompared)
     return [
         f"not judged: {pluralize(len(each), 'case')} of {pluralize(len({r.kernel for r in each}), 'kernel')}, "
-        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
-        for each in reasons.values()
+        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail or kind}"
+        for (kind, _), each in reasons.items()
     ]
 
 
@@ -201,9 +204,8 @@ def failure_lines(
         lines.append(("kernels", first_names(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
-    lines.append(("named", record.title))
-    lines.append(("about", str(divergences()[record.divergence]) if record.divergence in divergences() else ""))
-    lines.append(("launch", small.launch))
+    about = str(divergences()[record.divergence]) if record.divergence in divergences() else ""
+    lines += [("named", record.title), ("about", about), ("launch", small.launch)]
     if verdict.first:
         first = verdict.first
         index = ", ".join(map(str, first.coordinates))
@@ -211,18 +213,13 @@ def failure_lines(
         lines.append(("element", f"({index})" + (f"  {values}" if values else "")))
         lines += [("expected", first.expected), ("got", first.got)]
         if math.isfinite(first.ulps):
-            apart = f"{first.ulps:.6g} {first.unit}"
-            budgets = (
-                f", {first.budgets:.3g} times the allowed error"
-                if math.isfinite(first.budgets)
-                else ", no error is allowed"
-            )
-            lines.append(("apart", apart + budgets))
+            times = f"{first.budgets:.3g} times the allowed error"
+            allowed = times if math.isfinite(first.budgets) else "no error is allowed"
+            lines.append(("apart", f"{first.ulps:.6g} {first.unit}, {allowed}"))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     if verdict.by and verdict.failed:
         lines.append(("judged by", f"{verdict.by}: the op has no reference"))
-    lines.append(("because", verdict.detail.rstrip()))
-    lines.append(("printed", small.printed.rstrip()))
+    lines += [("because", verdict.detail.rstrip()), ("printed", small.printed.rstrip())]
     own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
     lines.append(("who", _who(record, small, own)))
     misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
@@ -270,13 +267,9 @@ def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> 
     if rest:
         lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
         blocks.append("\n".join(["Further failing cases:", *lines]))
-    known = [
-        f"{record.known}: {record.kernel} {failure_class(record)}: {reproduction.of(record)}"
-        for record in records
-        if record.known
-    ]
-    if known:
-        blocks.append("\n".join(["Known issues:", *known]))
+    if known := [record for record in records if record.known]:
+        lines = [f"{each.known}: {each.kernel} {failure_class(each)}: {reproduction.of(each)}" for each in known]
+        blocks.append("\n".join(["Known issues:", *lines]))
     blocks += not_judged(records)
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
 

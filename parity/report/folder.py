@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from parity.engine.case_records import CaseRecord
-from parity.platform.files import naming_write_errors
+from parity.platform.files import lock, naming_write_errors
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html.content import PageInput, page_content, recall_content
@@ -22,18 +24,48 @@ from parity.report.render import as_csv, markdown, plain, summary
 PAGE, BADGE = "report.html", "badge.svg"
 """The report for browsers, and a badge with the result."""
 
+REPORTS = (
+    *("matrix.txt", "matrix.md", "matrix.json", "matrix.csv", "failures.txt", "junit.xml"),
+    *(PAGE, BADGE),
+)
+"""The files of ``write_reports``."""
+
 ADVICE = "choose another folder with --output"
 
 
-def check_folder(folder: Path) -> None:
-    """Create the folder and check that it is writable. Call this before a long run.
+@contextmanager
+def output_folder(folder: Path) -> Iterator[None]:
+    """Create a folder, check that it is writable, and lock it against other processes. Enter this before a long run.
+
+    At the end, a new folder is removed if it is still empty.
 
     Raises:
-        UsageError, ResourceExhausted: the folder is not writable.
+        UsageError, ResourceExhausted: the folder is not writable, or another process writes to it.
     """
+    is_new = not folder.exists()
     with naming_write_errors(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
+        descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        lock(descriptor, folder, ADVICE)
+        yield
+    finally:
+        os.close(descriptor)
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def remove_files(folder: Path, *names: str) -> None:
+    """Remove files of an earlier run, so that nothing can mistake them for results of a run that fails.
+
+    Raises:
+        UsageError, ResourceExhausted: a file cannot be removed.
+    """
+    for name in names:
+        with naming_write_errors(folder / name, ADVICE):
+            (folder / name).unlink(missing_ok=True)
 
 
 def write_reports(
@@ -60,17 +92,17 @@ def write_reports(
         measurements=[cell.measured for cell in matrix.cells() if cell.measured],
         more={"recall": recall_content(matrix.recall), **(more or {})},
     )
-    texts = {
-        "matrix.txt": f"{plain(matrix)}\n{summary(matrix)}\n",
-        "matrix.md": markdown(matrix),
-        "matrix.json": as_json(matrix),
-        "matrix.csv": as_csv(matrix),
-        "failures.txt": failures_file([*matrix.uncompiled, *records], reproduction),
-        "junit.xml": junit(matrix, records, reproduction),
-        PAGE: render_page(page_content(shown), "parity report"),
-        BADGE: render_badge(shown.matrix),
-    }
-    write_texts(folder, texts)
+    texts = (
+        f"{plain(matrix)}\n{summary(matrix)}\n",
+        markdown(matrix),
+        as_json(matrix),
+        as_csv(matrix),
+        failures_file([*matrix.uncompiled, *records], reproduction),
+        junit(matrix, records, reproduction),
+        render_page(page_content(shown), "parity report"),
+        render_badge(shown.matrix),
+    )
+    write_texts(folder, dict(zip(REPORTS, texts, strict=True)))
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:

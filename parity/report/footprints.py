@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,41 +25,19 @@ NAMES = 6
 Rows = Mapping[tuple[str, str], Mapping[str, Footprint]]
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f} %"
+COLUMNS = {"regs": "vgprs", "occ": "occupancy", "bytes": "code_bytes"}
+"""Columns that are always shown, with the names of their fields."""
 
-
-def _number(number: int | None) -> str:
-    return "" if number is None else str(number)
-
-
-def _of_class(name: str) -> Callable[[Footprint], str]:
-    return lambda one: _number(None if one.mix is None else one.mix.get(name, 0))
-
-
-COLUMNS: Mapping[str, Callable[[Footprint], str]] = {
-    "regs": lambda one: str(one.vgprs),
-    "occ": lambda one: _percent(one.occupancy),
-    "bytes": lambda one: _number(one.code_bytes),
-}
-"""Columns that are always shown."""
-
-IF_ANY: Mapping[str, Callable[[Footprint], str]] = {
-    "spills": lambda one: _number(one.spills),
-    "scratch B": lambda one: _number(one.scratch_bytes),
-    "LDS B": lambda one: _number(one.lds_bytes),
-}
+IF_ANY = {"spills": "spills", "scratch B": "scratch_bytes", "LDS B": "lds_bytes"}
 """Columns that are shown if a value is not 0."""
 
-FULL: Mapping[str, Callable[[Footprint], str]] = {
-    "regs": COLUMNS["regs"],
-    "sregs": lambda one: _number(one.sgprs),
-    **IF_ANY,
-    "threads": lambda one: str(one.threads),
-    "occ": COLUMNS["occ"],
-    "bytes": COLUMNS["bytes"],
-    **{name: _of_class(name) for name in CLASSES},
-}
+FULL = {"regs": "vgprs", "sregs": "sgprs", **IF_ANY, "threads": "threads", "occ": "occupancy", "bytes": "code_bytes"}
+"""The columns with one line per target. The instructions by class follow."""
+
+
+def _value(one: Footprint, field: str) -> str:
+    value = getattr(one, field)
+    return "" if value is None else f"{100 * value:.0f} %" if field == "occupancy" else str(value)
 
 
 def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
@@ -95,9 +73,7 @@ def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Seque
     rows = [[module, f"`{name}`", *cells] for module, (name, *cells) in lines]
     table = tables.markdown(heads, rows, right=range(2, len(heads)))
     items = [f"* {line}" for line in remark_lines(remarks)] or ["* nothing stands out"]
-    return "\n".join(
-        [f"{len(_rows(found))} kernels", "", *items, "", table, "", LEGEND] + [f"\n{note}" for note in notes] + [""]
-    )
+    return "\n\n".join([f"{len(_rows(found))} kernels", "\n".join(items), table, LEGEND, *notes]) + "\n"
 
 
 def as_csv(found: Sequence[Footprint]) -> str:
@@ -113,11 +89,7 @@ def as_csv(found: Sequence[Footprint]) -> str:
 
 def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> dict[str, Any]:
     """Return plain data for JSON."""
-    return {
-        "kernels": [asdict(one) for one in found],
-        "findings": [asdict(remark) for remark in remarks],
-        "notes": list(notes),
-    }
+    return {"kernels": list(map(asdict, found)), "findings": list(map(asdict, remarks)), "notes": list(notes)}
 
 
 def _rows(found: Sequence[Footprint]) -> Rows:
@@ -130,16 +102,16 @@ def _rows(found: Sequence[Footprint]) -> Rows:
 
 def _across(found: Sequence[Footprint]) -> tuple[list[tuple[str, str]], list[tuple[str, list[str]]]]:
     """Return (target, name) of each column, and (module, cells) of each line."""
-    values: dict[tuple[str, str], Callable[[Footprint], str]] = {}
+    fields: dict[tuple[str, str], str] = {}
     for target in dict.fromkeys(one.target for one in found):
         own = [one for one in found if one.target == target]
-        columns = {**COLUMNS, **{n: value for n, value in IF_ANY.items() if any(value(one) != "0" for one in own)}}
-        values |= {(target, name): value for name, value in columns.items()}
+        used = {name: field for name, field in IF_ANY.items() if any(_value(one, field) != "0" for one in own)}
+        fields |= {(target, name): field for name, field in {**COLUMNS, **used}.items()}
     lines = []
     for (module, kernel), sides in _rows(found).items():
-        cells = (_if_any(value(sides[target])) if target in sides else "" for (target, _), value in values.items())
-        lines.append((module, [kernel, *cells]))
-    return [*values], lines
+        cells = (_value(sides[target], field) if target in sides else "" for (target, _), field in fields.items())
+        lines.append((module, [kernel, *("" if cell == "0" else cell for cell in cells)]))
+    return [*fields], lines
 
 
 def _full(found: Sequence[Footprint]) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -147,10 +119,7 @@ def _full(found: Sequence[Footprint]) -> tuple[list[str], list[tuple[str, list[s
     lines = []
     for (module, kernel), sides in _rows(found).items():
         for i, one in enumerate(sides.values()):
-            cells = (value(one) for value in FULL.values())
+            cells = [_value(one, field) for field in FULL.values()]
+            cells += ["" if one.mix is None else str(one.mix.get(name, 0)) for name in CLASSES]
             lines.append((module, [kernel if i == 0 else "", one.target, *cells]))
-    return ["target", *FULL], lines
-
-
-def _if_any(number: str) -> str:
-    return "" if number == "0" else number
+    return ["target", *FULL, *CLASSES], lines

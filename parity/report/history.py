@@ -9,7 +9,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -84,21 +84,11 @@ def summarize_run(
             for module in dict.fromkeys(kernel.module for kernel in matrix.kernels)
             if (own := code.get(f"{module} {column}"))
         }
-        columns[str(column)] = ColumnSummary(
-            tuple(cell.state for cell in cells), max(used, default=None), sum(cell.run for cell in cells), made_of
-        )
+        states, cases = tuple(cell.state for cell in cells), sum(cell.run for cell in cells)
+        columns[str(column)] = ColumnSummary(states, max(used, default=None), cases, made_of)
     kernels = tuple((each.module, each.op, each.kernel) for each in matrix.kernels)
-    return RunSummary(
-        commit,
-        date,
-        matrix.parity,
-        matrix.complete,
-        matrix.seconds,
-        kernels,
-        columns,
-        tuple(matrix.known_issues),
-        recall,
-    )
+    about = (matrix.parity, matrix.complete, matrix.seconds)
+    return RunSummary(commit, date, *about, kernels, columns, matrix.known_issues, recall)
 
 
 def add_summary(folder: Path, summary: RunSummary) -> Path:
@@ -168,19 +158,8 @@ def history_content(runs: Sequence[RunSummary]) -> dict[str, Any]:
             }
             for run in runs
         ],
-        "flaky": [
-            {
-                "kernel": each.kernel,
-                "column": each.column,
-                "cell": f"{each.op}/{each.kernel}@{each.column}",
-                "states": each.states,
-            }
-            for each in flaky_kernels(runs)
-        ],
-        "expiring": [
-            {"expires": str(each.expires), "location": each.location, "cases": each.cases, "reason": each.reason}
-            for each in (_expiring(last) if last else ())
-        ],
+        "flaky": [{**asdict(each), "cell": f"{each.op}/{each.kernel}@{each.column}"} for each in flaky_kernels(runs)],
+        "expiring": [{**asdict(each), "expires": str(each.expires)} for each in (_expiring(last) if last else ())],
     }
 
 

@@ -22,9 +22,7 @@ _COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _RESULT = {
     CellState.PASS: "",
     CellState.FAIL: "failure",
-    CellState.MISSING: "error",
-    CellState.COMPILE_ERROR: "error",
-    CellState.NOT_JUDGED: "error",
+    **dict.fromkeys((CellState.MISSING, CellState.COMPILE_ERROR, CellState.NOT_JUDGED), "error"),
 }
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -34,19 +32,10 @@ def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduct
     found = by_cell((*matrix.uncompiled, *records))
     root = Element("testsuites", name="parity")
     for index, column in enumerate(matrix.columns):
-        tests = [
-            _kernel(
-                row,
-                row.cells[index],
-                column,
-                found.get((row.op, row.kernel, column.runner, column.target), ()),
-                reproduction,
-            )
-            for row in matrix.rows
-        ]
-        root.append(
-            _suite(str(column), tests, {"runner": column.spec or column.runner, "seed": str(matrix.provenance.seed)})
-        )
+        places = ((row, (row.op, row.kernel, column.runner, column.target)) for row in matrix.rows)
+        tests = [_kernel(row, row.cells[index], column, found.get(place, ()), reproduction) for row, place in places]
+        properties = {"runner": column.spec or column.runner, "seed": str(matrix.provenance.seed)}
+        root.append(_suite(str(column), tests, properties))
     if matrix.issues:
         root.append(_suite("known issues", [_issue(each) for each in matrix.issues]))
     indent(root)

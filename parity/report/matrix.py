@@ -31,6 +31,9 @@ ENDED = "the run was ended before it"
 NO_CASE = "no case of it could be executed"
 """Reasons why a kernel did not run."""
 
+NOTHING_COMPARED = "nothing was compared, because no executed case has an element"
+"""The reason why a kernel whose cases are all empty was not judged."""
+
 
 def make_matrix(
     entries: Sequence[Entry],
@@ -113,24 +116,22 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         return Cell(CellState.NOT_RECORDED)
     if any(record.verdict.status is Status.MISSING and record.failed for record in records):
         return _WITHOUT_CODE[Status.MISSING]
-    unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
+    uncompared = uncompared_records(records)
+    unjudged = len(uncompared) + sum(record.verdict.status is Status.NOT_JUDGED for record in records)
     taken = sum(record.verdict.status is Status.TAKEN for record in records)
-    executed = [record for record in records if record.verdict.executed]
+    executed = [] if uncompared else [record for record in records if record.verdict.executed]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
     known = Counter(failure_class(record) for record in executed if record.known)
-    if failures:
-        state = CellState.FAIL
-    elif unjudged:
-        state = CellState.NOT_JUDGED
-    elif known:
-        state = CellState.KNOWN
-    elif executed:
-        state = CellState.PASS
-    elif taken:
-        state = CellState.TAKEN
-    else:
-        state = CellState.UNSUPPORTED if records else CellState.COULD_NOT_RUN
+    counts = {
+        CellState.FAIL: failures,
+        CellState.NOT_JUDGED: unjudged,
+        CellState.KNOWN: known,
+        CellState.PASS: executed,
+        CellState.TAKEN: taken,
+        CellState.UNSUPPORTED: records,
+    }
+    state = next((state for state, count in counts.items() if count), CellState.COULD_NOT_RUN)
     reached = [record.reached for record in records if record.reached]
     return Cell(
         state,
@@ -156,8 +157,14 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
 
 def _reason(records: Iterable[CaseRecord]) -> str:
     """Why the first unjudged case was not judged."""
-    verdict = next(record.verdict for record in records if record.verdict.status is Status.NOT_JUDGED)
-    return verdict.detail.partition("\n")[0] or verdict.kind
+    verdict = next((record.verdict for record in records if record.verdict.status is Status.NOT_JUDGED), None)
+    return verdict.detail.partition("\n")[0] or verdict.kind if verdict else NOTHING_COMPARED
+
+
+def uncompared_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return the executed cases of a kernel on a column if all of them are empty; else an empty list."""
+    executed = [record for record in records if record.verdict.executed]
+    return [] if any(record.failed or record.known or record.verdict.total for record in executed) else executed
 
 
 def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:

@@ -39,13 +39,9 @@ from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agre
 STYLES = {
     CellState.PASS: "green",
     CellState.KNOWN: "magenta",
-    CellState.COMPILED: "cyan",
-    CellState.NOT_RECORDED: "dim",
-    CellState.COULD_NOT_RUN: "yellow",
-    CellState.NOT_JUDGED: "yellow",
-    CellState.NOT_IN_RUN: "dim",
-    CellState.TAKEN: "cyan",
-    CellState.UNSUPPORTED: "yellow",
+    **dict.fromkeys((CellState.COMPILED, CellState.TAKEN), "cyan"),
+    **dict.fromkeys((CellState.NOT_RECORDED, CellState.NOT_IN_RUN), "dim"),
+    **dict.fromkeys((CellState.COULD_NOT_RUN, CellState.NOT_JUDGED, CellState.UNSUPPORTED), "yellow"),
 }
 FAILURE_STYLE = "bold red"
 
@@ -162,9 +158,8 @@ def _section(
     if is_compared(matrix):
         compared = [agreement_text(matrix.columns, line.cells, brief=True) for line in lines]
         table.append((AGREEMENT, [_folded(each, notes) for each in compared] if fold >= Fold.NOTES else compared))
-    return ModuleTable(
-        module, tuple(head for head, _ in table), tuple(zip(*(cells for _, cells in table), strict=True))
-    )
+    heads, cells = zip(*table, strict=True)
+    return ModuleTable(module, heads, tuple(zip(*cells, strict=True)))
 
 
 def _head(columns: Sequence[Column]) -> str:
@@ -231,14 +226,8 @@ def cell_words(cell: Cell, without: Container[str] = ()) -> Words:
             notes += [f"({' '.join(cell.vacuous)})"]
     speed = "" if SPEED in without else speed_text(cell.measured)
     coverage = "" if COVERAGE in without or not cell.reached else f"code {coverage_share(cell.reached)}"
-    return (
-        str(cell.state),
-        counts,
-        budget,
-        coverage,
-        speed,
-        ", ".join([*notes, *([" ".join(cell.divergences)] if cell.divergences else [])]),
-    )
+    notes += [" ".join(cell.divergences)] if cell.divergences else []
+    return str(cell.state), counts, budget, coverage, speed, ", ".join(notes)
 
 
 def coverage_share(reached: Reached) -> str:
@@ -273,15 +262,11 @@ def _sum(cells: Iterable[Cell]) -> Cell:
     """Merge cells with the same state."""
     each = list(cells)
     agreements = [cell.agreement for cell in each if cell.agreement]
+    sums = ("run", "passed", "beyond_observed", "unjudged", "unreferenced", "taken")
     return Cell(
         each[0].state,
-        run=sum(cell.run for cell in each),
-        passed=sum(cell.passed for cell in each),
+        **{name: sum(getattr(cell, name) for cell in each) for name in sums},
         worst=max(cell.worst for cell in each),
-        beyond_observed=sum(cell.beyond_observed for cell in each),
-        unjudged=sum(cell.unjudged for cell in each),
-        unreferenced=sum(cell.unreferenced for cell in each),
-        taken=sum(cell.taken for cell in each),
         by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=sort_ids(d for cell in each for d in cell.divergences),

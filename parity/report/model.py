@@ -89,10 +89,7 @@ def combine_agreements(agreements: Iterable[Agreement]) -> Agreement:
     return Agreement(
         each[0].witness,
         sum((Counter(one.conclusions) for one in each), Counter()),
-        ulps=max(one.ulps for one in each),
-        elements=max(one.elements for one in each),
-        zeros=max(one.zeros for one in each),
-        share=max(one.share for one in each),
+        **{name: max(getattr(one, name) for one in each) for name in ("ulps", "elements", "zeros", "share")},
         divergences=sort_ids(d for one in each for d in one.divergences),
     )
 
@@ -125,7 +122,7 @@ class Cell:
     allowed: bool = False
     """True if the error bound of a passing case is above 0."""
     vacuous: tuple[str, ...] = ()
-    """Outputs that a kernel writing only zeros would also pass."""
+    """Outputs for which every case also accepts wrong results."""
     taken: int = 0
     """Cases of an op without a reference whose results judge the other columns."""
     by: str = ""
@@ -165,7 +162,7 @@ class Matrix:
 
     ``issues`` are the known issues that cases met, or that need attention. ``uncompiled`` has one record without a case
     for each kernel that did not compile, or whose module is missing. ``recall`` describes faults planted earlier in
-    these kernels on these targets, if the project stores it.
+    these kernels on these targets, if the project stores it. ``undeclared`` are the kernels without an op, by file.
     """
 
     columns: tuple[Column, ...]
@@ -174,6 +171,7 @@ class Matrix:
     issues: tuple[ReviewedIssue, ...] = ()
     uncompiled: tuple[CaseRecord, ...] = ()
     recall: Recall | None = None
+    undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_recall(self, recall: Recall) -> Matrix:
         """Add the part of ``recall`` that concerns these kernels and targets."""
@@ -182,14 +180,12 @@ class Matrix:
 
     def with_measurements(self, measured: Mapping[tuple[str, Column], Measurement]) -> Matrix:
         """Add measurements, by kernel and column, to the cells that have run."""
-
-        def cell(kernel: str, column: Column, cell: Cell) -> Cell:
-            return replace(cell, measured=measured.get((kernel, column))) if cell.run else cell
-
-        rows = (
-            replace(row, cells=tuple(cell(row.kernel, *each) for each in zip(self.columns, row.cells, strict=True)))
-            for row in self.rows
-        )
+        rows = []
+        for row in self.rows:
+            found = (measured.get((row.kernel, column)) for column in self.columns)
+            pairs = zip(row.cells, found, strict=True)
+            cells = tuple(replace(cell, measured=one) if cell.run else cell for cell, one in pairs)
+            rows.append(replace(row, cells=cells))
         return replace(self, rows=tuple(rows))
 
     def cells(self) -> list[Cell]:

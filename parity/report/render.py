@@ -11,20 +11,11 @@ from parity.compare.arbitration import Conclusion
 from parity.errors import first_names, pluralize
 from parity.model.divergences import divergences, sort_ids
 from parity.reference.accuracy import furthest
-from parity.report import tables
+from parity.report import matrix_tables, tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_summary, agreement_text, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage_totals import coverage_by_column
 from parity.report.matrix import NO_KERNEL
-from parity.report.matrix_tables import (
-    FAILURE_STYLE,
-    LEAST,
-    STEPS,
-    ModuleTable,
-    cell_words,
-    matrix_lines,
-    module_tables,
-)
 from parity.report.model import Agreement, Cell, CellState, Matrix
 from parity.report.recall import recall_line
 
@@ -39,7 +30,7 @@ MET = "; D..: known CUDA/AMD divergences that cases met"
 COVERAGE = (
     "code n %: the share of the basic blocks of machine code that the cases reached (parity coverage lists the rest)"
 )
-VACUOUS = "vacuous: a kernel that writes only zeros would also pass every case, so nothing was tested"
+VACUOUS = "vacuous: every case would also accept wrong results, such as only zeros, so a pass proves nothing"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, so CUDA's values are taken as right. Values that no rounding changes, such "
     f"as integers, must be equal. Other numbers may differ by {furthest('f32'):g} times the change that occurs when "
@@ -62,11 +53,11 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     ``width`` limits the length of lines, in characters. ``parity.report.matrix_tables`` narrows modules that are too
     wide. A line below the matrix lists what was left out, and the width that shows everything.
     """
-    room = None if width is None else max(width, LEAST)
-    found = module_tables(matrix, full=full, width=room)
+    room = None if width is None else max(width, matrix_tables.LEAST)
+    found = matrix_tables.module_tables(matrix, full=full, width=room)
     prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
-        whole = max(each.width for each in module_tables(matrix, full=full))
+        whole = max(each.width for each in matrix_tables.module_tables(matrix, full=full))
         note = f"left out to fit {room} characters ({whole} show everything): {left_out}"
         prose = Text.assemble((f"{note}\n\n", "yellow"), prose)
     # Without a width, rich is several times as fast.
@@ -76,7 +67,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """Return the complete matrix as aligned text without colours."""
-    parts = [tables.plain(each.heads, each.rows) for each in module_tables(matrix, full=full)]
+    parts = [tables.plain(each.heads, each.rows) for each in matrix_tables.module_tables(matrix, full=full)]
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
@@ -90,7 +81,11 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
     if matrix.issues:
         text.append("\nknown issues\n", "bold")
         for each in matrix.issues:
-            text.append(f"  {each}\n", FAILURE_STYLE if each.complaint else "")
+            text.append(f"  {each}\n", matrix_tables.FAILURE_STYLE if each.complaint else "")
+    if matrix.undeclared:
+        text.append("\nkernels without an op, which no case tests (parity init writes missing case files)\n", "bold")
+        for file, names in matrix.undeclared.items():
+            text.append(f"  {file}: {first_names(names, UNDECLARED)}\n", "yellow")
     return text
 
 
@@ -99,10 +94,10 @@ def coverage_summary(matrix: Matrix) -> str:
     return "\n".join(map(str, coverage_by_column(matrix)))
 
 
-def _left_out(found: Sequence[ModuleTable]) -> str:
+def _left_out(found: Sequence[matrix_tables.ModuleTable]) -> str:
     """The omitted parts and their modules; empty if nothing was omitted."""
     steps: dict[tuple[str, ...], list[str]] = {}
-    for step in STEPS:
+    for step in matrix_tables.STEPS:
         if modules := tuple(each.module for each in found if step in each.without):
             steps.setdefault(modules, []).append(step)
     every = len(found)
@@ -112,6 +107,9 @@ def _left_out(found: Sequence[ModuleTable]) -> str:
     )
 
 
+UNDECLARED = 8
+"""Kernels without an op to list for each file."""
+
 MACHINES = 8
 """Machines of a cluster to list by name."""
 
@@ -119,23 +117,22 @@ MACHINES = 8
 def summary(matrix: Matrix) -> str:
     """Return the run in one line."""
     cells = matrix.cells()
-    kernels = len(
-        {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
-    )
-    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
+    kernels = len({(row.module, row.kernel) for row in matrix.rows if any(cell.run for cell in row.cells)})
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed:,} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
-    parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
-    if matrix.known:
-        parts.append(f"{matrix.known} known")
-    if matrix.unjudged:
-        parts.append(f"{matrix.unjudged} not judged")
+    parts.append(f"{matrix.failures:,} failed" + (f" ({', '.join(absent)})" if absent else ""))
+    parts += [
+        f"{count:,} {what}" for what, count in (("known", matrix.known), ("not judged", matrix.unjudged)) if count
+    ]
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
     parts += _counts(cells, (CellState.COULD_NOT_RUN, CellState.NOT_RECORDED, CellState.UNSUPPORTED))
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
+    if undeclared := sum(map(len, matrix.undeclared.values())):
+        parts.append(f"{undeclared} without an op")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
-    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
+    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:,.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
         parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
@@ -152,38 +149,25 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
     last = [AGREEMENT] if is_compared(matrix) else []
     heads = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
     rows = []
-    for line in matrix_lines(matrix.rows, full):
-        cells = (" ".join(filter(None, cell_words(cell))) for cell in line.cells)
+    for line in matrix_tables.matrix_lines(matrix.rows, full):
+        cells = (" ".join(filter(None, matrix_tables.cell_words(cell))) for cell in line.cells)
         compared = [agreement_text(matrix.columns, line.cells)] if last else []
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     legend = _legend(matrix).replace("\n", "\n\n")
-    parts = [
-        tables.markdown(heads, rows),
-        summary(matrix),
-        coverage_summary(matrix),
-        agreement_summary(matrix),
-        issues,
-        legend,
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    below = (summary(matrix), coverage_summary(matrix), agreement_summary(matrix), issues, legend)
+    return "\n\n".join([tables.markdown(heads, rows), *filter(None, below)]) + "\n"
 
 
 def _legend(matrix: Matrix) -> str:
-    measured = [cell.measured for cell in matrix.cells() if cell.measured]
-    libraries = any(cell.reason == NO_KERNEL for cell in matrix.cells())
-    vacuous = any(cell.vacuous for cell in matrix.cells())
-    parts = [
-        LEGEND + (MET if _met(matrix) else ""),
-        COVERAGE if any(cell.reached for cell in matrix.cells()) else "",
-        VACUOUS if vacuous else "",
-        AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
-        ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
-        f"{CellState.NOT_IN_RUN}: {NO_KERNEL}" if libraries else "",
-        agreement_legend(matrix),
-    ]
+    cells = matrix.cells()
+    explained = {COVERAGE: "reached", VACUOUS: "vacuous", AGAINST_CUDA: "by", ONLY_MEMORY: "unreferenced"}
+    parts = [LEGEND + (MET if _met(matrix) else "")]
+    parts += [text for text, name in explained.items() if any(getattr(cell, name) for cell in cells)]
+    parts += [f"{CellState.NOT_IN_RUN}: {NO_KERNEL}"] * any(cell.reason == NO_KERNEL for cell in cells)
+    parts.append(agreement_legend(matrix))
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
-    parts += speed_legend(measured)
+    parts += speed_legend([cell.measured for cell in cells if cell.measured])
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     parts += [recall_line(matrix.recall)] if matrix.recall else []
     return "\n".join(part for part in parts if part)

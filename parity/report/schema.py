@@ -9,7 +9,7 @@ from parity.engine.case_records import CaseRecord
 from parity.engine.record_file import RecordEnd, RecordHead
 from parity.platform.serialization import json_schema, json_text
 from parity.report.document import MatrixFile
-from parity.report.folder import check_folder, write_texts
+from parity.report.folder import output_folder, write_texts
 
 
 def schemas() -> dict[str, str]:
@@ -26,5 +26,5 @@ def schemas() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    check_folder(Path(sys.argv[1]))
-    write_texts(Path(sys.argv[1]), schemas())
+    with output_folder(Path(sys.argv[1])):
+        write_texts(Path(sys.argv[1]), schemas())

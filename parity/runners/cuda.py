@@ -112,12 +112,9 @@ class CudaDriver:
             raise NotAvailable(f"no GPU here is {target}")
         self._cupy: Any = importlib.import_module("cupy")
         self._cupy.cuda.Device(numbers[worker % len(numbers)]).use()
-        self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
-        self.stream = self._cupy.cuda.Stream(non_blocking=True)
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        return self._errors
+        cuda = self._cupy.cuda
+        self.errors: tuple[type[Exception], ...] = (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)
+        self.stream = cuda.Stream(non_blocking=True)
 
     @property
     def l2_bytes(self) -> int:
@@ -172,7 +169,7 @@ class CudaDriver:
     def is_lost(self) -> bool:
         try:
             self._cupy.cuda.runtime.deviceSynchronize()
-        except self._errors:
+        except self.errors:
             return True
         return False
 

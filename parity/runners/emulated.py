@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from parity.compilers.device_library import device_library
 from parity.compilers.targets import DEFAULT_TARGETS, TARGETS
 from parity.compilers.zig import zig
+from parity.emulator.amdgpu import shadow as shadow_runs
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.amdgpu.shadow import (
-    BF16_SHADOW_RUNS,
-    EXTRA_SHADOW_RUNS,
-    SHADOW_RUNS,
-    UNFLUSHED_SHADOW_RUNS,
-    shadow_seed,
-)
 from parity.emulator.approximate import ApproximateResults
 from parity.model.code_object import CodeObject
 from parity.model.launch import Arithmetic, Buffer, Launch, Outcome, Shadows
@@ -65,16 +60,9 @@ class EmulatedSession(DeviceSession):
     _device: AmdgpuDevice
 
     def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
-        super().__init__(
-            AmdgpuDevice(
-                checked=checked,
-                traced=checked,
-                counted=counted,
-                shadow=shadow,
-                instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
-                cache=Cache(default_root() / "emulator"),
-            )
-        )
+        budget, cache = COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS, Cache(default_root() / "emulator")
+        device = partial(AmdgpuDevice, checked=checked, traced=checked, counted=counted, shadow=shadow)
+        super().__init__(device(instruction_budget=budget, cache=cache))
         self._counting: EmulatedSession | None = None
         self._shadow: EmulatedSession | None = None
 
@@ -112,19 +100,18 @@ class EmulatedSession(DeviceSession):
         def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
             return tuple(self._shadow_run(request, number) for number in numbers)
 
-        nearest, moved = self._execute(request), runs(SHADOW_RUNS)
+        nearest, moved = self._execute(request), runs(shadow_runs.SHADOW_RUNS)
         if all(each.fault is None and _same_bytes(each, nearest) for each in moved):
-            moved += runs(EXTRA_SHADOW_RUNS)
+            moved += runs(shadow_runs.EXTRA_SHADOW_RUNS)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
         has_flush = any(self._device.flushes_subnormals(code, each.kernel) for each in launch.sequence)
-        return Shadows(
-            nearest, moved, runs(BF16_SHADOW_RUNS) if has_bf16 else (), runs(UNFLUSHED_SHADOW_RUNS) if has_flush else ()
-        )
+        narrow = runs(shadow_runs.BF16_SHADOW_RUNS) if has_bf16 else ()
+        return Shadows(nearest, moved, narrow, runs(shadow_runs.UNFLUSHED_SHADOW_RUNS) if has_flush else ())
 
     def _shadow_run(self, request: EmulatedLaunch, number: int) -> Outcome:
         if self._shadow is None:
             self._shadow = EmulatedSession(False, shadow=True)
-        draw = shadow_seed(launch_seed(request.launch), number)
+        draw = shadow_runs.shadow_seed(launch_seed(request.launch), number)
         drawn = replace(request, results=ApproximateResults.DOCUMENTED, draw=draw)
         return self._shadow._execute(drawn, check_defined=False)
 

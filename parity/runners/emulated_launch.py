@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ class EmulatedLaunch:
 
     ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
     so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
-    ``Device.registers``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of the
-    code object hold what the previous launch left in them.
+    ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of
+    the code object hold what the previous launch left in them.
     """
 
     code: CodeObject
@@ -52,13 +53,9 @@ class EmulatedLaunch:
     def options(self, step: int) -> LaunchOptions:
         """Return the options for the launch with the number ``step`` in the sequence."""
         default = launch_seed(self.launch)
-        return LaunchOptions(
-            default if self.seed is None else self.seed,
-            self.register_fill,
-            self.inverted[1] if self.inverted and self.inverted[0] == step else None,
-            self.results,
-            default if self.draw is None else self.draw,
-        )
+        seed, draw = (default if each is None else each for each in (self.seed, self.draw))
+        inverted = self.inverted[1] if self.inverted and self.inverted[0] == step else None
+        return LaunchOptions(seed, self.register_fill, inverted, self.results, draw)
 
 
 class LaunchExecutor:
@@ -100,18 +97,11 @@ class LaunchExecutor:
         for name, contents in launch.constants.items():
             device.write_symbol(code, name, contents)
         before = device.variables(code)
-        stats = [
-            device.launch(
-                code,
-                each.kernel,
-                grid=each.grid,
-                block=each.block,
-                args=self._arguments(request, each),
-                shared_bytes=each.shared_bytes,
-                options=request.options(step),
-            )
-            for step, each in enumerate(launch.sequence)
-        ]
+        stats = []
+        for step, each in enumerate(launch.sequence):
+            args, options = self._arguments(request, each), request.options(step)
+            run = functools.partial(device.launch, code, each.kernel, grid=each.grid, block=each.block)
+            stats.append(run(args=args, shared_bytes=each.shared_bytes, options=options))
         after = device.variables(code)
         self.changed_variables = tuple(name for name, content in after.items() if content != before[name])
         return stats[0] if len(stats) == 1 else merge_stats(stats)

@@ -31,13 +31,11 @@ WORKER_NUMBER = "PARITY_WORKER"
 """The environment variable with the number of a worker process, counted from 0."""
 
 # The fault kinds of runtime errors that the kernel did not cause. The name of any other error is the fault kind.
+_UNUSABLE = ("InvalidImage", "InvalidKernelFile", "NoBinaryForGpu", "SharedObjectInitFailed")
 FAULT_KINDS = {
     "hipErrorOutOfMemory": "out of memory",
     "hipErrorNotFound": "missing kernel",
-    "hipErrorInvalidImage": "unusable code object",
-    "hipErrorInvalidKernelFile": "unusable code object",
-    "hipErrorNoBinaryForGpu": "unusable code object",
-    "hipErrorSharedObjectInitFailed": "unusable code object",
+    **{f"hipError{name}": "unusable code object" for name in _UNUSABLE},
 }
 
 

@@ -107,20 +107,6 @@ class Head(Origin):
     members: dict[str, str]
 
 
-@dataclass(frozen=True)
-class _CaseLine:
-    """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
-
-    case: str
-    title: str
-    module: str
-    kernel: str
-    target: str
-    launch: str
-    buffers: dict[str, tuple[int, int]]
-    fault: Fault | None
-
-
 _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
@@ -129,15 +115,27 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class RecordedCase:
-    """A case with the outcome of its launch: the bytes of each changed buffer, and the fault."""
-
+class _Case:
     case: str
     title: str
     module: str
     kernel: str
     target: str
     launch: str
+
+
+@dataclass(frozen=True)
+class _CaseLine(_Case):
+    """A line of ``cases.jsonl``. ``buffers`` maps a buffer to its offset and size in bytes."""
+
+    buffers: dict[str, tuple[int, int]]
+    fault: Fault | None
+
+
+@dataclass(frozen=True)
+class RecordedCase(_Case):
+    """A case with the outcome of its launch: the bytes of each changed buffer, and the fault."""
+
     buffers: Mapping[str, bytes]
     fault: Fault | None = None
 
@@ -263,9 +261,8 @@ def read_recording(path: Path) -> Recording:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except _UNREADABLE as error:
-        raise UsageError(
-            f"{path} is not a recording of parity, or it was truncated or altered ({error}); copy or record it again"
-        ) from error
+        problem = f"is not a recording of parity, or it was truncated or altered ({error})"
+        raise UsageError(f"{path} {problem}; copy or record it again") from error
 
 
 def _read(path: Path, file: zipfile.ZipFile) -> Recording:
@@ -302,9 +299,8 @@ def _case(text: bytes, members: Mapping[str, bytes], where: str) -> RecordedCase
     buffers = {}
     for name, (first, count) in line.buffers.items():
         if min(first, count) < 0 or first + count > len(stored):
-            raise UsageError(
-                f"{where}: buffers: {name} is {[first, count]}, which is outside of the {len(stored)} bytes of {member}"
-            )
+            problem = f"{name} is {[first, count]}, which is outside of the {len(stored)} bytes of {member}"
+            raise UsageError(f"{where}: buffers: {problem}")
         buffers[name] = stored[first : first + count]
     return RecordedCase(**{**vars(line), "buffers": buffers})
 

@@ -1,4 +1,4 @@
-"""Options that commands share with pytest, where ``--target`` becomes ``--parity-target``.
+"""The options of all commands, from the table ``options.csv``; pytest has some of them with the prefix ``--parity``.
 
 The code that uses an option checks its value. This module imports nothing else of parity, because pytest imports it
 wherever parity is installed.
@@ -7,9 +7,11 @@ wherever parity is installed.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+import csv
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 DEFAULT_RUNNER = "emulated"
@@ -20,6 +22,11 @@ CUDA_SIDE = "ptx"
 
 EXAMPLES = 20
 """Number of cases to draw per kernel, in addition to the named cases."""
+
+TABLES = (".json", ".md", ".csv")
+"""The endings of files with measurements."""
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def names(text: str) -> list[str]:
@@ -38,83 +45,85 @@ def positive(text: str) -> int:
     return int(text)
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option. ``others`` are alternative spellings for commands, ``settings`` are arguments for argparse."""
-
-    metavar: str
-    help: str
-    others: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return int(text)
 
 
-_LIST = MappingProxyType({"action": "extend", "type": names, "default": []})
+def _positive_number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
 
-OPTIONS: Mapping[str, Option] = {
-    "runner": Option(
-        "NAME",
-        "runner to execute on; recorded=FILE replays a recording of parity record; may be repeated to compare runners "
-        f"and vendors (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference; only {CUDA_SIDE} if all "
-        "targets are CUDA targets)",
-        settings={"action": "append", "default": []},
-    ),
-    "target": Option(
-        "T,..",
-        "targets to run, separated by commas; a runner that does not support any of them uses its own targets "
-        "(default: the default targets of each runner)",
-        settings=_LIST,
-    ),
-    "dtype": Option("D,..", "select only kernels with one of these dtypes, separated by commas", settings=_LIST),
-    "examples": Option(
-        "N",
-        f"cases to draw for each kernel, in addition to the named cases (default: {EXAMPLES})",
-        settings={"type": positive},
-    ),
-    "seed": Option(
-        "N", "seed for drawing cases; equal seeds draw equal cases everywhere (default: 0)", settings={"type": int}
-    ),
-    "launches": Option(
-        "WHICH",
-        "launches to try: any (default) includes launches that the host code does not use, host keeps to the launch "
-        "rule of the op; [tool.parity] can set this permanently",
-    ),
-    "kernels": Option("DIR", "folder of the .cu files", ("--kernels-dir",)),
-    "hip": Option("DIR", "folder of the HIP sources, if they are not translated with hipify"),
-    "cases": Option("DIR", "folder of the case files", ("--cases-dir",)),
-    "toolchain": Option(
-        "NAME",
-        "compiler for AMD targets: rocm (an installed ROCm), wheels (clang and AMD's headers from Python wheels; also "
-        "selects nvcc from wheels for CUDA targets), or auto (a ROCm of version 6 or newer if installed, else wheels) "
-        "(default: $PARITY_TOOLCHAIN, or auto)",
-    ),
-    "hipify": Option(
-        "NAME",
-        "translator from CUDA to HIP: literal (parity, name by name), helpful (also spells out 32 lanes where CUDA "
-        "implies them), or a hipify tool of an installed ROCm (default: $PARITY_HIPIFY, or literal)",
-    ),
-    "known-issues": Option(
-        "FILE", "file of expected failures (default: known-issues.toml next to pyproject.toml, if present)"
-    ),
-    "output": Option("DIR", "folder for the record, the matrix and the failures"),
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)i?B?", text)
+    if not match or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 4096, 64M or 2G")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _table(text: str) -> Path:
+    if Path(text).suffix not in TABLES:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join(TABLES)}")
+    return Path(text)
+
+
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    "text": {},
+    "texts": {"action": "append", "default": []},
+    "words": {"nargs": "*"},
+    "names": {"action": "extend", "type": names, "default": []},
+    "flag": {"action": "store_true"},
+    "level": {"action": "count", "default": 0},
+    "no": {"action": "store_false"},
+    "yes or no": {"action": argparse.BooleanOptionalAction},
+    "count": {"type": positive},
+    "integer": {"type": int},
+    "natural": {"type": _natural},
+    "number": {"type": _positive_number},
+    "size": {"type": _size},
+    "path": {"type": Path},
+    "required path": {"type": Path, "required": True},
+    "optional path": {"type": Path, "nargs": "?", "const": Path()},
+    "paths": {"type": Path, "nargs": "*"},
+    "some paths": {"type": Path, "nargs": "+"},
+    "tables": {"type": _table, "action": "append", "default": []},
 }
+"""The settings for argparse of each kind of options."""
 
 
-def declare(add: Callable[..., Any], name: str, *flags: str, **settings: Any) -> None:
-    """Declare an option with ``add``, the method of a parser.
+def read_options(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    """Yield the group, the flags and the settings for argparse of each option of a command, or of ``pytest``.
 
-    ``flags`` and ``settings`` override the table. The default flags are ``--name`` and the alternative spellings.
+    A text of the table can contain ``{NAME}``, and ``choices`` is a name: ``values`` has the values of these names, in
+    addition to the constants of this module.
     """
-    option = OPTIONS[name]
-    flags = flags or (f"--{name}", *option.others)
-    add(*flags, **{"metavar": option.metavar, "help": option.help, **option.settings, **settings})
+    texts = {
+        name: " ".join(map(str, value)) if isinstance(value, tuple | dict) else value
+        for name, value in {**globals(), **values}.items()
+        if name.isupper()
+    }
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if command in row["commands"].split():
+                given = {name: row[name].format_map(texts) for name in ("metavar", "default", "dest", "help")}
+                choices = {"choices": tuple(values[row["choices"]])} if row["choices"] in values else {}
+                filled = {name: text for name, text in given.items() if text}
+                yield row["group"], row["flags"].split(), {**KINDS[row["kind"]], **filled, **choices}
 
 
 def as_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
     """Return command-line arguments for options with the given values. Skips options without a value."""
     found: list[str] = []
     for name, value in given.items():
-        if OPTIONS[name].settings.get("action") == "append":
-            found += (word for each in value or () for word in (f"--{name}", each))
+        if name == "runner":
+            found += (word for each in value or () for word in ("--runner", each))
         elif value:
             found += (f"--{name}", ",".join(value) if isinstance(value, list | tuple) else str(value))
     return tuple(found)

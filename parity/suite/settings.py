@@ -35,6 +35,7 @@ class ProjectSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="k
     known_issues: str | None = None
     """Default: ``known-issues.toml``, if it exists."""
     launches: Launches = "any"
+    allow_vacuous: list[str] = []
     cuda_arch: Annotated[int, Meta(ge=1, le=9999, description="a number such as 890, which is sm_89")] | None = None
     include: list[str] = []
     flags: list[str] = []
@@ -56,6 +57,7 @@ class Project:
     known: Path | None = None
     sides: Sides = field(default_factory=Sides)
     launches: str = "any"
+    allow_vacuous: tuple[str, ...] = ()
 
 
 def find_project(
@@ -107,6 +109,7 @@ def _project(folder: Path, settings: ProjectSettings) -> Project:
             settings.cuda_arch,
         ),
         settings.launches,
+        tuple(settings.allow_vacuous),
     )
 
 

@@ -23,6 +23,7 @@ from parity.report.failures import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite.loading import Suite, find_suite
 from parity.suite.options import EXAMPLES
+from parity.suite.selection import Selection
 from parity.testing.failure import ParityFailure, failure_from_records
 
 HERE = "python"
@@ -80,26 +81,14 @@ class ParityCheck:
             suite = suite or find_suite(kernels=kernels)
             selection = suite.select([*cases, *_entries(suite, op, dtype)])
             if function:
-                column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
-                plan = Plan.of(suite, make_tasks(selection, [column]), {}, examples=examples, seed=seed)
-                made: OpRunner = PythonRunner(function, column.runner, suite)
-                worker = Worker(plan, suite, runners={column.spec: made})
-                records = [record for task in plan.tasks for record in worker.perform(task)]
-                again: Reproduction = _CheckCall(column.runner)
+                records = _run_function(function, suite, selection, examples, seed)
+                again: Reproduction = _CheckCall(getattr(function, "__name__", "function"))
             else:
                 targets = [target] if isinstance(target, str) and target else target
                 runners = [runner] if isinstance(runner, str) and runner else runner
                 chosen = select_columns(runners or default_runners(suite.entries_in(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
-                prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
-                for each in prepared.built:
-                    if each.error:
-                        raise ParityFailure(str(each.error))
-                if not prepared.plan.tasks:
-                    raise UsageError(
-                        "there is nothing to run: the op has no kernel with a source; pass a function to parity_check"
-                    )
-                records = list(execute_plan(prepared.plan, suite, jobs=1))
+                records = _run_kernels(Run(replace(suite, known=None), selection, chosen, settings))
                 again = Reproduction()
         if failure := failure_from_records(records, again, suite):
             raise failure
@@ -109,6 +98,26 @@ class ParityCheck:
             reasons = dict.fromkeys(record.verdict.detail for record in records)
             raise ParityFailure(f"nothing was checked: {'; '.join(reasons) or 'there is no case'}")
         return records
+
+
+def _run_function(
+    function: Callable[..., Any], suite: Suite, selection: Selection, examples: int, seed: int
+) -> list[CaseRecord]:
+    column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
+    plan = Plan.of(suite, make_tasks(selection, [column]), {}, examples=examples, seed=seed)
+    runner: OpRunner = PythonRunner(function, column.runner, suite)
+    worker = Worker(plan, suite, runners={column.spec: runner})
+    return [record for task in plan.tasks for record in worker.run(task)]
+
+
+def _run_kernels(run: Run) -> list[CaseRecord]:
+    prepared = run.build()
+    for each in prepared.built:
+        if each.error:
+            raise ParityFailure(str(each.error))
+    if not prepared.plan.tasks:
+        raise UsageError("there is nothing to run: the op has no kernel with a source; pass a function to parity_check")
+    return list(execute_plan(prepared.plan, run.suite, jobs=1))
 
 
 class _HideTraceback:

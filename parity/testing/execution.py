@@ -30,13 +30,7 @@ class Execution:
     all of them, and each process has one worker. ``report`` receives the current step and its progress.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        selected: Sequence[tuple[Entry, Column]],
-        lock: Path | None,
-        report: Progress,
-    ) -> None:
+    def __init__(self, run: Run, selected: Sequence[tuple[Entry, Column]], lock: Path | None, report: Progress) -> None:
         self._lock, self._report = lock, report
         columns: dict[Key, list[Column]] = {}
         for entry, column in selected:
@@ -77,10 +71,8 @@ class Execution:
 
     def compile_error(self, entry: Entry, column: Column) -> str:
         """Return the error message if a kernel did not compile, else an empty string."""
-        return next(
-            (str(b.error) for b in self.built if b.error and (b.module, b.target) == (entry.op.module, column.target)),
-            "",
-        )
+        errors = {(built.module, built.target): str(built.error) for built in self.built if built.error}
+        return errors.get((entry.op.module, column.target), "")
 
     def records(self, entry: Entry, column: Column) -> list[CaseRecord]:
         """Return the records of a kernel in a column; empty if the kernel cannot run there."""

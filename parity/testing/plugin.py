@@ -11,6 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -21,6 +22,7 @@ from rich.text import Text
 
 from parity.application.columns import default_runners, select_columns
 from parity.application.run import Run, Settings
+from parity.application.stored_results import RECORD
 from parity.compilers.rocm import TOOLCHAINS, VARIABLE
 from parity.engine.case_records import CaseRecord, Column, Provenance
 from parity.engine.record_file import from_line
@@ -28,7 +30,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.porting import HIPIFY, chosen_hipifier
 from parity.report.failures import Reproduction
-from parity.report.folder import check_folder, write_reports
+from parity.report.folder import REPORTS, output_folder, remove_files, write_reports
 from parity.report.html.excerpts import SourceFolders
 from parity.report.matrix import make_matrix
 from parity.report.model import Matrix
@@ -57,11 +59,11 @@ class SuitePlugin:
             pytest.UsageError: The suite or a runner cannot be used.
         """
         self.config = config
+        self._claimed = ExitStack()
         config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
         try:
+            self._claim_output()
             self.run = _run(config)
-            if config.option.parity_output:
-                check_folder(Path(config.option.parity_output))
         except ParityError as error:
             raise pytest.UsageError(f"--parity: {error}") from error
         # The controller of pytest-xdist passes the lock to its workers.
@@ -81,6 +83,15 @@ class SuitePlugin:
         if hipifier := config.option.parity_hipify:
             self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
+
+    def _claim_output(self) -> None:
+        """Lock the output folder, and remove the reports and the record of an earlier run."""
+        option = self.config.option
+        if option.parity_output and not hasattr(self.config, "workerinput"):
+            folder = Path(option.parity_output)
+            self._claimed.enter_context(output_folder(folder))
+            if not option.collectonly:
+                remove_files(folder, *REPORTS, RECORD)
 
     def _add_folder(self) -> None:
         """Let pytest collect the cases folder, unless the user names what to collect."""
@@ -206,6 +217,10 @@ class SuitePlugin:
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self._problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
+        columns, kernels = self.run.columns, {entry.kernel for entry in self._entries.values()}
+        changed, stale = columns.changed_kernels(self.run.suite, kernels), columns.stale(self._records, self.run.suite)
+        for note in (*changed, *stale):
+            terminalreporter.write_line(f"parity: {note}", yellow=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
@@ -247,6 +262,7 @@ class SuitePlugin:
     def pytest_unconfigure(self) -> None:
         """Restore the environment and the signal handlers, and release the lock."""
         self._environment.undo()
+        self._claimed.close()
         if self._shared:
             self._shared.close()
         for number, handler in self._handlers.items():
@@ -268,14 +284,12 @@ def _run(config: pytest.Config) -> Run:
         for name, option_name in FOLDERS.items()
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
-        raise UsageError(
-            f"--parity-launches {launches}: unknown value; known: {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
-        )
+        known = f"{' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
+        raise UsageError(f"--parity-launches {launches}: unknown value; known: {known}")
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
-    chosen = select_columns(
-        option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target), option.parity_target
-    )
+    runners = option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target)
+    chosen = select_columns(runners, option.parity_target)
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; parity build checks whether it compiles")
     examples, seed = option.parity_examples, option.parity_seed

@@ -38,7 +38,7 @@ def parity(capfd, tmp_path, monkeypatch):
     """Return a function that runs the command line with a fresh output folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("COLUMNS", "1000")  # tables are complete
 
     def call(*arguments):
         capfd.readouterr()
@@ -74,6 +74,15 @@ def library(tmp_path, monkeypatch):
         return folder
 
     return copy
+
+
+@pytest.fixture
+def mine(parity, tmp_path, monkeypatch):
+    """Create a project with ``parity init`` and change to it."""
+    folder = tmp_path / "mine"
+    assert parity("init", folder).code == 0
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @pytest.fixture

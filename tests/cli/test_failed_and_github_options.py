@@ -21,7 +21,7 @@ def failed(suite, tmp_path):
     """Store a run with a failed case, a passed case, and an outdated failed case of another kernel."""
     first, other = suite.select(["fill_f32", "fill_f64"]).entries
     column = Column("emulated", "gfx1100")
-    verdicts = (Verdict(Status.FAIL, "value"), Verdict(Status.PASS), Verdict(Status.FAIL, "value"))
+    verdicts = (Verdict(Status.FAIL, "value"), Verdict(Status.PASS, total=1), Verdict(Status.FAIL, "value"))
     with RecordWriter(tmp_path / "last" / "record.jsonl", {"sources": {}}) as writer:
         for case, entry, verdict in zip(CASES, (first, first, other), verdicts, strict=True):
             writer.add(CaseRecord.of(entry, column, case, verdict))

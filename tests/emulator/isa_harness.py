@@ -21,7 +21,7 @@ from isa_values import FORMATS, Value, integer
 from parity.compilers import zig
 from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.amdgpu.isa_names import _RENAMED, canonical
+from parity.emulator.amdgpu.isa_names import RENAMED, canonical
 from parity.emulator.amdgpu.kernarg import pack
 from parity.model import code_object
 from parity.platform.cache import Cache
@@ -93,7 +93,7 @@ def manual_names() -> set[str]:
 
 
 _OLD_NAMES: dict[str, list[str]] = {}
-for _old, _new in _RENAMED.items():
+for _old, _new in RENAMED.items():
     _OLD_NAMES.setdefault(_new, []).append(_old)
 
 _FAMILIES = ("rdna3", "rdna4", "cdna")

@@ -58,5 +58,5 @@ def test_wrong_broadcast_block_shows_in_first_wrong_element(target, modifiers, w
     case = "blocks.blocks[f16](a=16x4x4~small@0 b=16x4x4~small@7)"
     (task,) = make_tasks(suite.select([case]), [column])
     plan = Plan.of(suite, (task,), {("blocks", column): built.code_object}, examples=1)
-    (record,) = Worker(plan, suite).perform(task)
+    (record,) = Worker(plan, suite).run(task)
     assert (record.verdict.first.coordinates[0] if record.verdict.failed else None) == wrong, record.verdict

@@ -332,6 +332,13 @@ def test_ballot_and_readfirstlane_use_active_lanes(run):
     assert np.array_equal(run("first_active", x, INTS * 0)[1], wanted)
 
 
+def test_ballot_with_mask_counts_set_lanes_before(run):
+    x = (INTS * INTS // 7).astype(np.int32)
+    first = x.reshape(-1, run.lanes)[:, :32] & 1
+    wanted = np.cumsum(first, axis=1) - first
+    assert run("before", x, INTS * 0)[1].tolist() == np.repeat(wanted, run.lanes // 32, axis=0).ravel().tolist()
+
+
 def test_seed_permutes_wavefronts_and_workgroups(untraced):
     def tickets(seed):
         out = untraced("order_of_waves", np.zeros(257, np.int32), seed=seed)[0][1:]

@@ -3,13 +3,18 @@
 import textwrap
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from parity.build.modules import build
+from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import Column
-from parity.engine.diagnosis import passing_wavefront_widths
+from parity.engine.diagnosis import _passes_unlike, passing_wavefront_widths
+from parity.engine.judging import CheckedCase
 from parity.engine.plan import Plan, make_tasks, runner_columns
 from parity.engine.worker import Worker
+from parity.model.case import Case
+from parity.reference.expected import Expected
 from parity.runners import runner
 from parity.suite.loading import load_suite
 
@@ -100,7 +105,7 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
         code["waves", columns[built.target]] = built.code_object
     (task,) = make_tasks(suite.select([case]), columns.values())
     worker = Worker(Plan.of(suite, (task,), code, examples=20), suite)
-    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
+    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.run(task)}
 
 
 def test_kernel_that_requires_wave32_is_diagnosed(tmp_path):
@@ -127,6 +132,21 @@ def test_pass_on_other_vendor_does_not_blame_width():
     del code[gfx1100]
     (other,) = passing_wavefront_widths("k", gfx90a, code, lambda other: True)
     assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
+
+
+def test_pass_that_accepts_failing_outputs_does_not_blame_width():
+    """The oracle's error bound on another target may accept every value there: such a pass proves nothing."""
+    got, right = np.array([1.0, np.inf], np.float32), np.array([1.0, 2.0], np.float32)
+    case = Case("o", ("f32",), {})
+    failing = CheckedCase(case, Verdict(Status.FAIL, "infinity"), "", {}, outputs={"out": got})
+
+    def passing(unspecified):
+        expected = {"out": Expected(right, unspecified=np.array([False, unspecified]))}
+        return CheckedCase(case, Verdict(Status.PASS), "", {}, expected=expected)
+
+    gfx90a = Column("emulated", "gfx90a")
+    assert _passes_unlike(failing, passing(False), gfx90a)
+    assert not _passes_unlike(failing, passing(True), gfx90a)
 
 
 def test_pass_of_helpful_port_is_noted(tmp_path):

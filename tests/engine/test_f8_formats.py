@@ -57,6 +57,17 @@ def test_outputs_written_as_fnuz_are_named(suite):
     assert "FNUZ's in out, not OCP's" in line
 
 
+@pytest.mark.parametrize("data", ["440..448", "30..40"])
+def test_overflow_to_nan_is_not_reported_as_format_mixup(suite, data):
+    """NaN in OCP's format has the bits of FNUZ's largest number."""
+
+    def square(x):
+        read = x.astype(np.float32)
+        return {"out": (read * read).astype(ml_dtypes.float8_e4m3fn)}
+
+    assert said(suite.op("unary.sqr"), f"unary.sqr[f8_e4m3](x=1~{data}@0)", square) == []
+
+
 def test_mixup_without_reference_uses_cuda_oracle(suite):
     class Device:
         def execute(self, code, launch, buffers):

@@ -204,7 +204,7 @@ def test_hanging_kernel_skips_remaining_cases(suite):
         plan = Plan.of(suite, tasks, {("unary", COLUMN): code}, examples=examples)
         session = Endless()
         worker = Worker(plan, suite, {COLUMN.spec: session}, {COLUMN: session})
-        return session, [record for task in tasks for record in worker.perform(task)]
+        return session, [record for task in tasks for record in worker.run(task)]
 
     session, records = worked("uneg_f32")
     status = [record.verdict.status for record in records]

@@ -3,10 +3,14 @@
 HIP 6.2 lacks some of these functions.
 """
 
+import shutil
+
 import numpy as np
 import pytest
 from execution import program
 
+from parity.compilers.headers import HipHeaders, available_headers
+from parity.compilers.rocm import with_headers
 from parity.compilers.targets import target
 
 SOURCE = """#include <cooperative_groups.h>
@@ -62,3 +66,18 @@ def test_group_votes_and_matches_use_thread_ranks(tmp_path, name, cache):
     run = program(tmp_path, SOURCE, name, cache)
     found = run.run("votes", np.zeros((8, THREADS), np.uint64), X, block=THREADS)
     np.testing.assert_array_equal(found, expected(target(name).wavefront))
+
+
+def test_block_size_is_found_where_hip_names_it_num_threads(tmp_path, cache):
+    """HIP 7.2 renames ``internal::workgroup::size()``."""
+    headers = available_headers()
+    renamed = shutil.copytree(headers.folder / "hip", tmp_path / "later" / "hip").parent
+    for path in renamed.glob("hip/amd_detail/*cooperative_groups*"):
+        text = path.read_text().replace("workgroup::size()", "workgroup::num_threads()")
+        before, begin, rest = text.partition("namespace workgroup {")
+        path.write_text(before + begin + rest.replace(" size() {", " num_threads() {", 1))
+    flags = with_headers(HipHeaders(renamed, "7.2.0"))
+    run = program(tmp_path, SOURCE, "gfx1100", cache, flags)
+    found = run.run("votes", np.zeros((8, THREADS), np.uint64), X, block=THREADS)
+    assert (found[7] == 64864).all()
+    assert "num_threads() {" in (renamed / "hip/amd_detail/hip_cooperative_groups_helper.h").read_text()

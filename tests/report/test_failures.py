@@ -15,7 +15,7 @@ from parity.engine.case_records import CaseRecord, CrossVendorComparison
 from parity.errors import UsageError
 from parity.op import Op
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, kernel_file, shown_failures
-from parity.report.folder import check_folder
+from parity.report.folder import output_folder
 from parity.suite.loading import Suite
 
 VERDICT = Verdict(
@@ -145,7 +145,7 @@ def test_shown_failures_per_kernel_are_limited_and_rest_counted():
     plain = [replace(RECORD, case=f"unary.exp[f32](x={n}~mixed@0)") for n in range(1, 6)]
     small = replace(RECORD, minimal=RECORD)
     crash = replace(RECORD, verdict=Verdict(Status.CRASH, "crash"))
-    shown = shown_failures([*plain, small, crash, replace(RECORD, verdict=Verdict(Status.PASS))])
+    shown = shown_failures([*plain, small, crash, replace(RECORD, verdict=Verdict(Status.PASS, total=1))])
     assert shown == [Failure((small,), 0), Failure((crash,), 5)]
 
 
@@ -211,5 +211,5 @@ def test_failures_file_names_each_failing_case():
 
 def test_unwritable_output_folder_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="--output"):
-        check_folder(tmp_path / "file" / "out")
+    with pytest.raises(UsageError, match="--output"), output_folder(tmp_path / "file" / "out"):
+        pass

@@ -20,7 +20,7 @@ from parity.report.matrix import make_matrix
 
 GFX = Column("emulated", "gfx1100")
 HERE = {"sources": {"unary.py": "cases"}, "code objects": {"unary gfx1100 emulated": "code"}}
-PASS, FAIL = Verdict(Status.PASS, budget=0.25, allowed=True), Verdict(Status.FAIL, "value")
+PASS, FAIL = Verdict(Status.PASS, total=1, budget=0.25, allowed=True), Verdict(Status.FAIL, "value")
 ISSUE = IssueEntry(
     "known.toml, line 3", ("unary.exp",), "rounding", "", datetime.date(2026, 1, 20), 1, ("gfx1100",), ""
 )

@@ -79,12 +79,15 @@ def test_compile_error_is_one_failure_of_all_kernels(entries):
 def test_recall_content_counts_faults_by_kernel():
     own = KernelRecall("unary", "uexp_f32", "gfx1100", caught=8, survived=3, equivalent=1)
     found = recall_content(Recall(0, 20, (own,), (), ()))
-    assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 10}]
+    assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 11}]
     assert recall_content(None) == []
 
 
 def test_page_cases_are_ordered_and_infinity_is_null(entries, data_of):
-    verdicts = [Verdict(Status.PASS, budget=0.123456), Verdict(Status.FAIL, "nan", budget=math.inf, ulps=math.inf)]
+    verdicts = [
+        Verdict(Status.PASS, total=1, budget=0.123456),
+        Verdict(Status.FAIL, "nan", budget=math.inf, ulps=math.inf),
+    ]
     records = [
         CaseRecord.of(entry, COLUMNS[1], f"case {i}", verdict)
         for i, verdict in enumerate(verdicts)

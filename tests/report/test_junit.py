@@ -50,7 +50,7 @@ def counts(suite):
 
 def test_junit_shows_states_of_kernels(suites):
     fault = Verdict(Status.FAIL, "out-of-bounds read", detail="of 4 bytes\x00 \x1b[31m <here> & there")
-    found = suites((Verdict(Status.PASS),), (fault,), (Verdict(Status.MISSING, "missing kernel"),))
+    found = suites((Verdict(Status.PASS, total=1),), (fault,), (Verdict(Status.MISSING, "missing kernel"),))
     assert list(found) == ["gfx1100 emulated", "sm_90 recorded"]
     emulated = found["gfx1100 emulated"]
     tests = emulated.findall("testcase")
@@ -93,7 +93,7 @@ def test_junit_known_issue_is_skipped_unless_it_has_complaint(suites, suite):
     )  # fmt: skip
     found = suites(
         lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].location),
-        (Verdict(Status.PASS),),
+        (Verdict(Status.PASS, total=1),),
         known=KnownIssues(issues),
         drawn={mended.kernel},
     )

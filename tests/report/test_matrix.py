@@ -16,6 +16,7 @@ from parity.engine.case_records import NOT_RECORDED, CaseRecord, Column, CrossVe
 from parity.engine.record_file import records_without_code
 from parity.model.coverage import Reached
 from parity.report.document import as_json, document
+from parity.report.failures import not_judged
 from parity.report.matrix import make_matrix
 from parity.report.model import CellState
 from parity.report.printable import PrintableMatrix
@@ -30,7 +31,7 @@ def record(entry, verdict, target="gfx1100"):
 
 
 def passing(budget=0.0, **more):
-    return Verdict(Status.PASS, budget=budget, **more)
+    return Verdict(Status.PASS, budget=budget, **{"total": 1, **more})
 
 
 @pytest.fixture
@@ -70,6 +71,17 @@ def test_unsupported_case_does_not_count_as_executed(entries):
     matrix = matrix_of(entries, [record(entries[0], Verdict(Status.UNSUPPORTED))])
     assert cell(matrix, entries[0].kernel).state is CellState.UNSUPPORTED
     assert matrix.executed == 0
+
+
+def test_kernel_with_only_empty_cases_is_not_judged(entries):
+    first, second, *_ = entries
+    empty = [record(first, passing(total=0)), record(first, passing(total=0))]
+    matrix = matrix_of(entries, [*empty, record(second, passing(total=0)), record(second, passing(total=3))])
+    found = cell(matrix, first.kernel)
+    assert (found.state, found.run, found.unjudged) == (CellState.NOT_JUDGED, 0, 2)
+    assert found.reason == "nothing was compared, because no executed case has an element"
+    assert [text for text in not_judged(empty) if "2 cases of 1 kernel" in text and found.reason in text]
+    assert cell(matrix, second.kernel).state is CellState.PASS and not not_judged([record(second, passing(total=3))])
 
 
 def test_cell_sums_passing_cases(entries):
@@ -133,12 +145,12 @@ def test_case_taken_as_right_is_neither_pass_nor_failure(entries):
 
 
 def test_cell_judged_by_cuda_is_explained(entries):
-    by = Verdict(Status.PASS, by="sm_90 (recorded on NVIDIA H200)", allowed=True, budget=0.25)
+    by = Verdict(Status.PASS, total=1, by="sm_90 (recorded on NVIDIA H200)", allowed=True, budget=0.25)
     unknown = Verdict(Status.NOT_JUDGED, "no reference")
     text = plain(matrix_of(entries, [record(entries[0], by), record(entries[1], unknown)]))
     assert "25 %  against CUDA" in text and "Only a reference can reveal a mistake" in text
     assert "only memory checked x1" in text and "but not the values" in text
-    alone = plain(matrix_of(entries, [record(entries[0], Verdict(Status.PASS))]))
+    alone = plain(matrix_of(entries, [record(entries[0], Verdict(Status.PASS, total=1))]))
     assert "against CUDA" not in alone and "only memory checked" not in alone
 
 
@@ -183,7 +195,7 @@ def test_kernel_that_zeros_pass_is_vacuous(entries):
     text = plain(matrix)
     (line,) = [line for line in text.splitlines() if entries[0].kernel in line]
     assert "pass" in line and "vacuous" in line and "(out)" in line and "20 %" not in line
-    assert "vacuous: a kernel that writes only zeros would also pass every case" in text
+    assert "vacuous: every case would also accept wrong results" in text
     assert f"`{entries[0].kernel}`" in markdown(matrix) and " vacuous (out)" in markdown(matrix)
     assert json.loads(as_json(matrix))["kernels"][0]["cells"][0]["vacuous"] == ["out"]
     assert "1 vacuous" in summary(matrix) and " vacuous" not in summary(matrix_of(entries, []))

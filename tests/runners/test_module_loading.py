@@ -28,7 +28,7 @@ def worker_for(suite, name, target, session):
 
 def run(worker):
     """Run all tasks, require that they pass, and return the number of launches."""
-    records = [record for task in worker.plan.tasks for record in worker.perform(task)]
+    records = [record for task in worker.plan.tasks for record in worker.run(task)]
     assert {record.module for record in records if record.verdict.passed} == {"unary"}
     assert all(record.verdict.passed for record in records)
     return len(records)

@@ -115,6 +115,6 @@ def test_documented_backend_passes_check(suite):
     column = runner_columns(tiny, tiny.targets())
     plan = Plan.of(suite, make_tasks(selection, column), {}, examples=2)
     worker = Worker(plan, suite, runners={tiny.name: tiny})
-    records = [record for task in plan.tasks for record in worker.perform(task)]
+    records = [record for task in plan.tasks for record in worker.run(task)]
     states = {record.op: str(record.verdict.status) for record in records}
     assert states == {"unary.exp": "pass", "unary.log": "unsupported", "binary.add": "pass"}

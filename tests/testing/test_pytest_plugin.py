@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from parity.report.folder import output_folder
+
 ROOT = Path(__file__).parents[2]
 INSTALLED = any(point.value == "parity.pytest_plugin" for point in entry_points(group="pytest11"))
 PLUGIN = () if INSTALLED else ("-p", "parity.pytest_plugin")
@@ -80,11 +82,49 @@ def test_plugin_collects_kernels_and_prints_matrix(project, suite):
     assert "again" not in out
 
 
+def test_plugin_warns_about_sources_that_changed_since_the_recording(project):
+    options = ("--runner", "emulated", "--target", "gfx1100", "--examples", "1", "--dtype", "f32", "-o", "all.zip")
+    subprocess.run([sys.executable, "-m", "parity", "record", "affine", *options], cwd=project.folder, check=True)
+    replay = ("--parity", "-k", "f32", "--parity-runner", "recorded=all.zip")
+    code, out = project(*replay, examples=())
+    assert code == 0 and "since the recording" not in out, out
+    source = project.folder / "kernels" / "affine.cu"
+    source.write_text(source.read_text().replace("x * mul + add", "x * add + mul"))
+    code, out = project(*replay, examples=())
+    assert "parity: affine.cu changed since the recording, whose values come from the old kernels" in out, out
+
+
+def test_plugin_removes_reports_of_earlier_run_and_refuses_locked_folder(project, collected):
+    out = project.folder / "out"
+    out.mkdir()
+    for name in ("matrix.json", "junit.xml", "record.jsonl"):
+        (out / name).touch()
+    with output_folder(out):
+        code, said = collected("--parity-output", str(out))
+    assert code == 4 and f"another process is writing to {out}" in said
+    assert collected("--parity-output", str(out), "--collect-only")[0] == 0 and len(list(out.iterdir())) == 3
+    assert collected("--parity-output", str(out), "--parity-runner", "unknown")[0] == 4 and not list(out.iterdir())
+
+
 def test_plugin_selects_kernel_by_id_and_refuses_unknown(collected):
     code, out = collected("--collect-only", "cases/affine.py::affine.affine[f32-gfx1100]")
     assert (code, "1 test collected" in out) == (0, True), out
     code, out = collected("cases/affine.py::affine.affine[f32-gfx90a]")
     assert (code, "not found" in out) == (4, True)
+
+
+def test_plugin_kernel_with_only_empty_cases_fails(project):
+    (project.folder / "cases" / "affine.py").write_text(
+        "from parity.op import Op\n"
+        "from parity.reference import Expected\n"
+        "op = Op('affine.copy', kernel='affine_f32', types=('f32',), args='x out n:i32', inputs={'x': 'T'},\n"
+        "        shapes='x: n; out: n', where='n == 0', grid_stride=False, reference=Expected)\n"
+    )
+    (project.folder / "kernels" / "affine.cu").write_text(
+        'extern "C" __global__ void affine_f32(const float* x, float* out, int n) { if (n) out[0] = 1.0f; }\n'
+    )
+    code, out = project("--parity", "-k", "copy")
+    assert code == 1 and "nothing was compared" in out, out
 
 
 def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
@@ -101,7 +141,7 @@ def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
     assert failure.get("message").startswith("FAIL  affine_f32 on gfx1100 (emulated): value")
     assert "Traceback" not in out
     (project.folder / "known-issues.toml").write_text(
-        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = inf\n'
+        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = 1e18\n'
         'reason = "planted"\nexpires = 2999-01-01\n'
     )
     code, out = project("--parity", "--lf", "-rx", "cases")

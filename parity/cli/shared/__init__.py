@@ -1,1 +1,1 @@
-"""Shared code of the commands: parser and shared options, what a command reads, and what it prints and writes."""
+"""Shared code of the commands: parser, what a command reads, and what it prints and writes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from parity.application.loaded_run import LoadedRun
 from parity.application.merging import measured_costs
 from parity.application.run import Run
 from parity.cli.shared.terminal import warn
+from parity.engine.case_records import CaseRecord
 from parity.engine.shards import Shard
 from parity.errors import NotAvailable, UsageError
 from parity.model.case import Case
@@ -56,19 +58,49 @@ def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
     return suite, suite.select(arguments.selectors, arguments.dtype)
 
 
-def select_failed(arguments: argparse.Namespace, suite: Suite, selection: Selection) -> Selection:
+@dataclass(frozen=True)
+class EarlierRun:
+    """What a run takes from an earlier one: failures in ``place`` (``--failed``) and ``costs`` (``--costs``)."""
+
+    place: Path
+    failed: tuple[CaseRecord, ...] | None
+    costs: Mapping[str, float]
+
+    @classmethod
+    def read(cls, arguments: argparse.Namespace) -> EarlierRun:
+        """Read the files that the options name.
+
+        Raises:
+            UsageError: a file cannot be used.
+        """
+        place = arguments.output if arguments.failed == Path() else arguments.failed
+        failed = None if place is None else tuple(LoadedRun.read(place).failed)
+        return cls(place, failed, read_costs(arguments))
+
+
+def read_costs(arguments: argparse.Namespace) -> Mapping[str, float]:
+    """Return the costs of kernels in the file of ``--costs``; empty without the option.
+
+    Raises:
+        UsageError: the file cannot be used, or ``--shard`` is missing.
+    """
+    if arguments.costs and not arguments.shard:
+        raise UsageError("--costs balances shards; name the shard to run with --shard I/N")
+    return measured_costs(arguments.costs) if arguments.costs else {}
+
+
+def select_failed(earlier: EarlierRun, suite: Suite, selection: Selection) -> Selection:
     """With ``--failed``, reduce the selection to cases that failed and kernels that were missing or did not compile.
 
     Raises:
         NotAvailable: no selected case failed.
     """
-    if arguments.failed is None:
+    if earlier.failed is None:
         return selection
-    place = arguments.output if arguments.failed == Path() else arguments.failed
     kernels = {entry.kernel: entry for entry in suite.entries_in(selection)}
     entries: dict[Entry, None] = {}
     cases: dict[Case, None] = {}
-    for record in LoadedRun.read(place).failed:
+    for record in earlier.failed:
         if (entry := kernels.get(record.kernel)) is None:
             continue
         try:
@@ -76,19 +108,16 @@ def select_failed(arguments: argparse.Namespace, suite: Suite, selection: Select
         except UsageError:  # the record has no case, or the op no longer accepts it: run all cases of the kernel
             entries[entry] = None
     if not entries and not cases:
-        raise NotAvailable(f"no selected case failed in {place}; leave out --failed to run everything")
+        raise NotAvailable(f"no selected case failed in {earlier.place}; leave out --failed to run everything")
     return Selection(tuple(entries), tuple(cases))
 
 
-def apply_shard(arguments: argparse.Namespace, run: Run) -> Run:
-    """With ``--shard``, reduce the run to one shard.
+def apply_shard(arguments: argparse.Namespace, run: Run, costs: Mapping[str, float]) -> Run:
+    """With ``--shard``, reduce the run to one shard, balanced by ``costs``.
 
     Raises:
-        UsageError: the shard does not exist, or the file of ``--costs`` cannot be used.
+        UsageError: the shard does not exist.
     """
-    if arguments.costs and not arguments.shard:
-        raise UsageError("--costs balances shards; name the shard to run with --shard I/N")
-    costs = measured_costs(arguments.costs) if arguments.costs else {}
     return run.shard(Shard.of(arguments.shard), costs) if arguments.shard else run
 
 

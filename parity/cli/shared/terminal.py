@@ -74,18 +74,9 @@ def print_json(value: object) -> None:
 def progress(shown: bool = True) -> Progress:
     """Return a progress display on stderr that disappears at the end; it shows nothing outside a terminal."""
     console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-        transient=True,
-        disable=not (shown and console.is_terminal),
-    )
+    what, left, note = map(TextColumn, ("{task.description:<10}", "left", "{task.fields[note]}"))
+    columns = (what, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left, TimeRemainingColumn(), note)
+    return Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
 
 
 @dataclass(frozen=True)

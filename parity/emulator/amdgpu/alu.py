@@ -38,10 +38,8 @@ def emit_scalar(w: Writer, item: Instruction, known: Semantics) -> None:
     operands = list(item.operands)
     target = "" if result == "scc" else operands.pop(0)
     check_operand_count(operands, known)
-    reads = [
-        f"const {scalar_type(t)} {n} = {read_scalar(w, o, t)};"
-        for n, o, t in zip(_NAMES, operands, known.sources, strict=False)
-    ]
+    sources = zip(_NAMES, operands, known.sources, strict=False)
+    reads = [f"const {scalar_type(t)} {n} = {read_scalar(w, o, t)};" for n, o, t in sources]
     (expression,) = known.expressions
     if re.search(r"\bd\b", expression):
         reads.append(f"const {result} d = {read_scalar(w, target, result)};")
@@ -65,13 +63,8 @@ def emit_uniform(w: Writer, item: Instruction, known: Semantics) -> None:
     operands = list(item.operands)
     target = "" if kind == "scc" else operands.pop(0)
     check_operand_count(operands, known)
-    w.put(
-        "{",
-        *(
-            f"const auto {n} = {read_vector(w, o, t)};"
-            for n, o, t in zip(_NAMES, operands, known.sources, strict=False)
-        ),
-    )
+    sources = zip(_NAMES, operands, known.sources, strict=False)
+    w.put("{", *(f"const auto {n} = {read_vector(w, o, t)};" for n, o, t in sources))
     if re.search(r"\bd\b", expression):
         w.put(f"const auto d = {read_vector(w, target, kind)};")
     if kind == "scc":
@@ -121,9 +114,8 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
             half = half if list_element(lists, "op_sel_hi", i, 0) else -1
         elif half and not kind.endswith("16"):
             raise Unknown(f"op_sel of an operand of type {kind} of {item.mnemonic}")
-        value = read_vector(
-            w, operand, kind, half, functools.partial(part.source, i) if part and kind != "mask" else None
-        )
+        select = functools.partial(part.source, i) if part and kind != "mask" else None
+        value = read_vector(w, operand, kind, half, select)
         yield f"const auto {name} = {route.source(value) if route and i == 0 else value};"
     if route:
         yield "{ const Mask exec = live;"  # for the following statements
@@ -135,11 +127,8 @@ def _vector_statements(w: Writer, item: Instruction, known: Semantics, into: str
         if into:
             yield f"{into} = as<u32>({expression});"
         elif part and kind not in ("mask", "exec") and not kind.endswith("64"):
-            bits = (
-                f"to<u32>(as<u16>((V<{kind}>)({expression})))"
-                if "16" in kind
-                else f"as<u32>((V<{kind}>)({expression}))"
-            )
+            value = f"(V<{kind}>)({expression})"
+            bits = f"to<u32>(as<u16>({value}))" if "16" in kind else f"as<u32>({value})"
             yield from part.write(registers(w, target)[0], bits)
         else:
             yield from write_vector(w, target, kind, expression, high)

@@ -19,10 +19,6 @@ No document specifies how the sums of matrix instructions round (``matrix.py``).
 @cache
 def documented_errors(generation: int) -> ctypes.Array[ctypes.Structure]:
     """Return the errors that AMD documents for the approximate instructions of a generation."""
-    return error_table(
-        {
-            row["instruction"]: (float(row["ulps"] or 0), row["all_ones"] == "yes")
-            for row in read_table(Path(__file__).with_suffix(".csv"))
-            if str(generation) in row["generations"].split()
-        }
-    )
+    table = read_table(Path(__file__).with_suffix(".csv"))
+    rows = [row for row in table if str(generation) in row["generations"].split()]
+    return error_table({row["instruction"]: (float(row["ulps"] or 0), row["all_ones"] == "yes") for row in rows})

@@ -60,16 +60,6 @@ def translate(
     return w.rendered(text)
 
 
-def register_uses(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
-    """Return the registers of a kernel in the order of their numbers, and the first instruction that names each."""
-    w, _ = _translated(kernel, target, symbols, False)
-    found = {}
-    for register, at in sorted(w.registers.items()):
-        w.at = at
-        found[register] = kernel.instructions[w.number]
-    return found
-
-
 def counted_blocks(kernel: KernelCode) -> dict[int, list[Instruction]]:
     """Return the instructions of each basic block, without waits and hints, by the index of its first item."""
     return _blocks(executed_items(kernel))
@@ -102,11 +92,8 @@ def executed_items(kernel: KernelCode) -> list[Instruction | str]:
 
 def _jumps(kernel: KernelCode) -> list[str]:
     """The labels whose address the kernel computes, for branches that are too long for a branch instruction."""
-    return list(
-        dict.fromkeys(
-            match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
-        )
-    )
+    matches = (LABEL_ADDRESS.match(operand) for item in kernel.instructions for operand in item.operands[2:])
+    return list(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _translated(
@@ -256,7 +243,8 @@ def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
                 put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
             at += count
     at = d.get("user_sgpr_count", at)
-    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7
+    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7; the number of the wavefront is in ttmp8
+        put("ttmp8", "wave << 25")
         put("ttmp9", "c->group[0]")
         put("ttmp7", "c->group[1] | c->group[2] << 16")
     else:

@@ -75,15 +75,10 @@ def data_image(listing: str) -> Image:
         data.relocate(f"{name}@got", name, 0, False)
     kernels = set(_KERNEL.findall(listing))
     functions = [name for name in dict.fromkeys(_FUNCTION.findall(listing)) if name not in kernels]
-    return Image(
-        bytes(data.content),
-        data.symbols,
-        bytes(data.writable),
-        data.sizes,
-        {name: CODE + i * _STEP for i, name in enumerate(functions)},
-        tuple(data.relocations),
-        {name: tuple(dict.fromkeys(several)) for name, several in data.referred.items()},
-    )
+    addresses = {name: CODE + i * _STEP for i, name in enumerate(functions)}
+    referred = {name: tuple(dict.fromkeys(several)) for name, several in data.referred.items()}
+    content, writable, relocations = bytes(data.content), bytes(data.writable), tuple(data.relocations)
+    return Image(content, data.symbols, writable, data.sizes, addresses, relocations, referred)
 
 
 def _read_section(data: _Data, first: int, lines: list[str], writable: bool) -> None:
@@ -131,9 +126,8 @@ def _bytes(text: str, number: int) -> bytes | None:
         try:
             return (int(value, 0) % (1 << 8 * _SIZES[directive])).to_bytes(_SIZES[directive], "little")
         except ValueError:
-            raise UsageError(
-                f"listing line {number}: {directive} {value} is not a number; parity cannot place addresses in data"
-            ) from None
+            problem = f"{directive} {value} is not a number; parity cannot place addresses in data"
+            raise UsageError(f"listing line {number}: {problem}") from None
     if directive in _ZEROS:
         return bytes(int(rest.partition(";")[0].split(",")[0], 0))
     if directive in (".ascii", ".asciz"):

@@ -1,14 +1,28 @@
-"""The semantics of arithmetic instructions, from tables and patterns, and the instructions that have no effect."""
+"""The semantics of arithmetic instructions, from tables and patterns, and the instructions that have no effect.
+
+The table ``isa.csv`` has a row for each instruction of RDNA: its unit, the types of its results and sources, and a C++
+expression. ``a b c`` are the sources, and ``d`` is the old destination; a semicolon precedes a second result. Types:
+``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR, as wide as the wavefront), ``lane0`` (an
+SGPR), ``mix`` (f32, or f16 if op_sel_hi is set). A row with ``types`` defines an instruction for each type, which
+replaces ``T``; widths in bits replace ``N``. FNUZ is ``Target.fnuz``.
+
+``scc`` in the expression of a scalar instruction is the carry in. The column ``scc`` has the new SCC: ``r`` is the
+result, ``nz`` means ``r != 0`` and ``-`` means unchanged. A result ``exec`` goes to EXEC, and the old value of EXEC to
+the destination (saveexec, printed with the width ``_b32`` or ``_b64``). ``uniform`` rows are scalar floating-point
+instructions of generation 12 without a vector form.
+
+Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from parity.emulator.amdgpu.isa_names import canonical
-from parity.emulator.amdgpu.isa_scalar import SCALAR, SCALAR_COMPARES, UNIFORM
-from parity.emulator.amdgpu.isa_vector import COMPARES, PACKED, VECTOR
+from parity.emulator.amdgpu.isa_names import canonical, names
+from parity.platform.files import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +48,9 @@ class Semantics:
     uniform: bool = False
 
 
-_IGNORED = """
-s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_lgkmcnt s_waitcnt_expcnt s_waitcnt_depctr
-s_delay_alu s_clause s_nop v_nop s_sleep s_setprio s_set_inst_prefetch_distance s_inst_prefetch s_code_end
-s_wait_idle s_dcache_inv s_icache_inv s_ttracedata s_dcache_wb s_version
-buffer_gl0_inv buffer_gl1_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 buffer_wbl2 buffer_inv
-s_wait_alu s_wait_kmcnt s_wait_loadcnt s_wait_storecnt s_wait_dscnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt
-s_wait_loadcnt_dscnt s_wait_storecnt_dscnt
-global_inv global_wb global_wbinv s_prefetch_inst s_prefetch_inst_pc_rel s_barrier_signal
-"""
-#: Waits and hints, which have no effect because instructions execute in order.
-IGNORED = frozenset(_IGNORED.split())
-
-#: The condition of each branch.
-BRANCHES = {
-    "s_branch": "", "s_cbranch_execz": "exec == 0", "s_cbranch_execnz": "exec != 0", "s_cbranch_vccz": "vcc == 0",
-    "s_cbranch_vccnz": "vcc != 0", "s_cbranch_scc0": "!scc", "s_cbranch_scc1": "scc",
-}  # fmt: skip
-
-#: 16-bit operations that keep the upper half of their register even on generation 9 (LLVM, GCNSubtarget).
-KEEPS_HIGH = frozenset(
-    ("v_mad_f16", "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_fmac_f16", "v_fmamk_f16", "v_fmaak_f16",
-     "v_madmk_f16", "v_madak_f16", "v_div_fixup_f16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32")
-)  # fmt: skip
+IGNORED, KEEPS_HIGH = frozenset(names("ignored")), frozenset(names("keeps high"))
+BRANCHES, PACKED = names("branch"), names("packed")
+COMPARES, SCALAR_COMPARES = names("compare"), names("scalar compare")
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")
 # Scalar floating point of generation 12 (also v_s_exp_f32): the vector operation on scalar registers.
@@ -65,33 +59,19 @@ _UNIFORM_COMPARE = re.compile(r"s_cmp_([a-z]+)_(f16|f32)$")
 _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
 
-def _rows(table: str) -> dict[str, list[str]]:
-    """The columns of each row by name. Types or widths after a name generate a row for each of them."""
-    found = {}
-    for line in filter(None, table.splitlines()):
-        head, *row = (column.strip() for column in line.split(":"))
-        name, *kinds = head.split()
-        for kind in kinds or [""]:
-            letter = "N" if kind.isdecimal() else "T"
-            one, *columns = (text.replace(letter, kind) if kind else text for text in (name, *row))
-            found[one] = columns
-    return found
-
-
-def _parse(row: list[str], scalar: bool) -> Semantics:
-    results, _, sources = row[0].partition("=")
-    scc = "" if not scalar or row[2] == "-" else "r != 0" if row[2] == "nz" else row[2]
-    expressions = tuple(e.strip() for e in row[1].split(";"))
-    return Semantics(tuple(results.split()), tuple(sources.split()), expressions, scalar, scc)
-
-
 @functools.cache
 def _table() -> dict[str, Semantics]:
-    return {
-        **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
-        **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
-        **{name: replace(_parse(row, False), uniform=True) for name, row in _rows(UNIFORM).items()},
-    }
+    found = {}
+    for row in read_table(Path(__file__).with_suffix(".csv")):
+        for kind in row["types"].split() or [""]:
+            letter = "N" if kind.isdecimal() else "T"
+            one = {key: text.replace(letter, kind) if kind else text for key, text in row.items()}
+            results, sources = tuple(one["results"].split()), tuple(one["sources"].split())
+            expressions = tuple(each.strip() for each in one["expression"].split(";"))
+            scc = {"-": "", "nz": "r != 0"}.get(one["scc"], one["scc"])
+            scalar, uniform = row["unit"] == "scalar", row["unit"] == "uniform"
+            found[one["name"]] = Semantics(results, sources, expressions, scalar, scc, uniform=uniform)
+    return found
 
 
 def table_entries() -> tuple[str, ...]:

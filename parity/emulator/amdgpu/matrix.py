@@ -173,33 +173,26 @@ _LISTS = ("neg", "neg_lo", "neg_hi", "op_sel")
 def _modified(known: MatrixInstruction, item: Instruction) -> dict[str, int]:
     """The fields of ``struct Product`` that modifiers set. A list becomes a number; its first element is bit 0."""
     found = dict.fromkeys(("cbsz", "abid", "blgp", "neg_lo", "neg_hi", "op_sel", "clamp"), 0)
+    selectable, half = known.broadcast.split(), known.replicated and TYPE_BITS[known.d] == 16
     for modifier in item.modifiers:
         name, _, value = modifier.partition(":")
-        if name in _LISTS:
-            bits = sum(int(bit) << i for i, bit in enumerate(value.strip("[]").split(",")))
-            if name == "neg" and known.d == "f64":
-                found["neg_lo"] = bits
-                continue
-            if name == "op_sel" and known.replicated and TYPE_BITS[known.d] == 16 and bits in (0, 4):
-                found["op_sel"] = bits >> 2
-                continue
-            if name in ("neg_lo", "neg_hi") and "wmma" in item.mnemonic:
-                found[name] = bits
-                continue
+        bits = sum(int(bit) << i for i, bit in enumerate(value.strip("[]").split(","))) if name in _LISTS else 0
+        if name == "neg" and known.d == "f64":
+            found["neg_lo"] = bits
+        elif name == "op_sel" and half and bits in (0, 4):
+            found["op_sel"] = bits >> 2
+        elif name in ("neg_lo", "neg_hi") and "wmma" in item.mnemonic:
+            found[name] = bits
         elif name == "clamp" and known.d == "i32" and known.a[:2] == "iu":
             found["clamp"] = 1
-            continue
         elif name == "index_key" and known.sparse:
             found["abid"] = int(value)
-            continue
-        elif name in ("cbsz", "abid"):
+        elif name in ("cbsz", "abid") and (known.sparse or "a" in selectable):
             found[name] = int(value)
-            if known.sparse or "a" in known.broadcast.split():
-                continue
-        elif name == "blgp" and "b" in known.broadcast.split():
+        elif name == "blgp" and "b" in selectable:
             found["blgp"] = int(value)
-            continue
-        raise Unknown(f"modifier {modifier} of {item.mnemonic}")
+        else:
+            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
     if not known.sparse and (found["abid"] >= 1 << found["cbsz"] or 1 << found["cbsz"] > known.blocks):
         raise Unknown(f"modifiers cbsz:{found['cbsz']} abid:{found['abid']} of an instruction of {known.blocks} blocks")
     return found

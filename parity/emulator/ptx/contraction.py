@@ -5,15 +5,15 @@ wherever it can, as the cases recorded on an H200 show (benchmarks/through_ptx.p
 nor across a rounded division or root, which becomes branches and a call. This was checked for each of these
 instructions in the machine code of ptxas 13.0 for sm_90.
 
-If both sources of an f64 instruction are NaN, the result is the NaN of the machine's second source. ptxas exchanges
-commutative operands so that the second source is the value computed later, as measured on an H200.
+If both sources of an f64 instruction are NaN, the result is the NaN of the machine's second source, as measured on an
+H200. ptxas exchanges commutative operands by their rank (``order_operands``), as the machine code of ptxas 13.0 shows.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from parity.emulator.instruction import Instruction
@@ -57,31 +57,81 @@ def fuse_products(items: Sequence[Instruction | str]) -> tuple[Instruction | str
 
 
 def order_operands(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
-    """Order the sources of f64 instructions so that the second source is the value computed later.
+    """Order the sources of f64 instructions as ptxas does: the second source is the one of the higher rank.
 
-    A literal or a kernel parameter is always the second source, because it is a constant operand in machine code.
+    Values computed once have the lowest rank, in the order of their computation. Values that branches merge come next
+    (registers with several definitions, and quotients and roots, which have a slow path); of two, the one merged first
+    has the higher rank. Selected values follow. Literals and kernel parameters have the highest rank, because they are
+    constant operands in machine code. A conditional update of a register (``if (p) x += y``) reads that register first.
     """
     found: list[Instruction | str] = []
-    computed: dict[str, int] = {}
-    constant = len(items)
+    ranks: dict[str, tuple[int, int]] = {}
+    conditional, merged = _conditional(items), _merged(items)
     for i, item in enumerate(items):
         if isinstance(item, Instruction):
             base, *words = item.mnemonic.split(".")
             if base in _EXCHANGED and words[-1:] == ["f64"]:
                 a, b = item.operands[1:3]
-                first, second = (constant if _is_literal(x) else computed.get(x.lstrip("-"), -1) for x in (a, b))
+                updated = item.operands[0] if i in conditional else ""
+                first, second = (
+                    _CONSTANT if _is_literal(x) else _UNKNOWN if x == updated else ranks.get(x.lstrip("-"), _UNKNOWN)
+                    for x in (a, b)
+                )
                 if first > second:
                     if base == "sub":
                         b = _negated(b)
                         item = replace(item, mnemonic=".".join(("add", *words)))
                     item = replace(item, operands=(item.operands[0], b, a, *item.operands[3:]))
-            # A change of sign is part of the instruction that uses the result.
-            is_sign = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
-            when = computed.get(item.operands[1], i) if is_sign else i
-            when = constant if item.mnemonic.startswith("ld.param") else when
-            computed.update(dict.fromkeys(_written(item), when))
+            for name in _written(item):
+                if name not in merged:
+                    ranks[name] = _rank(item, i, ranks)
+                else:
+                    ranks.setdefault(name, (_MERGED, -i))
         found.append(item)
     return tuple(found)
+
+
+def _merged(items: Sequence[Instruction | str]) -> set[str]:
+    """Return the registers that several blocks define, or a guarded instruction."""
+    block, defined = 0, dict[str, int]()
+    found: set[str] = set()
+    for item in items:
+        if isinstance(item, str) or item.mnemonic.partition(".")[0] in BRANCHES:
+            block += 1
+            continue
+        written = _written(item)
+        found.update(name for name in written if defined.setdefault(name, block) != block or item.modifiers)
+    return found
+
+
+def _conditional(items: Sequence[Instruction | str]) -> set[int]:
+    """Return the indices of the instructions in blocks that a single branch skips."""
+    found: set[int] = set()
+    start, target = 0, ""
+    for i, item in enumerate(items):
+        if isinstance(item, str):
+            if item == target:
+                found.update(range(start, i))
+            target = ""
+        elif item.mnemonic.partition(".")[0] in BRANCHES:
+            start, target = i + 1, item.operands[-1] if item.modifiers and item.operands else ""
+    return found
+
+
+_UNKNOWN, _MERGED, _SELECTED, _CONSTANT = (0, -1), 1, 2, (3, 0)
+
+
+def _rank(item: Instruction, i: int, ranks: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    base, *words = item.mnemonic.split(".")
+    if base == "ld" and words[0] == "param":
+        return _CONSTANT
+    if words[-1:] != ["f64"]:
+        return 0, i
+    if base in ("neg", "abs", "mov"):  # a change of sign is part of the instruction that uses the result
+        return ranks.get(item.operands[1], (0, i))
+    if base in ("div", "rcp", "sqrt"):
+        return _MERGED, -i
+    return (_SELECTED if base == "selp" else 0), i
 
 
 def _is_literal(operand: str) -> bool:

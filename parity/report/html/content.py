@@ -31,6 +31,9 @@ from parity.report.model import CellState
 if TYPE_CHECKING:  # with the emulator
     from parity.footprint.measure import Footprint
 
+Places = Mapping[tuple[str, str], int]
+"""The number of each row, by op and kernel, or of each column, by runner and target."""
+
 LONGEST = 20_000
 """Characters to show of a value of a failure; compiler messages can be longer."""
 
@@ -71,12 +74,8 @@ def page_content(shown: PageInput) -> dict[str, Any]:
     rows = {(each.op, each.kernel): i for i, each in enumerate(matrix.kernels)}
     columns = {(each.runner, each.target): i for i, each in enumerate(matrix.columns)}
     return {
-        "parity": matrix.parity,
         "date": shown.date,
-        "complete": matrix.complete,
-        "seed": matrix.seed,
-        "examples": matrix.examples,
-        "seconds": matrix.seconds,
+        **{name: getattr(matrix, name) for name in ("parity", "complete", "seed", "examples", "seconds")},
         "counts": {name: getattr(matrix, name) for name in ("cases", "passed", "failed", "known")},
         "states": [{"name": state.key, "failed": state.failed} for state in CellState],
         "columns": [{**asdict(each), "name": str(each), "known_as": each.known_as} for each in matrix.columns],
@@ -86,17 +85,13 @@ def page_content(shown: PageInput) -> dict[str, Any]:
         "legend": AGREEMENT_LEGEND if matrix.against else "",
         "divergences": {name: str(divergences()[name]) for name in _met(matrix) if name in divergences()},
         "kernels": {
-            "module": packed(each.module for each in matrix.kernels),
-            "op": packed(each.op for each in matrix.kernels),
+            **{name: packed(getattr(each, name) for each in matrix.kernels) for name in ("module", "op")},
             "dtypes": packed(",".join(each.dtypes) for each in matrix.kernels),
             "kernel": [each.kernel for each in matrix.kernels],
         },
         "cells": _cells(matrix),
         "cases": _cases(shown.records, rows, columns),
-        "again": {
-            "command": shown.reproduction.command,
-            "options": shlex.join(shown.reproduction.options),
-        },
+        "again": {"command": shown.reproduction.command, "options": shlex.join(shown.reproduction.options)},
         "failures": [_failure(each, shown, rows, columns) for each in shown_failures(shown.records)],
         "static": [{**asdict(each), "occupancy": rounded(each.occupancy)} for each in shown.footprints],
         "speed": _speed(shown.measurements),
@@ -177,9 +172,7 @@ _CASE: Mapping[str, Callable[[CaseRecord], object]] = {
 }
 
 
-def _cases(
-    records: Iterable[CaseRecord], rows: Mapping[tuple[str, str], int], columns: Mapping[tuple[str, str], int]
-) -> dict[str, object]:
+def _cases(records: Iterable[CaseRecord], rows: Places, columns: Places) -> dict[str, object]:
     """The cases as columns, grouped by kernel and then by text."""
     places = ((rows.get((e.op, e.kernel)), columns.get((e.runner, e.target)), e) for e in records if e.case)
     found = [(row, column, each) for row, column, each in places if row is not None and column is not None]
@@ -193,12 +186,7 @@ def _cases(
     return {"length": len(found), "columns": packed_columns}
 
 
-def _failure(
-    failure: Failure,
-    shown: PageInput,
-    rows: Mapping[tuple[str, str], int],
-    columns: Mapping[tuple[str, str], int],
-) -> dict[str, object]:
+def _failure(failure: Failure, shown: PageInput, rows: Places, columns: Places) -> dict[str, object]:
     record = failure.records[0]
     small = record.minimal or record
     head, lines = failure_lines(failure, shown.reproduction)
@@ -227,10 +215,8 @@ def _failure(
 def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
     return [
         {
-            "module": each.module,
-            "kernel": each.kernel,
+            **{name: getattr(each, name) for name in ("module", "kernel", "target")},
             "case": each.title or each.case,
-            "target": each.target,
             "evidence": str(each.evidence),
             "seconds": each.timings.cold.median if each.timings else None,
             "error": rounded(each.timings.cold.error) if each.timings else None,
@@ -247,7 +233,7 @@ def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
 def recall_content(recall: Recall | None) -> list[dict[str, object]]:
     """Return the part ``recall`` of the page: caught and planted faults by kernel and target."""
     return [
-        {"kernel": each.kernel, "target": each.target, "caught": each.caught, "planted": each.planted}
+        {name: getattr(each, name) for name in ("kernel", "target", "caught", "planted")}
         for each in (recall.kernels if recall else ())
     ]
 
@@ -260,9 +246,7 @@ def comparison_content(found: RunComparison, before: str) -> dict[str, Any]:
         "cells": [
             {
                 "change": each.kind,
-                "op": each.op,
-                "kernel": each.kernel,
-                "column": each.column,
+                **{name: getattr(each, name) for name in ("op", "kernel", "column")},
                 **_sides("state", each.before and each.before.state, each.after and each.after.state),
                 **_sides(
                     "passed", *(c and (f"{c.passed}/{c.run}" if c.run else "") for c in (each.before, each.after))
@@ -276,10 +260,7 @@ def comparison_content(found: RunComparison, before: str) -> dict[str, Any]:
         "cases": [
             {
                 "change": each.kind,
-                "case": each.record.case,
-                "op": each.record.op,
-                "kernel": each.record.kernel,
-                "column": each.record.column,
+                **{name: getattr(each.record, name) for name in ("case", "op", "kernel", "column")},
                 **_sides("outcome", *each.outcomes),
             }
             for each in found.cases[:MOST_CASES]

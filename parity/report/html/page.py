@@ -69,17 +69,8 @@ def render_badge(matrix: MatrixFile) -> str:
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     left, right = 44, 12 + round(6.4 * len(text))
-    return _filled(
-        "badge.svg",
-        text=html.escape(text),
-        colour=colour,
-        left=left,
-        right=right,
-        width=left + right,
-        first=left / 2,
-        second=left + right / 2,
-        length=right - 12,
-    )
+    places = {"left": left, "right": right, "first": left / 2, "second": left + right / 2}
+    return _filled("badge.svg", text=html.escape(text), colour=colour, width=left + right, length=right - 12, **places)
 
 
 def _filled(name: str, **values: object) -> str:
@@ -103,12 +94,8 @@ def _libraries() -> tuple[Mapping[str, str], Sequence[str]]:
 def _licences() -> list[dict[str, str]]:
     """Name, version and licence of each library."""
     found = {row["package"]: row for row in read_table(VENDORED)}
+    texts = {name: (LIBRARIES / row["notice"]).read_text(encoding="utf-8") for name, row in found.items()}
     return [
-        {
-            "name": row["package"],
-            "version": row["version"],
-            "licence": row["license"],
-            "text": (LIBRARIES / row["notice"]).read_text(encoding="utf-8"),
-        }
-        for row in found.values()
+        {"name": name, "version": row["version"], "licence": row["license"], "text": texts[name]}
+        for name, row in found.items()
     ]

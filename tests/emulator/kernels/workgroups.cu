@@ -207,6 +207,11 @@ KERNEL first_active(const int* x, int* out) {
     out[threadIdx.x] = -1;
     if (x[threadIdx.x] & 1) out[threadIdx.x] = __builtin_amdgcn_readfirstlane(x[threadIdx.x]);
 }
+/** AMD's header ends the kernel if the mask is not the active one. Of 64 lanes, the bits of the first 32 are counted. */
+KERNEL before(const int* x, int* out) {
+    unsigned bits = __ballot_sync(__activemask(), x[threadIdx.x] & 1) & ((1 << (threadIdx.x & 31)) - 1);
+    out[threadIdx.x] = __popc(bits);
+}
 /** Records the order of the wavefronts. */
 KERNEL order_of_waves(int* out) {
     const int ticket = __hip_atomic_fetch_add(out, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -56,6 +56,32 @@ PAYLOADS = [
 ]
 
 
+def nan(register, payload):
+    return f"ld.global.f64 %q#{register}, [%x+{8 * payload}];"
+
+
+def merged(register, payload):
+    """Return a NaN that is assigned on both sides of a branch."""
+    again = f"bar.sync 0; {nan(register, payload)}"
+    return f"{nan(register, payload)} @%p1 bra J#{register}; {again}\nJ#{register}:\n"
+
+
+# The payload of the NaN in %q#9, where # is the number of the case. Every result is an H100's.
+RANKS = [
+    (nan(5, 1) + nan(3, 2) + "add.f64 %q#9, %q#3, %q#5;", 2),
+    (merged(5, 1) + nan(3, 2) + "add.f64 %q#9, %q#5, %q#3;", 1),
+    (merged(5, 1) + nan(3, 2) + "sub.f64 %q#9, %q#3, %q#5;", 1),
+    (merged(5, 1) + nan(3, 2) + "min.f64 %q#9, %q#5, %q#3;", 1),
+    (merged(5, 1) + nan(3, 2) + nan(4, 3) + "fma.rn.f64 %q#9, %q#5, %q#3, %q#4;", 1),
+    (nan(6, 1) + "rcp.rn.f64 %q#5, %q#6;" + nan(8, 2) + "mul.f64 %q#9, %q#5, %q#8;", 1),
+    (nan(6, 1) + "rcp.rn.f64 %q#5, %q#6;" + merged(8, 2) + "mul.f64 %q#9, %q#5, %q#8;", 1),
+    (nan(6, 1) + "sqrt.rn.f64 %q#5, %q#6;" + nan(8, 2) + "add.f64 %q#9, %q#5, %q#8;", 1),
+    (nan(6, 1) + nan(7, 3) + "div.rn.f64 %q#5, %q#6, %q#7;" + nan(8, 2) + "add.f64 %q#9, %q#5, %q#8;", 1),
+    (nan(6, 2) + nan(7, 3) + "selp.f64 %q#4, %q#6, %q#7, %p2;" + merged(5, 1) + "add.f64 %q#9, %q#4, %q#5;", 3),
+    (merged(9, 1) + "@%p1 bra K#; " + nan(3, 2) + "add.f64 %q#9, %q#9, %q#3;\nK#:\n", 2),
+]
+
+
 def results(cache, cases, register, letter):
     lines = []
     for i, (text, operands, _) in enumerate(cases):
@@ -82,6 +108,16 @@ def test_nan_payload_of_result_matches_h200(cache):
     lines = [f"{nans}{text};\nst.global.f64 [%x+{8 * i}], %e4;" for i, (text, _) in enumerate(PAYLOADS)]
     (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(PAYLOADS), np.uint64), block=1)
     assert [int(word) - 0x7FF8000000000000 for word in found] == [payload for _, payload in PAYLOADS]
+
+
+def test_nan_payload_of_merged_operands_matches_h100(cache):
+    lines = [f".reg .f64 %q<{10 * len(RANKS) + 10}>; setp.eq.u32 %p1, %i, 1; setp.eq.u32 %p2, %i, 2;"]
+    for i, (text, _) in enumerate(RANKS, 1):
+        lines.append(f"{text}st.global.f64 [%x+{8 * (3 + i)}], %q#9;".replace("#", str(i)))
+    memory = np.zeros(4 + len(RANKS), np.uint64)
+    memory[1:4] = 0x7FF8000000000000 + np.arange(1, 4, dtype=np.uint64)
+    (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, memory, block=1)
+    assert [int(word) - 0x7FF8000000000000 for word in found[4:]] == [payload for _, payload in RANKS]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ __device__ unsigned long long match_all(const Group& group, T value, int& all);
     }                                                                                      \
     template <class... None>                                                               \
     __device__ unsigned num_threads(None...) const {                                       \
-        return internal::workgroup::size();                                                \
+        return size();                                                                     \
     }                                                                                      \
     __CG_QUALIFIER__ dim3 group_dim()
 #include_next <hip/hip_cooperative_groups.h>
