@@ -197,6 +197,13 @@ def stubs(session: nox.Session) -> None:
 
 
 @nox.session
+def pictures(session: nox.Session) -> None:
+    """Draw the picture of a failure that README shows."""
+    session.install("-e", ".[emulated,nvcc]")
+    session.run("python", "-m", "benchmarks.pictures")
+
+
+@nox.session
 def gallery(session: nox.Session) -> None:
     """Run bugs of public ports before and after their fix: docs/gallery.md (arguments: names of projects)."""
     session.install("-e", ".[emulated,nvcc]")
