@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,10 +48,8 @@ def test_run_supervised_believes_only_returned_code(body, code, message):
 
 @pytest.mark.parametrize("closed", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
 def test_run_supervised_works_with_closed_stream(closed):
-    program = PROGRAM.format(body="return 7")
-    assert (
-        subprocess.run(["bash", "-c", f'exec {closed}>&-; exec "$0" -c "$1"', sys.executable, program]).returncode == 7
-    )
+    command = ["bash", "-c", f'exec {closed}>&-; exec "$0" -c "$1"', sys.executable, PROGRAM.format(body="return 7")]
+    assert subprocess.run(command).returncode == 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -70,4 +68,4 @@ def test_supervised_child_ends_with_killed_parent():
     process.kill()
     process.communicate(timeout=60)  # waits until the child has closed its output, too
     assert process.returncode == -signal.SIGKILL
-    assert not os.path.exists(f"/proc/{child}/fd/1")
+    assert not Path(f"/proc/{child}/fd/1").exists()
