@@ -46,7 +46,7 @@ from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
-from parity.errors import UsageError
+from parity.errors import UsageError, pluralize
 from parity.report.document import document
 from parity.report.folder import REPORTS, output_folder, remove_files
 from parity.runners import available
@@ -101,7 +101,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
-    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
+    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:
@@ -140,7 +140,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
-    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    warn([f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}"])
     return kept
 
 

@@ -82,6 +82,10 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
         text.append("\nknown issues\n", "bold")
         for each in matrix.issues:
             text.append(f"  {each}\n", matrix_tables.FAILURE_STYLE if each.complaint else "")
+    if matrix.undeclared:
+        text.append("\nkernels without an op, which no case tests (parity init writes missing case files)\n", "bold")
+        for file, names in matrix.undeclared.items():
+            text.append(f"  {file}: {first_names(names, UNDECLARED)}\n", "yellow")
     return text
 
 
@@ -103,6 +107,9 @@ def _left_out(found: Sequence[matrix_tables.ModuleTable]) -> str:
     )
 
 
+UNDECLARED = 8
+"""Kernels without an op to list for each file."""
+
 MACHINES = 8
 """Machines of a cluster to list by name."""
 
@@ -120,6 +127,8 @@ def summary(matrix: Matrix) -> str:
     parts += _counts(cells, (CellState.COULD_NOT_RUN, CellState.NOT_RECORDED, CellState.UNSUPPORTED))
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
+    if undeclared := sum(map(len, matrix.undeclared.values())):
+        parts.append(f"{undeclared} without an op")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:

@@ -217,6 +217,10 @@ class SuitePlugin:
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self._problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
+        columns, kernels = self.run.columns, {entry.kernel for entry in self._entries.values()}
+        changed, stale = columns.changed_kernels(self.run.suite, kernels), columns.stale(self._records, self.run.suite)
+        for note in (*changed, *stale):
+            terminalreporter.write_line(f"parity: {note}", yellow=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")

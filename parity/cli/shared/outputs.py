@@ -140,11 +140,13 @@ def exit_code(
     problems: Sequence[str],
     stopped: KeyboardInterrupt | NotAvailable | None = None,
     unwritten: ParityError | None = None,
+    strict: bool = False,
 ) -> int:
     """Return the exit code of a run, or of several merged runs.
 
     ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
-    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports.
+    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports. A ``strict`` run
+    fails if kernels have no op.
 
     Raises:
         NotAvailable, UsageError: nothing failed, but the run does not prove everything.
@@ -153,7 +155,9 @@ def exit_code(
     if isinstance(stopped, KeyboardInterrupt):
         warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED
-    if matrix.failed:
+    if strict and matrix.undeclared:
+        warn([f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}"])
+    if matrix.failed or (strict and matrix.undeclared):
         warn(str(each) for each in (stopped, unwritten) if each)
         return 1
     if stopped or unwritten:
