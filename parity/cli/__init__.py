@@ -81,6 +81,9 @@ def _run_command(argv: Sequence[str]) -> int:
     with delay_interrupts():
         _start_fork_server(argv)
         parser = build_parser(argv)
+    if not argv:
+        parser.print_help()
+        return WRONG_USAGE
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as leaving:  # help, version or wrong usage

@@ -17,23 +17,18 @@ if TYPE_CHECKING:  # importing Hypothesis takes 0.1 s, and cached cases do not n
 T = TypeVar("T")
 Draw = Callable[["st.SearchStrategy[Any]"], Any]
 
-LINES = (1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 3073)
-"""Lengths around the sizes of a wavefront, two wavefronts, usual blocks, a block of 1024, and two or three blocks."""
+LINES = (
+    *(1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257),
+    *(1023, 1024, 1025, 2047, 2048, 2049, 3073, 4095, 4097),
+)
+"""Lengths around the sizes of a wavefront, two wavefronts, usual blocks, and one to four blocks of 1024."""
 
 PLANES = (
-    (2, 2),
-    (3, 5),
-    (31, 3),
-    (33, 2),
-    (5, 64),
-    (65, 3),
-    (16, 32),
-    (3, 129),
-    (257, 3),
-    (2, 513),
-    (1, 1025),
-    (1023, 2),
+    *((2, 2), (3, 5), (33, 2), (65, 3), (3, 129), (257, 3), (2, 513), (1, 1025), (1023, 2)),
+    *((16, 32), (33, 31), (17, 65), (64, 15), (5, 9, 33), (3, 2, 5, 31)),
 )
+"""Shapes with one large extent, and with several."""
+
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024), (4096, 1))
 """Launches to draw. Most keep the op's rule (None). The rest have too few threads, which makes grid-stride loops
 iterate, too many threads, or so many blocks that some may stay idle.
@@ -50,7 +45,7 @@ def pick(draw: Draw, options: Sequence[T]) -> T:
 
 def shape(draw: Draw) -> tuple[int, ...]:
     """Draw a shape: rank 0 to 5, size-1 and empty dims, and lengths around the sizes of wavefronts and blocks."""
-    kind = pick(draw, ("tiny", "small", "small", "deep", "line", "line", "plane", "scalar", "empty"))
+    kind = pick(draw, ("tiny", "small", "small", "deep", "line", "line", "plane", "plane", "scalar", "empty"))
     if kind == "tiny":
         return (pick(draw, (1, 2, 3, 4)),)
     if kind == "small":

@@ -11,9 +11,10 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from parity.compilers.cuda_toolkit import INSTALL, nvcc
+from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
+from parity.platform.installation import install_command
 
 # The prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's.
 # The uniform datapath counts as "salu", loads of constants as "smem", and shared memory as "lds". A shuffle counts as
@@ -54,7 +55,7 @@ def nvdisasm() -> Path:
         "nvdisasm",
         "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
         "the Python packages nvidia-cuda-nvdisasm and triton",
-        f"{INSTALL}, or the CUDA toolkit",
+        f"{install_command('nvcc')}, or the CUDA toolkit",
     )
 
 
