@@ -158,9 +158,8 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     if asked and compiled == asked:
         can = "; ".join(f"{spec!r} only {' '.join(r.targets())}" for spec, r in runners.items())
         who = "the runner" if len(runners) == 1 else "no runner"
-        raise NotAvailable(
-            f"{who} cannot run {' or '.join(asked)}: {can}; to see whether the kernels compile, use parity build"
-        )
+        advice = "to see whether the kernels compile, use parity build"
+        raise NotAvailable(f"{who} cannot run {' or '.join(asked)}: {can}; {advice}")
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
@@ -25,6 +26,10 @@ EXECUTING = ("run", "record", "mutate", "bench", "coverage")
 """Commands that execute cases in processes of this machine, unless the user names a cluster."""
 
 TERMINATED = 143
+REPEATED = 0.5
+"""Seconds in which a second Ctrl-C is the same one: ``parity.platform.supervision`` forwards it to this process, and a
+signal to the whole process group arrives directly as well.
+"""
 BROKEN_PIPE = 141
 
 
@@ -92,6 +97,9 @@ def _run_command(argv: Sequence[str]) -> int:
     with delay_interrupts():
         _start_fork_server(argv)
         parser = build_parser(argv)
+    if not argv:
+        parser.print_help()
+        return WRONG_USAGE
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as leaving:  # help, version or wrong usage
@@ -133,13 +141,14 @@ def _signals(*, restored: bool) -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield terminated
         return
-    met: list[int] = []
+    met: list[float] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        met.append(number)
+        now = time.monotonic()
+        if met and (number == signal.SIGTERM or now - met[-1] < REPEATED):
+            return
+        met.append(now)
         if number == signal.SIGTERM:
-            if len(met) > 1:
-                return
             terminated.append(number)
         raise KeyboardInterrupt
 
