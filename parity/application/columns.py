@@ -112,7 +112,7 @@ class Columns:
         """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
         sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
-        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
+        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.partition(".cu")[0] in modules]
         if changed and modules:
             yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels")
 
@@ -158,9 +158,8 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     if asked and compiled == asked:
         can = "; ".join(f"{spec!r} only {' '.join(r.targets())}" for spec, r in runners.items())
         who = "the runner" if len(runners) == 1 else "no runner"
-        raise NotAvailable(
-            f"{who} cannot run {' or '.join(asked)}: {can}; to see whether the kernels compile, use parity build"
-        )
+        advice = "to see whether the kernels compile, use parity build"
+        raise NotAvailable(f"{who} cannot run {' or '.join(asked)}: {can}; {advice}")
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():

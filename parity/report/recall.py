@@ -137,9 +137,8 @@ def markdown(recall: Recall) -> str:
 def _markdown(recall: Recall) -> Iterator[str]:
     yield recall_line(recall)
     rows = [[each.module, f"`{each.kernel}`", each.target, *_cells(each), _budget(each)] for each in recall.kernels]
-    yield tables.markdown(
-        ["in", "class", *_HEADS], [[e.level, e.kind, *_cells(e)] for e in recall.classes], right=range(2, 10)
-    )
+    classes = [[each.level, each.kind, *_cells(each)] for each in recall.classes]
+    yield tables.markdown(["in", "class", *_HEADS], classes, right=range(2, 10))
     if recall.survivors:
         yield "Survived:"
         yield "\n\n".join(f"```\n{survivor_text(each)}\n```" for each in recall.survivors)

@@ -14,6 +14,7 @@ from parity.cli.shared.terminal import errors, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, display_path
 from parity.platform.files import CUDA_SUFFIXES
+from parity.platform.installation import install_command
 from parity.platform.signals import INTERRUPTED
 from parity.porting import forget_folders
 from parity.suite.corpus import SUFFIX
@@ -95,7 +96,7 @@ def _changes(project: Project, imported: frozenset[Path]) -> Iterator[set[str]]:
     try:
         import watchfiles
     except ImportError as error:
-        raise MissingTool("watchfiles", "this Python", "python -m pip install 'parity-harness[watch]'") from error
+        raise MissingTool("watchfiles", "this Python", install_command("watch")) from error
     sides = (project.sides.cuda, project.sides.amd)
     folders = [project.kernels, project.cases, project.sides.ported, *(path for side in sides for path in side.include)]
     folders += (path.parent for path in imported)
