@@ -41,6 +41,7 @@ class Plan:
         allow_vacuous: As in ``Suite``.
         specs: Replaces the spec of a column's runner where its file lies at another path.
         files: Names of the case files that declare the ops of the tasks; empty if unknown.
+        imported: The files that the case files import and read.
     """
 
     kernels: Path
@@ -57,6 +58,7 @@ class Plan:
     allow_vacuous: tuple[str, ...] = ()
     specs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    imported: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -82,6 +84,7 @@ class Plan:
             known=known or KnownIssues(),
             sides=suite.sides,
             launches=suite.launches,
+            imported=suite.imported,
             allow_vacuous=suite.allow_vacuous,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )

@@ -76,9 +76,8 @@ def function_bodies(listing: str, name: str) -> tuple[FunctionBody, ...]:
     descriptor = listing.find(f"\t.amdhsa_kernel {name}\n", start)
     stop = listing.find("\t.end_amdhsa_kernel", descriptor)
     if min(end, descriptor, stop) < 0:
-        raise UsageError(
-            f"the listing is cut off in kernel {name!r}: its code or its .amdhsa_kernel block has no end; compile again"
-        )
+        what = "its code or its .amdhsa_kernel block has no end; compile again"
+        raise UsageError(f"the listing is cut off in kernel {name!r}: {what}")
     # The descriptor is between the last instruction and .Lfunc_end.
     found = {name: _body(listing, name, start, max(end, stop))}
     image = data_image(listing)

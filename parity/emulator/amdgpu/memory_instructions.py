@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parity.emulator.amdgpu.isa_memory import ATOMICS, CACHE_POLICY, LOADS, STORES
+from parity.emulator.amdgpu.isa_names import names
 from parity.emulator.amdgpu.operands import (
     read_scalar,
     read_vector,
@@ -16,6 +16,9 @@ from parity.emulator.amdgpu.operands import (
 from parity.emulator.amdgpu.writer import Writer
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
+LOADS, STORES = ({name: meaning.split() for name, meaning in names(kind).items()} for kind in ("load", "store"))
+ATOMICS = names("atomic")
+_CACHE_POLICY = names("cache policy")
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
 _REFUSED = {"lds": "buffer loads into LDS", "tfe": "buffer accesses with a status (tfe)"}
@@ -58,7 +61,7 @@ def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[
             found[name] = int(value, 0)
         elif name in known:
             found[name] = 1
-        elif modifier not in CACHE_POLICY and not modifier.startswith(("th:", "scope:")):
+        elif modifier not in _CACHE_POLICY and not modifier.startswith(("th:", "scope:")):
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
     return found
 
