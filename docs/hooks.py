@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import parity
-from parity.cli.shared.parser import COMMANDS, build_parser
+from parity.cli.shared.parser import build_parser, commands
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -113,9 +113,9 @@ def _plain(text: str) -> str:
 
 def _options() -> Iterator[str]:
     """The options of every command, from its parser."""
-    for name in COMMANDS:
-        (commands,) = (a for a in build_parser([name])._actions if isinstance(a, argparse._SubParsersAction))
-        command = commands.choices[name]
+    for name in commands():
+        (parsers,) = (a for a in build_parser([name])._actions if isinstance(a, argparse._SubParsersAction))
+        command = parsers.choices[name]
         yield f"### parity {name}"
         yield from (
             part if part.startswith("    ") else _plain(part) for part in (command.description or "").split("\n\n")

@@ -68,8 +68,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 case", "2 cases"."""
-    return f"{number} {noun}{'s' * (number != 1)}"
+    """Return a number with its noun: "1 case", "2,000 cases"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def first_names(names: Sequence[str], most: int, between: str = " ") -> str:

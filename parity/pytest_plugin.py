@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``parity run`` with the prefix ``--parity``."""
     group = parser.getgroup("parity", "conformance of CUDA and ROCm kernels")
     group.addoption("--parity", action="store_true", help="also run the cases of the project's kernels")
-    for (flag, *_), settings in read_options("pytest", {}):
+    for _, (flag, *_), settings in read_options("pytest", {}):
         name = flag.removeprefix("--")
         settings = {"metavar": name.upper(), **settings, "dest": f"parity_{name.replace('-', '_')}"}
         group.addoption(f"--parity-{name}", *ALIASES.get(name, ()), **settings)

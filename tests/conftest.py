@@ -64,7 +64,7 @@ def headers() -> None:
 def whole_tables() -> Iterator[None]:
     """Print full tables, independent of the width of the terminal."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.delenv("COLUMNS", raising=False)
+        environment.setenv("COLUMNS", "1000")
         yield
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import PurePath
 
 from parity.build.result import Built
 from parity.compilers.targets import target
@@ -16,7 +17,6 @@ from parity.model.code_object import CodeObject
 from parity.op import Entry
 from parity.runners import Evidence, OpRunner, Runner, available, default_targets, replayed_recording
 from parity.runners.recording_file import Recording
-from parity.suite.corpus import SUFFIX
 from parity.suite.loading import Suite
 from parity.suite.options import CUDA_SIDE, DEFAULT_RUNNER
 
@@ -112,7 +112,7 @@ class Columns:
         """Yield warnings about kernel sources that changed since they were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
         sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
-        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
+        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.partition(".cu")[0] in modules]
         if changed and modules:
             yield (f"{', '.join(changed)} changed since the recording, whose values come from the old kernels")
 
@@ -158,9 +158,8 @@ def select_columns(specs: Sequence[str], targets: Sequence[str], find: Find = av
     if asked and compiled == asked:
         can = "; ".join(f"{spec!r} only {' '.join(r.targets())}" for spec, r in runners.items())
         who = "the runner" if len(runners) == 1 else "no runner"
-        raise NotAvailable(
-            f"{who} cannot run {' or '.join(asked)}: {can}; to see whether the kernels compile, use parity build"
-        )
+        advice = "to see whether the kernels compile, use parity build"
+        raise NotAvailable(f"{who} cannot run {' or '.join(asked)}: {can}; {advice}")
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():
@@ -212,7 +211,7 @@ def runner_targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
     """Yield the names of kernel sources and case files whose SHA-256 differs from ``sources``."""
     for name, before in sources.items():
-        path = (suite.cases if name.endswith((".py", SUFFIX)) else suite.kernels) / name
+        path = (suite.kernels if PurePath(name).match("*.cu*") else suite.cases) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
 

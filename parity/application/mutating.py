@@ -77,9 +77,8 @@ def plant_faults(
         except (KeyboardInterrupt, NotAvailable) as error:
             stopped = error
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
-    recall = compute_recall(
-        tried, order, seed=settings.seed, examples=plan.examples, complete=stopped is None, budgets=observed.budgets
-    )
+    drawing = {"seed": settings.seed, "examples": plan.examples}
+    recall = compute_recall(tried, order, **drawing, complete=stopped is None, budgets=observed.budgets)
     resumed = sum(one.mutant.key in known for one in tried)
     return Planted(tuple(tried), recall, time.perf_counter() - start, resumed, tuple(observed.problems), stopped)
 

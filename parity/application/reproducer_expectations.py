@@ -66,15 +66,13 @@ def expected_by_cuda(
         if column.built
     }
     mine = next((side for column, side in sides.items() if column.vendor == "amd"), sides.get(cuda))
-    unlike = {
-        name: poisoned(call.buffers[name].dtype, value.size).reshape(value.shape) for name, value in outputs.items()
-    }
+    dtypes = {name: call.buffers[name].dtype for name in outputs}
+    unlike = {name: poisoned(dtypes[name], each.size).reshape(each.shape) for name, each in outputs.items()}
     try:
         if mine is None:
             raise Unreferenced("nothing was executed")
-        return dict(CudaOracle(call, outputs, mine, sides.get(cuda)).expected(unlike)), [
-            f"{note}, within what roundings explain (docs/tolerance-model.md of parity, section 10)."
-        ]
+        expected = dict(CudaOracle(call, outputs, mine, sides.get(cuda)).expected(unlike))
+        return expected, [f"{note}, within what roundings explain (docs/tolerance-model.md of parity, section 10)."]
     except Unreferenced as error:
         exact = {name: expected_from_cuda(value, Arithmetic.COMPARES, []) for name, value in outputs.items()}
         return exact, [f"{note}, bit by bit: {error}."]
@@ -133,11 +131,8 @@ def _arrays(expected: Expected, sides: Sequence[str], order: InOrder | None) -> 
 def _type(kind: DType) -> str:
     """Return a dtype as ``struct type`` of ``reproduce.h``."""
     family = {"float": "FLOAT", "int": "SIGNED", "uint": "UNSIGNED", "block": "BLOCK"}[kind.kind]
-    largest = (
-        int(bit_patterns(np.array([kind.max if kind.saturates else np.inf]).astype(kind.numpy))[0])
-        if kind.is_float
-        else 0
-    )
+    ends = np.array([kind.max if kind.saturates else np.inf] if kind.is_float else [0])
+    largest = int(bit_patterns(ends.astype(kind.numpy))[0]) if kind.is_float else 0
     return f'{{"{kind.name}", {family}, {kind.itemsize}, {kind.precision}, {kind.emin}, 0x{largest:x}}}'
 
 
@@ -150,10 +145,8 @@ def rule_texts(expected: Mapping[str, Expected]) -> Iterator[str]:
         elif each.bounds or each.accepts:
             words = ["from `lower` to `upper`, which differ between the sides: compilers document different accuracies"]
         words += [f"or a value of `{name}.also{n}.bin`" for n, _ in enumerate(each.alternatives, 1)]
-        words += [
-            f"or, in all elements that differ, `{name}.{other}.bin` (parity: docs/divergences.md, {other})"
-            for other in each.divergences
-        ]
+        differ = "or, in all elements that differ, `{0}.{1}.bin` (parity: docs/divergences.md, {1})"
+        words += [differ.format(name, other) for other in each.divergences]
         words += ["or NaN where `rules` has 2"] * bool(np.any(each.nan_allowed))
         words += ["or any value where `rules` has 1"] * bool(np.any(each.unspecified))
         words += ["the sign of a zero counts where `rules` has 4"] * bool(np.any(each.sign_of_zero))

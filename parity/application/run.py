@@ -12,6 +12,7 @@ from typing import Any
 
 from parity.application.columns import Columns, default_runners, runner_targets, select_columns
 from parity.application.stored_results import CaseQueries
+from parity.application.undeclared import undeclared_kernels
 from parity.build.modules import build_suite
 from parity.build.result import Built
 from parity.build.settings import BuildCallbacks
@@ -25,10 +26,10 @@ from parity.engine.pool import PoolFactory, RemoteWorkers, worker_pool
 from parity.engine.record_file import RecordWriter, environment, records_without_code
 from parity.engine.shards import Shard, Share
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ResourceExhausted, UsageError, describe_os_error
+from parity.model.code_object import CodeObject
 from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.platform.cache import digest
-from parity.platform.files import find_below
 from parity.platform.serialization import json_text
 from parity.report.failures import not_judged
 from parity.report.matrix import make_matrix
@@ -295,7 +296,6 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
-            "modules of the cases": digest(*(path.read_bytes() for path in find_below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }
@@ -390,6 +390,16 @@ class Results(CaseQueries):
         errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
         return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
 
+    @property
+    def undeclared(self) -> dict[str, tuple[str, ...]]:
+        """The kernels without an op in built modules; if everything is selected, also the kernels of other files."""
+        built: dict[str, list[CodeObject]] = {}
+        for (module, _), code in self.plan.code.items():
+            built.setdefault(module, []).append(code)
+        run = self.run
+        everywhere = run.picked is None and len(run.entries) == len(run.suite.entries)
+        return undeclared_kernels(run.suite, built, everywhere=everywhere)
+
     @functools.cached_property
     def matrix(self) -> PrintableMatrix:
         """The matrix, with one row per kernel and one column per runner and target."""
@@ -400,6 +410,7 @@ class Results(CaseQueries):
         provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
         matrix = matrix.with_measurements(self.measured)
+        matrix = replace(matrix, undeclared=self.undeclared)
         return PrintableMatrix.from_matrix(matrix.with_recall(self.recall) if self.recall else matrix)
 
     @property

@@ -10,18 +10,20 @@ from parity.errors import UsageError
 from parity.platform.cache import digest
 from parity.platform.files import find_below
 from parity.suite.corpus import SUFFIX
+from parity.suite.imported_files import file_digest
 
 
 def kernel_fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
     """Return a digest of everything that decides the verdicts on each (op, kernel).
 
-    Covers the cases, the file that declares them, and the kernel's own code on every column. Other code in the same
-    file does not matter.
+    Covers the cases, the file that declares them, all files that case files import and read, and the kernel's own code
+    on every column. Other code in the same file does not matter.
     """
     run, head, files = prepared.run, prepared.head(), prepared.run.suite.case_files
-    others = [path for path in find_below(run.suite.cases, ".py", SUFFIX) if path.resolve() not in files.values()]
+    found = find_below(run.suite.cases, SUFFIX)
+    others = [path for path in (*run.suite.imported, *found) if path.resolve() not in files.values()]
     settings = [head["settings"][name] for name in ("launches", "known issues", "recordings")]
-    same = digest(repr(settings), *(path.read_bytes() for path in others))
+    same = digest(repr(settings), *map(file_digest, others))
     return {
         (task.op, kernel): digest(same, repr(task), files[task.op].read_bytes(), *_code(prepared, task))
         for task, kernel in run.kernels(prepared.plan)

@@ -145,9 +145,8 @@ def _rebuild_tasks(
     of_column = {column: each for column in task.columns for each in records if each.column == str(column)}
     for each in records:
         if not (each.verdict.judged or each.verdict.status is Status.TAKEN):
-            raise NotAvailable(
-                f"{entry.kernel} was not judged on {each.column}: {each.verdict.detail or each.verdict.kind}"
-            )
+            why = each.verdict.detail or each.verdict.kind
+            raise NotAvailable(f"{entry.kernel} was not judged on {each.column}: {why}")
     failing = {column for column, each in of_column.items() if each.failed}
     examined = []
     for vendor in ("amd", "cuda"):

@@ -90,14 +90,14 @@ def fingerprint(target: Target) -> str:
 def tools_digest() -> str:
     """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
     root = Path(__file__).parents[1]
-    files = (file for pattern in TOOLS for file in root.glob(pattern) if file.suffix in (".py", ".csv"))
+    files = (file for pattern in TOOLS for file in root.glob(pattern) if file.suffix in (".py", ".csv", ".toml"))
     return digest(*(file.read_bytes() for file in sorted(files)))
 
 
 def key(source: Source, job: Job) -> str:
     """Return the cache key of a source: the digest of everything that affects the code."""
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    options = source.side
+    options = source.options
     settings = ("flags", *options.flags, "include", *map(source.name, source.folders), "forced", *options.forced)
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 from parity.cases.parser import find_mismatch, parse_case
+from parity.cases.strategies import allows, default_options
+from parity.data.extents import alternatives, evaluated, limits, measure
 from parity.data.layouts import in_rows
+from parity.errors import UsageError
 from parity.model.case import Case
 from parity.model.dtypes import DType, resolve_dtype
 from parity.model.layout import Layout, contiguous
@@ -23,24 +30,29 @@ class StridedTemplate:
     """A case for every grid-stride kernel that is elementwise: all tensors have the same layout.
 
     Attributes:
-        data: the stream of the inputs (default: a usual stream of the op).
+        data: the stream of the inputs that accept it (default, and for other inputs: a usual stream of the op).
         aliased: layout of the second operand, for kernels whose two operands may share memory.
         narrowing: only for kernels whose result has a floating-point type that is smaller than an input's type.
+        in_place: only for kernels that may read an input from the output.
+        once: only for the op's first dtypes, because the case takes long.
     """
 
     title: str
     layout: str
-    launch: str
+    launch: str = ""
     data: str = ""
     aliased: str = ""
     narrowing: bool = False
+    in_place: bool = False
+    once: bool = False
 
 
 STRIDED_TEMPLATES = (
-    StridedTemplate("more elements than threads, and some left over", "2051", "launch=2x33"),
-    StridedTemplate("many blocks: some may work for others", "2x1031", "launch=4096x1"),
+    StridedTemplate("more elements than threads, and some left over", "2051", "launch=2x33", "bits"),
+    StridedTemplate("many blocks: some may work for others", "2x1031", "launch=4096x1", "limits"),
     StridedTemplate("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
     StridedTemplate("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
+    StridedTemplate("more elements than threads, every other one", "515:2", "launch=1x32"),
     StridedTemplate(
         "more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"
     ),
@@ -48,7 +60,7 @@ STRIDED_TEMPLATES = (
         "one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"
     ),
     StridedTemplate("one element, without dims", "()", "launch=2x33"),
-    StridedTemplate("more elements than threads, special values", "2051", "launch=2x33", data="special"),
+    StridedTemplate("more elements than threads, special values", "2051", "launch=2x33", "special"),
     StridedTemplate(
         "more elements than threads, halfway between numbers of fewer bits",
         "2051",
@@ -59,6 +71,8 @@ STRIDED_TEMPLATES = (
     StridedTemplate(
         "two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"
     ),
+    StridedTemplate("in place, several blocks", "2051", data="bits", in_place=True),
+    StridedTemplate("more than 65,536 elements", "66051", once=True),
 )
 """Layouts and launches for the fast and slow paths of elementwise kernels."""
 
@@ -94,6 +108,9 @@ EDGE_TEMPLATES = (
     EdgeTemplate("halfway between numbers of fewer bits", "halfway", floats=("normal",), integers=("special", "bits")),
     EdgeTemplate("subnormal scales", "subnormal", blocks=("special",)),
     EdgeTemplate("rows of one extreme value each", "extreme", floats=("special",), integers=("special",), in_rows=True),
+    EdgeTemplate("only the lowest value", "lowest", floats=("special",), integers=("special",), in_rows=True),
+    EdgeTemplate("random bit patterns", "bits", floats=("bits",), integers=("bits",), in_rows=True),
+    EdgeTemplate("limits and powers of two", "limits", floats=("special",), integers=("special",), in_rows=True),
     EdgeTemplate(
         "rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5
     ),
@@ -101,8 +118,11 @@ EDGE_TEMPLATES = (
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads per block of a launch with one thread per block and, usually, idle blocks."""
 
-MAX_EDGE_ELEMENTS = 4096
+MAX_EDGE_ELEMENTS = 2304
 """Largest tensor of the drawn case that becomes an edge case."""
+
+MAX_LIMIT_PRODUCT = 2**13
+"""Limit for the product of all extents of a case in which several names have their largest value."""
 
 SHIFT = 29
 """Distance between the starts of two tensors' data, so that special values meet other special values."""
@@ -114,8 +134,9 @@ _LAUNCH = re.compile(r"\b(launch|threads)=")
 def named_cases(op: Declaration, dtypes: Sequence[str], launches: str) -> list[tuple[str, Case]]:
     """Return title and case of the strided templates and the named cases; ``launches`` is "any" or "host"."""
     types = op.bind(dtypes)
-    strided = [NamedCase(each.title, _template_items(op, each, types)) for each in _strided_templates(op, dtypes)]
-    chosen = _matching(op, dtypes, (*strided, *op.named))
+    strided = {_template_items(op, each, types): each.title for each in reversed(_strided_templates(op, dtypes))}
+    templates = [NamedCase(title, items) for items, title in reversed(strided.items())]
+    chosen = _matching(op, dtypes, (*templates, *op.named))
     if launches == "host":
         chosen = [each for each in chosen if not has_custom_launch(each.items)]
     return [(each.title, parse_case(op, _text(op, dtypes, each.items))) for each in chosen]
@@ -143,7 +164,69 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     case = replace(base, launch=MANY_BLOCKS, threads=None)
     if launches != "host" and op.grid_stride and not op.then and not strided and case not in drawn:
         found.append(("many blocks of one thread", case))
+    return found + limit_cases(op, base.dtypes, drawn)
+
+
+def limit_cases(op: Declaration, dtypes: Sequence[str], drawn: Sequence[Case]) -> list[tuple[str, Case]]:
+    """Return title and case of the smallest and largest values that the op allows, unless a drawn case has them.
+
+    Limits follow from ``choices`` and from conditions on a single name. A case combines limits
+    if their product stays small.
+    """
+    if op.layouts or not op.shapes:
+        return []
+    seen = {pair for case in drawn for pair in view_case(op, case).scope.names.items()}
+    wanted = [pair for pair in _limits(op) if pair not in seen]
+    found: list[tuple[str, Case]] = []
+    while wanted:
+        name, value = wanted.pop(0)
+        for others in (wanted, ()):
+            case = _case_with(op, dtypes, name, value, others)
+            if case and case not in drawn:
+                names = view_case(op, case).scope.names
+                found.append((f"a limit of {name}", case))
+                wanted = [pair for pair in wanted if names.get(pair[0]) != pair[1]]
+                break
     return found
+
+
+def _limits(op: Declaration) -> list[tuple[str, int]]:
+    """The smallest positive and the largest value of every name that has numeric choices or a condition."""
+    options: dict[str, list[int]] = {}
+    for name, values in (pair for each in alternatives(op.choices) for pair in each.items()):
+        options.setdefault(name, []).extend(n for n in values if isinstance(n, int) and n > 0)
+    for name in op.parsed_shapes.free:
+        if name not in options and name in op.conditions_by_name and name not in op.parsed_shapes.many:
+            options[name] = [n for n in limits(partial(allows, op, name)) if n]
+    return [(name, n) for name, of in options.items() if of for n in dict.fromkeys((max(of), min(of)))]
+
+
+def _case_with(
+    op: Declaration, dtypes: Sequence[str], name: str, value: int, others: Sequence[tuple[str, int]]
+) -> Case | None:
+    """A case in which a name has a value; None if the op refuses it.
+
+    ``others`` are wanted values of further names, which the case has where ``MAX_LIMIT_PRODUCT`` and the choices allow.
+    The remaining names have their first choice or default value.
+    """
+    given = [each for each in alternatives(op.choices) or [{}] if value in each.get(name, (value,))]
+    if not given:
+        return None
+    chosen = {each: options[0] for each, options in given[0].items()}
+    for each in op.parsed_shapes.free:
+        chosen.setdefault(each, default_options(op, each, "few")[0])
+    chosen[name] = value
+    for other, wish in others:
+        product = math.prod(measure(n) for k, n in chosen.items() if k != other and isinstance(n, int))
+        if other != name and wish in given[0].get(other, (wish,)) and product * wish <= MAX_LIMIT_PRODUCT:
+            chosen[other] = wish
+    types = op.bind(dtypes)
+    try:
+        scope = evaluated(chosen, op.parsed_shapes)
+        layouts = {each: str(contiguous(op.parsed_shapes.shape(each, scope))) for each in op.tensors}
+        return parse_case(op, _text(op, dtypes, _items(op, layouts, types, params=scope.names)))
+    except UsageError:
+        return None
 
 
 def _with_data(op: Declaration, case: Case, edge: EdgeTemplate) -> Case:
@@ -202,7 +285,7 @@ def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[NamedCase]:
     if not _accepts_everywhere(op, contiguous((count,)), dtypes):
         return ()
     flags = " null-info" * ("null-info" in op.flags)
-    return (NamedCase("contiguous", _items(op, f"{count}|16384", types) + flags),)
+    return (NamedCase("contiguous", _items(op, dict.fromkeys(op.tensors, f"{count}|16384"), types) + flags),)
 
 
 def _accepts_everywhere(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
@@ -225,8 +308,9 @@ def _strided_templates(op: Declaration, dtypes: Sequence[str]) -> list[StridedTe
     return [
         each
         for each in STRIDED_TEMPLATES
-        if (not each.data or any(_accepts(op, name, types, each.data) for name in op.filled))
-        and (not each.aliased or op.aliased)
+        if (not each.aliased or op.aliased)
+        and (not each.in_place or op.in_place)
+        and (not each.once or ",".join(dtypes) == op.types[0])
         and (not each.narrowing or _narrows(op, types))
         and _accepts_everywhere(op, Layout.parse(each.layout), dtypes)
     ]
@@ -234,23 +318,29 @@ def _strided_templates(op: Declaration, dtypes: Sequence[str]) -> list[StridedTe
 
 def _template_items(op: Declaration, template: StridedTemplate, types: Mapping[str, DType]) -> str:
     """The items of a strided template's case. Aliased operands have the data of the first operand."""
-    items = _items(op, template.layout, types, template.data)
+    items = _items(op, dict.fromkeys(op.tensors, template.layout), types, template.data)
     if template.aliased and op.aliased:
         first, second = op.aliased
         data = items.partition(f"{first}={template.layout}")[2].split()[0]
         items = re.sub(rf"(?<!\S){second}=\S+", f"{second}={template.aliased}{data}", items) + " aliased"
-    return f"{items} {template.launch}"
+    return " ".join(filter(None, (items, "in-place" * template.in_place, template.launch)))
 
 
-def _items(op: Declaration, layout: str, types: Mapping[str, DType], data: str = "") -> str:
-    """The items of a case in which all tensors have one layout, and the data of a stream if they accept it."""
+def _items(
+    op: Declaration,
+    layouts: Mapping[str, str],
+    types: Mapping[str, DType],
+    data: str = "",
+    params: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """The items of a case with these layouts and parameters, and the data of a stream for tensors that accept it."""
     found = {}
     for number, name in enumerate(op.filled):
         streams = op.available_streams(name, types)
         usual = "normal" if "normal" in streams else streams[0]
         found[name] = f"~{data}@{SHIFT * number}" if data and _accepts(op, name, types, data) else f"~{usual}@0"
-    items = [f"{name}={layout}{found.get(name, '')}" for name in op.tensors]
-    items += [f"{n}={_usual(resolve_dtype(kind, types))}" for n, kind in op.params.items()]
+    items = [f"{name}={layouts[name]}{found.get(name, '')}" for name in op.tensors]
+    items += [f"{n}={params.get(n, _usual(resolve_dtype(kind, types)))}" for n, kind in op.params.items()]
     return " ".join(items)
 
 

@@ -5,15 +5,16 @@ The draws and their order decide which cases a seed gives. Changing them changes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parity.cases.parser import find_mismatch, violated_condition
-from parity.data.extents import draw_values
+from parity.data.extents import NUMBERS, allowed_values, draw_values, usual_values
 from parity.data.layouts import LAUNCHES, Draw, pick, shape
 from parity.data.parameters import parameter
-from parity.dsl.expression import Expression, Scope, Value
+from parity.dsl.expression import Scope, Value
 from parity.dsl.shapes import ShapeMismatch
 from parity.model.case import Case, Tensor
 from parity.model.dtypes import DType, resolve_dtype
@@ -62,6 +63,14 @@ def case_strategy(op: Declaration, dtypes: Sequence[str], launches: str) -> st.S
 
     strategy: st.SearchStrategy[Case] = cases()
     return strategy
+
+
+def structure(case: Case) -> Hashable:
+    """Return everything of a case except its data. All cases with an empty tensor have the same structure."""
+    if any(not layout.numel for layout in case.layouts.values()):
+        return None
+    params = tuple((name, repr(value)) for name, value in case.params)
+    return tuple(case.layouts.items()), params, case.flags, case.launch, case.threads
 
 
 def _rarely(draw: Draw) -> bool:
@@ -143,23 +152,20 @@ def _draw_values(op: Declaration, draw: Draw) -> Mapping[str, Any]:
 
 
 def _draw_names(op: Declaration, draw: Draw) -> Scope:
-    rules = _conditions_by_name(op)
     with op.origin.naming("choices"):
-        return draw_values(draw, op.parsed_shapes, op.choices, tuple(op.params), partial(_allows, rules))
+        return draw_values(draw, op.parsed_shapes, op.choices, tuple(op.params), partial(default_options, op))
 
 
-def _conditions_by_name(op: Declaration) -> Mapping[str, tuple[Expression, ...]]:
-    """The conditions that depend on a single name, by that name."""
-    found: dict[str, tuple[Expression, ...]] = {}
-    for rule in op.conditions:
-        if len(rule.names) == 1 and not rule.tensors:
-            (name,) = rule.names
-            found[name] = (*found.get(name, ()), rule)
-    return found
+@functools.lru_cache(maxsize=1024)
+def default_options(op: Declaration, name: str, kind: str) -> Sequence[Value]:
+    """Return the default values of a name that the op's conditions allow (see ``usual_values``)."""
+    usual = NUMBERS if name in op.params else usual_values(kind, name in op.parsed_shapes.many)
+    return allowed_values(usual, partial(allows, op, name))
 
 
-def _allows(rules: Mapping[str, tuple[Expression, ...]], name: str, value: Value) -> bool:
-    return all(rule(Scope({name: value})) for rule in rules.get(name, ()))
+def allows(op: Declaration, name: str, value: Value) -> bool:
+    """Return whether the conditions that depend on this name alone hold for a value."""
+    return all(rule(Scope({name: value})) for rule in op.conditions_by_name.get(name, ()))
 
 
 def _as_number(value: Value, kind: DType) -> float | int:

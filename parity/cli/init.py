@@ -37,6 +37,7 @@ from parity.inference.spec import InferredSpec, KernelArgument
 from parity.inference.structures import Structures
 from parity.model.code_object import CodeObject, source_name, spelled, unqualified
 from parity.platform.files import CUDA_SUFFIXES, find_below, read_text
+from parity.platform.installation import NAME, install_command, origin
 from parity.porting import find_modules
 from parity.suite.loading import load_suite
 from parity.suite.options import CUDA_SIDE
@@ -47,13 +48,15 @@ TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
 CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The workflow file of each CI, by the name of its template."""
+CI_EXTRAS = "emulated,nvcc"
+"""What a workflow installs with parity."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git ignores in a project."""
 _TRY_AFTER = 30
 """Seconds after which new declarations are tried."""
 NEXT = (
     "next: {do} {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
-    "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
+    "({install}); with a reference no CUDA is needed"
 )
 
 
@@ -92,7 +95,12 @@ def _ci(folder: Path, name: str | None) -> list[Path]:
     if path.exists():
         _warn(f"{path} exists already and is not changed")
         return []
-    return [_write(path, (TEMPLATE / "ci" / f"{name}.yml").read_text())]
+    text = (TEMPLATE / "ci" / f"{name}.yml").read_text()
+    if origin().is_local:
+        _warn(f"replace {NAME} in {path} by a Git URL or wheel of parity that the CI can install")
+    else:
+        text = text.replace(f"{NAME}[{CI_EXTRAS}]", origin().requirement(CI_EXTRAS))
+    return [_write(path, text)]
 
 
 def _ignore(folder: Path) -> list[Path]:
@@ -124,7 +132,12 @@ def _complete(folder: Path, config: Path, ci: str | None) -> int:
 
 
 def _next(cases: Path, declared: int, there: str = "") -> str:
-    return NEXT.format(do="look through" if declared else "complete an op in", cases=display_path(cases), there=there)
+    return NEXT.format(
+        install=install_command("nvcc"),
+        do="look through" if declared else "complete an op in",
+        cases=display_path(cases),
+        there=there,
+    )
 
 
 @dataclass

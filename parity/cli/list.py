@@ -50,9 +50,8 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
     heads: dict[tuple[str, ...], list[str]] = {}
     for dtypes in combinations:
         heads.setdefault(dtypes[:-1], []).append(dtypes[-1])
-    return " ".join(
-        ",".join([*head, f"{{{' '.join(last)}}}"]) if head else " ".join(last) for head, last in heads.items()
-    )
+    each = ((head, " ".join(last)) for head, last in heads.items())
+    return " ".join(",".join([*head, f"{{{last}}}"]) if head else last for head, last in each)
 
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:

@@ -34,10 +34,8 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{arguments.output} is a folder, but merged recordings are one file; name a file with -o")
         cases = merge_recordings(files, arguments.output)
         kernels = pluralize(len({case.kernel for case in cases}), "kernel")
-        size = arguments.output.stat().st_size / 1e6
-        output().print(
-            f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
-        )
+        written = f"{arguments.output} ({arguments.output.stat().st_size / 1e6:.2f} MB)"
+        output().print(f"{pluralize(len(cases), 'case')} of {kernels} from {len(files)} shards: {written}")
         return 0
     with output_folder(arguments.output):
         return _merge_folders(arguments, folders)

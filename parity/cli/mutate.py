@@ -3,7 +3,8 @@
 A fault is one edit, either of a kernel's source as compiled for AMD, or of one instruction of its listing, which needs
 no compiler. The usual cases run until the first failure. For each survivor the command prints its location, its edit
 and the reason: additional cases catch it (one is printed), no case executes it, or its results are within the error
-bound. A fault that executes without any effect counts as equivalent. A survivor shows where a case is missing.
+bound. Every survivor counts as missed, unless the compiler generates the same code; a second figure leaves out the
+faults without a known effect. A survivor shows where a case is missing.
 
 The output folder stores the progress: after Ctrl-C, the same command resumes. The matrix shows a file recall.json in
 the project's folder or in its reports/. Exit code: 0 faults were planted, whether caught or not; 2 wrong usage; 3 no

@@ -46,8 +46,6 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     faults = sum(case.fault is not None for case in found.cases)
     cases = pluralize(len(found.cases), "case")
     kernels = pluralize(len({case.kernel for case in found.cases}), "kernel")
-    size = found.file.stat().st_size / 1e6
-    output().print(
-        f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"
-    )
+    written = f"{found.file} ({found.file.stat().st_size / 1e6:.2f} MB)"
+    output().print(f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {written}")
     return 0

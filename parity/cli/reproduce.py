@@ -26,9 +26,8 @@ from parity.hip.library import environment
 
 def main(arguments: argparse.Namespace) -> int:
     suite = load_suite(arguments)
-    made = make_reproducer(
-        suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
-    )
+    chosen = {"runners": arguments.runner, "targets": arguments.target, "checked": arguments.checked}
+    made = make_reproducer(suite, arguments.case, **chosen)
     made.write(arguments.output)
     warn(made.notes)
     output().print(f"{len(made.files)} files of {made.case} in {arguments.output}; next: its README.md")
@@ -50,9 +49,8 @@ def _check(made: Reproducer) -> int:
         path = os.pathsep.join(filter(None, sys.path))
         found = {**os.environ, **environment([made.target]), "HIPCC": hipcc, "PYTHONPATH": path}
         try:
-            done = subprocess.run(
-                ["make", "--silent", "hip"], cwd=folder, env=found, capture_output=True, text=True, check=False
-            )
+            make = ["make", "--silent", "hip"]
+            done = subprocess.run(make, cwd=folder, env=found, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
             raise MissingTool("make", "PATH", "apt-get install make") from error
         if done.returncode:

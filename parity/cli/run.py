@@ -1,11 +1,11 @@
-"""Run cases, compare every value with its reference, and print the matrix.
+"""Run cases, compare every value with its reference, and print the results.
 
 The output folder receives the record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML),
 report.html and the failures.
 
-The matrix fits the width of the terminal, or COLUMNS. In a module that is too wide, targets with equal cells share a
-column, notes continue in further lines, and then coverage, dtype names, speed, case counts and error shares are left
-out, in this order and only as needed. A line below the matrix reports this. Files and pipes get the whole matrix.
+Failures are printed first and in full, then one line per module: a word for each target, and a word for the agreement
+with CUDA. -v prints one line per op with all numbers and their legend, and -vv one line per kernel. The output fits the
+width of the terminal, or COLUMNS, and 100 columns in files and pipes. matrix.txt in the output folder is complete.
 
 Exit code: 0 everything passed or is a known issue; 1 a failure, or a known issue that needs attention; 2 wrong usage,
 or a mistake in the file of known issues; 3 nothing was run, or something other than a kernel (no memory, a full disk, a
@@ -46,7 +46,7 @@ from parity.cli.shared.watch import KeptRecords, check_options, watch
 from parity.engine.bench import Measurement
 from parity.engine.case_records import CaseRecord, Column
 from parity.engine.record_file import environment
-from parity.errors import UsageError
+from parity.errors import UsageError, pluralize
 from parity.report.document import document
 from parity.report.folder import REPORTS, output_folder, remove_files
 from parity.runners import available
@@ -101,7 +101,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, earlier: Earli
     if unwritten is None:
         write_shard_file(arguments.output, results, reproduction)
     warn(results.notes)
-    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten)
+    return exit_code(matrix, run.known.mistakes, run.columns.problems, results.stopped, unwritten, arguments.strict)
 
 
 def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, Any]:
@@ -140,7 +140,7 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
         return ()
     kept = resumable_records(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}
-    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    warn([f"resuming: {pluralize(len(kept), 'case')} of {pluralize(len(kernels), 'kernel')} are in {folder / RECORD}"])
     return kept
 
 
@@ -171,15 +171,15 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
 
 
 def _build_line(built: Sequence[Built]) -> str:
+    """Describe the build; empty if everything came from the cache without complaints."""
     fresh = [b for b in built if not b.cached and not b.error]
     failed = sum(bool(b.error) for b in built)
-    targets = " ".join(dict.fromkeys(b.target for b in built))
-    modules = len({b.module for b in built})
-    text = f"{modules} {'modules' if modules > 1 else 'module'} built for {targets}"
     unmapped = sum(len(b.unmapped) for b in built)
-    if unmapped:
-        text += f"; {unmapped} identifiers that hipify could not map (parity build lists them)"
-    if not fresh and not failed:
-        return text + ", all from the cache"
-    text += f"; {len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"
-    return text + (f", {failed} with errors" if failed else "")
+    if not (fresh or failed or unmapped):
+        return ""
+    modules = pluralize(len({b.module for b in built}), "module")
+    parts = [f"{modules} built for {' '.join(dict.fromkeys(b.target for b in built))}"]
+    parts += [f"{len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"] if fresh or failed else []
+    parts += [f"{failed} with errors"] if failed else []
+    parts += [f"{unmapped} identifiers that hipify could not map (parity build lists them)"] if unmapped else []
+    return "; ".join(parts)

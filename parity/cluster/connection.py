@@ -27,6 +27,7 @@ from parity.engine.plan import Plan
 from parity.engine.pool import processors
 from parity.errors import MissingTool, NotAvailable, UsageError, nearest
 from parity.platform.files import read_text
+from parity.platform.installation import install_command
 from parity.platform.serialization import unpacked
 from parity.platform.signals import delay_interrupts
 from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
@@ -190,9 +191,8 @@ class Cluster:
         self.offers = self._call(self._open())
         for each in self.offers:
             if other := version_differences(each.versions, f"at {each.machine}"):
-                raise NotAvailable(
-                    f"{other}; all machines must have the same versions, because these decide cases and verdicts"
-                )
+                why = "all machines must have the same versions, because these decide cases and verdicts"
+                raise NotAvailable(f"{other}; {why}")
 
     def close(self) -> None:
         """Disconnect, and stop everything that runs on this machine."""
@@ -295,9 +295,7 @@ def need_dask() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError as error:
-        raise MissingTool(
-            "Dask", "the package distributed", "python -m pip install 'parity-harness[cluster]'"
-        ) from error
+        raise MissingTool("Dask", "the package distributed", install_command("cluster")) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # Interrupts and failed connections leave coroutines of Dask behind.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)

@@ -69,9 +69,8 @@ class WorkerNode:
     ) -> Answer:
         """Execute a request. ``fetch`` returns the bytes of a bundle, and runs inside of the context ``aside``."""
         if other := version_differences(request.versions, "at the client"):
-            return self._reply(
-                "refused", error="NotAvailable", text=f"{other}; all machines must have the same versions"
-            )
+            text = f"{other}; all machines must have the same versions"
+            return self._reply("refused", error="NotAvailable", text=text)
         try:
             lacking = [each for each in (request.plan, *request.bundles) if each not in self.fetched]
             if lacking:

@@ -18,9 +18,9 @@ from parity.reference.expected import Expected, Limits
 class Conclusion(StrEnum):
     """The result of comparing CUDA's and AMD's outputs of one case."""
 
-    SAME = "same bits"
-    RIGHT = "both right"
-    RULES = "each by its own rule"
+    SAME = "identical"
+    RIGHT = "within bounds"
+    RULES = "documented difference"
     REFERENCE = "reference is suspect"
     CUDA = "CUDA is wrong"
     AMD = "AMD is wrong"

@@ -16,6 +16,9 @@ from parity.model.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
 
+MISTAKES = {"only zeros": 0.0, "the opposite sign": -1.0, "half as large again": 1.5, "only NaN": math.nan}
+"""Mistakes of a kernel that every useful check must reject, as factors of the expected values."""
+
 
 @np.errstate(all="ignore")
 def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | None = None) -> Verdict:
@@ -48,6 +51,9 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
         if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
             divergences.append("D22")
     budget = float(shares.max(initial=0.0))
+    if right.all() and expected.bias and (biased := expected.bias(got)):
+        wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
+        return _failure(expected, got, wrong, shares, poison, budget, tuple(divergences)).noted(biased)
     if right.all():
         allowed = bounds is not None and _allows(bounds)
         by_budget = right & ~exactly
@@ -71,11 +77,28 @@ def accepted_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 
 
 @np.errstate(all="ignore")
-def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
-    """Return True if an output of zeros would be accepted in every element whose expected value is finite."""
+def accepted_mistakes(expected: Expected, vendor: Vendor) -> frozenset[str]:
+    """Return the names of the ``MISTAKES`` that the rules of the vendor accept in every element.
+
+    Elements whose expected value is NaN or infinite keep it. A mistake that happens to give the expected value gives
+    the smallest normal number, or 1, instead. So an expectation that is zero everywhere does not accept zeros.
+    """
     value = expected.value
-    number = np.isfinite(value) if array_dtype(value).is_float else np.ones(value.shape, np.bool_)
-    return not (number & ~accepted_elements(expected, np.zeros_like(value), vendor)).any()
+    kind = array_dtype(value)
+    if kind.is_block:
+        zeros = np.zeros_like(value)
+        same = bit_patterns(zeros) == bit_patterns(value)
+        return frozenset({"only zeros"} if (accepted_elements(expected, zeros, vendor) & ~same).all() else ())
+    number = np.isfinite(value) if kind.is_float else np.ones(value.shape, np.bool_)
+    wide, smallest = (np.float64, 2.0**kind.emin) if kind.is_float else (np.int64, 1)
+    found = set()
+    for name, factor in MISTAKES.items():
+        if kind.is_float or factor in (0, -1):
+            wrong = (value.astype(wide) * wide(factor)).astype(value.dtype)
+            wrong = np.where(wrong == value, np.asarray(smallest).astype(value.dtype), wrong)
+            if accepted_elements(expected, np.where(number, wrong, value), vendor)[number].all():
+                found.add(name)
+    return frozenset(found)
 
 
 def _allows(bounds: Bounds) -> bool:

@@ -51,8 +51,8 @@ class Verdict:
     ``budget`` is the largest share of the error bound that an element used; 1.0 is the limit. ``ulps`` is the largest
     distance in the class "value", or in a pass among elements with an error bound. ``allowed`` is true if the error
     bound of an element is above 0. ``beyond_observed`` is true if a result is between the observed and the documented
-    limit. ``divergences`` are ids of the known CUDA/AMD divergences that the case met. ``vacuous`` names outputs that a
-    kernel writing only zeros would also pass.
+    limit. ``divergences`` are ids of the known CUDA/AMD divergences that the case met. ``vacuous`` names outputs for
+    which this case and all earlier ones accept wrong results (``parity.compare.comparison.MISTAKES``).
 
     ``pattern`` describes the wrong elements in words, and ``picture`` shows their positions in the output of this
     ``shape`` (``parity.compare.patterns.picture``). ``drawn`` lists the results of approximate instructions that cause

@@ -23,9 +23,7 @@ from parity.compilers import zig
 from parity.compilers.rocm import VARIABLE, WHEELS
 from parity.errors import MissingTool, ParityError
 from parity.platform.cache import Cache, default_root, digest
-
-INSTALL = "python -m pip install 'parity-harness[nvcc]'"
-"""The command that installs nvcc and nvdisasm, without a GPU and without root."""
+from parity.platform.installation import install_command
 
 _GLIBC = "2.43"
 """The version of zig's glibc headers. CUDA's headers declare functions such as ``rsqrt`` as glibc does."""
@@ -71,7 +69,7 @@ def headers() -> Path:
 
 
 def header_folders() -> Iterator[Path]:
-    """Yield the folders with CUDA's headers, and with those of zig where it is the host compiler."""
+    """Yield the folders with CUDA's headers, and the folder of zig where it is the host compiler."""
     yield headers()
     with contextlib.suppress(MissingTool):
         if not _gcc():
@@ -143,9 +141,9 @@ def _find() -> _Candidate:
             return place
     package = "the Python package nvidia-cuda-nvcc"
     if by_wheels:
-        raise MissingTool("nvcc", f"only {package}, because {VARIABLE} is {WHEELS}", INSTALL)
+        raise MissingTool("nvcc", f"only {package}, because {VARIABLE} is {WHEELS}", install_command("nvcc"))
     looked = f"PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, {package}"
-    raise MissingTool("nvcc", looked, f"{INSTALL}, or the CUDA toolkit")
+    raise MissingTool("nvcc", looked, f"{install_command('nvcc')}, or the CUDA toolkit")
 
 
 def _places() -> Iterator[_Candidate]:

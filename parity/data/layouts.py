@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.model.layout import Layout, contiguous
@@ -17,23 +18,18 @@ if TYPE_CHECKING:  # importing Hypothesis takes 0.1 s, and cached cases do not n
 T = TypeVar("T")
 Draw = Callable[["st.SearchStrategy[Any]"], Any]
 
-LINES = (1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 3073)
-"""Lengths around the sizes of a wavefront, two wavefronts, usual blocks, a block of 1024, and two or three blocks."""
+LINES = (
+    *(1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257),
+    *(1023, 1024, 1025, 2047, 2048, 2049, 3073, 4095, 4097),
+)
+"""Lengths around the sizes of a wavefront, two wavefronts, usual blocks, and one to four blocks of 1024."""
 
 PLANES = (
-    (2, 2),
-    (3, 5),
-    (31, 3),
-    (33, 2),
-    (5, 64),
-    (65, 3),
-    (16, 32),
-    (3, 129),
-    (257, 3),
-    (2, 513),
-    (1, 1025),
-    (1023, 2),
+    *((2, 2), (3, 5), (33, 2), (65, 3), (3, 129), (257, 3), (2, 513), (1, 1025), (1023, 2)),
+    *((16, 32), (33, 31), (17, 65), (64, 15), (5, 9, 33), (3, 2, 5, 31)),
 )
+"""Shapes with one large extent, and with several."""
+
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024), (4096, 1))
 """Launches to draw. Most keep the op's rule (None). The rest have too few threads, which makes grid-stride loops
 iterate, too many threads, or so many blocks that some may stay idle.
@@ -50,7 +46,7 @@ def pick(draw: Draw, options: Sequence[T]) -> T:
 
 def shape(draw: Draw) -> tuple[int, ...]:
     """Draw a shape: rank 0 to 5, size-1 and empty dims, and lengths around the sizes of wavefronts and blocks."""
-    kind = pick(draw, ("tiny", "small", "small", "deep", "line", "line", "plane", "scalar", "empty"))
+    kind = pick(draw, ("tiny", "small", "small", "deep", "line", "line", "plane", "plane", "scalar", "empty"))
     if kind == "tiny":
         return (pick(draw, (1, 2, 3, 4)),)
     if kind == "small":
@@ -91,24 +87,12 @@ def layout(draw: Draw, shape: tuple[int, ...], kinds: Sequence[str]) -> Layout:
     return Layout(shape, tuple(strides), pick(draw, (0, 1, 5)) if kind in ("sliced", "any") else 0)
 
 
-def _any(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return layout(draw, shape, ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any"))
-
-
-def _distinct(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return layout(draw, shape, ("contiguous", "transposed", "sliced"))
-
-
 def _dense(draw: Draw, shape: tuple[int, ...]) -> Layout:
     return contiguous(shape, pick(draw, (0, 0, 1, 3)))
 
 
 def _not_dense(layout: Layout) -> str:
     return "" if layout.is_contiguous else "it must be contiguous, because the kernel does not get its strides"
-
-
-def _aligned(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return contiguous(shape)
 
 
 def _not_aligned(layout: Layout) -> str:
@@ -152,10 +136,10 @@ class Strides:
 
 
 STRIDES: dict[str, Strides] = {
-    "any": Strides(_any),
-    "distinct": Strides(_distinct),
+    "any": Strides(partial(layout, kinds=("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any"))),
+    "distinct": Strides(partial(layout, kinds=("contiguous", "transposed", "sliced"))),
     "dense": Strides(_dense, _not_dense),
-    "aligned": Strides(_aligned, _not_aligned),
+    "aligned": Strides(lambda draw, shape: contiguous(shape), _not_aligned),
     "rows": Strides(_rows, _not_rows),
     "matrix": Strides(_by_rows_or_columns),
 }

@@ -3,51 +3,80 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from hypothesis import Phase
+    from hypothesis.internal.conjecture.providers import HypothesisProvider
     from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 
+LARGEST_DECK = 256
+"""Most options of a choice that are dealt like cards. Other numbers are drawn at random."""
 
-@contextlib.contextmanager
-def hermetic() -> Iterator[None]:
-    """Keep Hypothesis from using constants that it collects from loaded modules.
+SPARE_DRAWS = 60
+"""Draws beyond three per value, before values of known kinds fill up a sample."""
 
-    Hypothesis (since 6.131) mixes such constants into its draws. The cases of a seed would then depend on the
-    installation and on other imported modules. Hypothesis has no setting for this, and a custom backend would lose its
-    distributions. This function therefore replaces a private function of the versions that pyproject.toml allows.
+
+def _dealer() -> type[HypothesisProvider]:
+    """Return a Hypothesis backend that uses every option of a choice once before it uses an option again.
+
+    A choice is identified by the label of its strategy. Unlike Hypothesis's own backend, it does not repeat parts of
+    earlier draws, and does not use constants that Hypothesis collects from loaded modules: the cases of a seed must not
+    depend on the installation.
     """
-    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.conjecture.providers import HypothesisProvider
 
-    nothing, usual = type(providers.GLOBAL_CONSTANTS)(), providers._get_local_constants
-    providers.CONSTANTS_CACHE.cache.clear()
-    providers._get_local_constants = lambda: nothing
-    try:
-        yield
-    finally:
-        providers._get_local_constants = usual
-        providers.CONSTANTS_CACHE.cache.clear()
+    decks: dict[tuple[int, int, int], list[int]] = {}
+
+    class Dealer(HypothesisProvider):
+        label = 0
+
+        def span_start(self, label: int, /) -> None:
+            self.label = label
+
+        def _maybe_draw_constant(self, *arguments: Any, **options: Any) -> None:
+            return None
+
+        def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
+            if min_value is None or max_value is None or max_value - min_value >= LARGEST_DECK:
+                return super().draw_integer(min_value, max_value, **options)
+            assert self._random is not None
+            deck = decks.setdefault((self.label, min_value, max_value), [])
+            if not deck:
+                deck += range(min_value, max_value + 1)
+                self._random.shuffle(deck)
+            return deck.pop()
+
+    return Dealer
 
 
-def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
-    """Return ``count`` different draws for a seed; fewer if the strategy has fewer values or rejects most of them."""
+def sample(
+    strategy: SearchStrategy[T], seed: int, count: int, kind: Callable[[T], Hashable] = lambda value: value
+) -> list[T]:
+    """Return ``count`` draws of different kinds for a seed.
+
+    If the strategy does not have as many kinds, further draws of known kinds follow. The result is shorter if the
+    strategy has fewer values or rejects most of them.
+    """
     from hypothesis import Phase
     from hypothesis.errors import Unsatisfiable
 
+    kinds: dict[Hashable, T] = {}
     drawn: dict[T, None] = {}
 
     def collect(value: T) -> None:
+        if drawn:  # Hypothesis begins with the simplest value, which only fills up
+            kinds.setdefault(kind(value), value)
         drawn.setdefault(value)
-        if len(drawn) >= count:
+        if len(kinds) >= count:
             raise _Stop
 
     with contextlib.suppress(_Stop, Unsatisfiable):
-        _drive(strategy, seed, 3 * count, (Phase.generate,), collect)  # some draws repeat
-    return list(drawn)[:count]
+        _drive(strategy, seed, 3 * count + SPARE_DRAWS, (Phase.generate,), collect)
+    return list(dict.fromkeys([*kinds.values(), *drawn]))[:count]
 
 
 def find_minimal(
@@ -94,6 +123,9 @@ def _drive(
     strategy: SearchStrategy[Any], seed: int, count: int, phases: tuple[Phase, ...], body: Callable[[Any], None]
 ) -> None:
     import hypothesis
+    from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS
+
+    AVAILABLE_PROVIDERS["parity"] = _dealer()
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -101,6 +133,7 @@ def _drive(
         phases=phases,
         database=None,
         deadline=None,
+        backend="parity",
         derandomize=False,
         report_multiple_bugs=False,
         print_blob=False,
@@ -111,5 +144,4 @@ def _drive(
     def drive(value: Any) -> None:
         body(value)
 
-    with hermetic():
-        drive()
+    drive()

@@ -185,6 +185,33 @@ def _extreme(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     return ends[((index // np.uint64(RUN)) % np.uint64(len(ends))).astype(np.int64)]
 
 
+@np.errstate(over="ignore")
+def _limits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Half of the elements are limits of the type, 0 or 1, the rest powers of two, moved by at most one unit.
+
+    Signs are random. Elements of two tensors are independent, so that each pair of limits occurs.
+    """
+    width, one = 8 * dtype.itemsize, dtype.bits.type(1)
+    exponent, move = field(random, 8, 32), (field(random, 40, 8) % np.uint64(3)).astype(dtype.bits) - one
+    if dtype.is_float:
+        tiny = 2.0 ** (dtype.emin - dtype.precision + 1)
+        ends = stored(np.array([0.0, 1.0, np.inf, float(dtype.max), tiny, np.nan, 2.0**dtype.emin]), dtype)
+        powers = (exponent % np.uint64(1 << (width - dtype.precision))) << np.uint64(dtype.precision - 1)
+    else:
+        ends = np.array([dtype.min, dtype.max, 0, 1], dtype.numpy)
+        powers = np.uint64(1) << exponent % np.uint64(width)
+    limits = ends.view(dtype.bits)[(field(random, 48, 12) % np.uint64(len(ends))).astype(np.int64)]
+    found = np.where(field(random, 62, 1) == 0, limits, powers.astype(dtype.bits) + move)
+    negated = found ^ (one << dtype.bits.type(width - 1)) if dtype.is_float else ~found + one
+    return np.where(field(random, 63, 1) == 0, found, negated).astype(dtype.bits).view(dtype.numpy)
+
+
+def _lowest(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Only the lowest value: -Inf, or the smallest integer."""
+    lowest = dtype.convert(np.array([-np.inf])) if dtype.is_float else np.array([dtype.min], dtype.numpy)
+    return np.repeat(lowest, len(index))
+
+
 def _halfway(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Numbers halfway between two numbers of fewer bits, or next to such a number, where double rounding fails.
 
@@ -222,6 +249,8 @@ STREAMS: dict[str, Stream] = {
     "runs": _runs,
     "halfway": _halfway,
     "extreme": _extreme,
+    "limits": _limits,
+    "lowest": _lowest,
 }
 
 

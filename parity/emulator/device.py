@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -151,8 +150,8 @@ class Device:
         return loaded is not None and loaded.executable.traits.approximate
 
     @staticmethod
-    def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
-        """Return the hardware registers of a kernel in the order of their numbers, and the first use of each."""
+    def undefined_reads(code: CodeObject, kernel: str) -> Mapping[int, tuple[str, Instruction]]:
+        """Return the registers that a kernel may read before it sets them, by number: name and first such read."""
         return {}
 
     @classmethod
@@ -268,14 +267,6 @@ class Device:
             raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
         self.write(there, data)
 
-    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
-        """Return a copy of the contents of a variable.
-
-        Raises:
-            UsageError: the variable does not exist.
-        """
-        return self.read(self.symbol(code, name))
-
     # --- launches ---
 
     def take_printed(self) -> str:
@@ -324,7 +315,9 @@ class Device:
                 self._context, code, kernel, loaded.target, block, self.instruction_budget,
                 self._log[self._logged : self._context.logged], self._language, self._memory, self._variables,
             )  # fmt: skip
-            raise fault_error(fault, site)
+            error = fault_error(fault, site)
+            error.undefined = self._first(code, kernel, self._context.undefined)
+            raise error
         return self._stats(code, kernel, loaded)
 
     def _place_launch(self, loaded: _Loaded, shape: LaunchShape, args: bytes) -> None:
@@ -359,7 +352,7 @@ class Device:
         errors = ctypes.addressof(self._language.documented_errors(loaded.target))
         for drawing in loaded.drawings:
             drawing[0] = Drawing(options.results, options.draw, errors)
-        context.whole, context.lacking = self.instruction_budget, 0
+        context.whole, context.undefined = self.instruction_budget, 0
         context.budget = min(_THREADED["SLICE"], self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
@@ -387,17 +380,18 @@ class Device:
     def _stats(self, code: CodeObject, kernel: str, loaded: _Loaded) -> LaunchStats:
         context = self._context
 
-        def first(number: int) -> Instruction | None:
-            return self._language.instruction(code.listing, kernel, number - 1) if number else None
-
-        crossing = first(context.crossed)
+        crossing = self._first(code, kernel, context.crossed)
         counts = ((name, loaded.counters[start]) for start, block in loaded.blocks.items() for name in block)
         return LaunchStats(
             self.instruction_budget - context.budget - context.reserve,
             crossing.text if crossing else None,
-            first(context.lacking),
+            self._first(code, kernel, context.undefined),
             self._language.class_totals(counts) if self._counted else None,
         )
+
+    def _first(self, code: CodeObject, kernel: str, number: int) -> Instruction | None:
+        """The instruction of a number of the context, which is 1 more; 0 stands for none."""
+        return self._language.instruction(code.listing, kernel, number - 1) if number else None
 
     def _load(self, code: CodeObject, name: str) -> _Loaded:
         key = (code.digest, name)
@@ -451,17 +445,9 @@ def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) ->
         )
 
 
-@functools.cache
-def _fesetround() -> Callable[[int], int]:
-    function = ctypes.CDLL(None).fesetround
-    function.argtypes, function.restype = [ctypes.c_int], ctypes.c_int
-    found: Callable[[int], int] = function
-    return found
-
-
 def _round_to_nearest() -> None:
     """Reset the rounding mode of this thread, after a shadow run."""
-    _fesetround()(0)  # FE_TONEAREST, on x86-64 and aarch64
+    ctypes.CDLL(None).fesetround(0)  # FE_TONEAREST, on x86-64 and aarch64
 
 
 def _mailbox(at: int) -> bytes:

@@ -152,13 +152,10 @@ def _access(error: type[faults.MemoryFault], kind: str) -> Callable[[FaultSite],
             return faults.UnsupportedFeature(site.kernel, feature, instruction)
         near = site.nearest()
         private = near is not None and near.name.startswith(SCRATCH)
-        return error(
-            kind, site.kernel, instruction, lane=site.lane, workgroup=site.workgroup, address=c.address, size=c.bytes,
-            buffer=near.name if near else None,
-            offset=c.address - near.address if near else 0,
-            buffer_size=near.size if near else 0,
-            array=site.language.private_array(site.code.listing, site.kernel, instruction) if private else None,
-        )  # fmt: skip
+        array = site.language.private_array(site.code.listing, site.kernel, instruction) if private else None
+        name, offset, size = (near.name, c.address - near.address, near.size) if near else (None, 0, 0)
+        place = faults.Access(site.lane, site.workgroup, c.address, c.bytes, name, offset, size, array)
+        return error(kind, site.kernel, instruction, place)
 
     return access
 
@@ -176,6 +173,7 @@ _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["TRAP"]: _trap,
     _FAULTS["STUCK"]: lambda s: faults.NoProgress(s.kernel, s.instruction, s.thread, s.others + 1),
     _FAULTS["REQUEST"]: _request,
+    _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),
     _FAULTS["ABSENT"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=True),
     _FAULTS["UNNAMED"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=False),
 }

@@ -64,34 +64,42 @@ class _KernelError(ParityError):
 
 
 class KernelFault(_KernelError):
-    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class."""
+    """Misbehaviour of a kernel, or its use of an unsupported feature; ``kind`` names the class.
+
+    ``undefined`` is the first instruction that used an undefined value before the fault (see ``LaunchStats``).
+    """
 
     kind: str
+    undefined: Instruction | None = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """A memory access. ``lane`` is ``None`` for a scalar access.
+
+    ``buffer`` is the nearest allocation, and ``offset`` the byte offset in it. ``array`` is the private array that the
+    source accesses, with its type, if known.
+    """
+
+    lane: int | None
+    workgroup: tuple[int, int, int]
+    address: int
+    size: int
+    buffer: str | None
+    offset: int
+    buffer_size: int
+    array: str | None
 
 
 class MemoryFault(KernelFault):
-    """A kernel accessed memory that it must not access.
+    """A kernel accessed memory that it must not access; it has the attributes of ``Access``.
 
-    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
-    for a scalar access. ``offset`` is the byte offset of the access in ``buffer``, the nearest allocation. ``array`` is
-    the private array that the source accesses, with its type, if known.
+    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        kernel: str,
-        instruction: Instruction,
-        *,
-        lane: int | None,
-        workgroup: tuple[int, int, int],
-        address: int,
-        size: int,
-        buffer: str | None,
-        offset: int,
-        buffer_size: int,
-        array: str | None = None,
-    ) -> None:
+    def __init__(self, kind: str, kernel: str, instruction: Instruction, access: Access) -> None:
+        lane, offset, buffer, buffer_size = access.lane, access.offset, access.buffer, access.buffer_size
+        address, size, array, workgroup = access.address, access.size, access.array, access.workgroup
         self.kind, self.lane, self.workgroup, self.address, self.size = kind, lane, workgroup, address, size
         self.buffer, self.offset, self.array = buffer, offset, array
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"

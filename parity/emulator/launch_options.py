@@ -17,7 +17,7 @@ class LaunchOptions:
     Attributes:
         seed: permutes the order of workgroups and, between barriers, of wavefronts; 0 is the natural order.
         register_fill: the 32 bits of registers that nothing has written.
-        inverted_register: the number, in ``AmdgpuDevice.registers``, of a register that holds the complement.
+        inverted_register: the number, in ``Device.undefined_reads``, of a register that holds the complement.
         results: the results of approximate instructions.
         draw: chooses among the allowed results of approximate instructions; 32 bits.
     """

@@ -16,13 +16,14 @@ class LaunchStats:
     Attributes:
         instructions: how many instructions all wavefronts executed, without waits and hints.
         crossing: the text of the first instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront.
-        lacking: in PTX, the first instruction by which a thread read the value of a thread that takes no part.
+        undefined: the first instruction that used an undefined value: the value of a register that nothing has written
+            or, in PTX, of a thread that does not take part in an exchange.
         classes: the instructions by class (``class_of``), on a device that counts.
     """
 
     instructions: int
     crossing: str | None = None
-    lacking: Instruction | None = None
+    undefined: Instruction | None = None
     classes: Mapping[str, int] | None = None
 
 
@@ -32,5 +33,5 @@ def merge_stats(stats: Sequence[LaunchStats]) -> LaunchStats:
     for each in stats:
         classes.update(each.classes or {})
     crossing = next((each.crossing for each in stats if each.crossing), None)
-    lacking = next((each.lacking for each in stats if each.lacking), None)
-    return LaunchStats(sum(each.instructions for each in stats), crossing, lacking, classes or None)
+    undefined = next((each.undefined for each in stats if each.undefined), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, undefined, classes or None)

@@ -116,8 +116,8 @@ class Task:
     """The cases of one kernel entry, on every column that can run it.
 
     A case is a pair of title (or empty string) and text. ``cases`` are the only cases to run; None means the cases that
-    the plan draws. ``also`` are cases to run in addition to drawn cases. ``shrink`` requests the simplest case of a
-    failure.
+    the plan draws. ``also`` are cases to run in addition to drawn cases. ``picked`` is true if the user picked the
+    cases, which then need not suffice to judge the kernel. ``shrink`` requests the simplest case of a failure.
     """
 
     op: str
@@ -125,6 +125,7 @@ class Task:
     columns: tuple[Column, ...]
     cases: tuple[tuple[str, str], ...] | None = None
     also: tuple[tuple[str, str], ...] = ()
+    picked: bool = False
     shrink: bool = True
 
 

@@ -38,8 +38,10 @@ class Plan:
         known: The known issues. Known failures are marked and not shrunk.
         sides: Compile options of both sides.
         launches: "any", or "host" if cases keep to the launches of the host code.
+        allow_vacuous: As in ``Suite``.
         specs: Replaces the spec of a column's runner where its file lies at another path.
         files: Names of the case files that declare the ops of the tasks; empty if unknown.
+        imported: The files that the case files import and read.
     """
 
     kernels: Path
@@ -53,8 +55,10 @@ class Plan:
     known: KnownIssues = field(default_factory=KnownIssues)
     sides: Sides = field(default_factory=Sides)
     launches: str = "any"
+    allow_vacuous: tuple[str, ...] = ()
     specs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    imported: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -80,6 +84,8 @@ class Plan:
             known=known or KnownIssues(),
             sides=suite.sides,
             launches=suite.launches,
+            imported=suite.imported,
+            allow_vacuous=suite.allow_vacuous,
             files=tuple({suite.case_files[task.op].name: None for task in tasks}) if suite.case_files else (),
         )
 
@@ -94,7 +100,7 @@ class Plan:
             self.files and not {task.op for task in self.tasks} <= found.ops.keys()
         ):  # a case file depends on another case file
             found = load_suite(self.kernels, self.cases, sides=self.sides)
-        return replace(found, launches=self.launches)
+        return replace(found, launches=self.launches, allow_vacuous=self.allow_vacuous)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -152,7 +158,7 @@ def make_tasks(selection: Selection, columns: Iterable[Column]) -> tuple[Task, .
     texts: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
     for case in selection.cases:
         texts.setdefault((case.op, case.dtypes), []).append(("", str(case)))
-    found += [Task(*key, everywhere, tuple(each)) for key, each in texts.items()]
+    found += [Task(*key, everywhere, tuple(each), picked=True) for key, each in texts.items()]
     return tuple(found)
 
 

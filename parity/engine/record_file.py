@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -78,18 +79,25 @@ def environment(
         "seed": plan.seed,
         "checked": plan.checked,
         "compilers": plan.made_by,
-        "sources": {
-            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"), (plan.cases, f"*{SUFFIX}"))
-            for path in sorted(find_below(folder, ""))
-            if path.match(pattern) and (folder == plan.kernels or path.parent == folder)
-        },
+        "sources": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _sources(plan)},
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
         "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
     }
     if share:
         found["part"] = share.part
     return found
+
+
+def _sources(plan: Plan) -> Iterator[tuple[str, Path]]:
+    """Yield the kernel sources by their paths below the folder of kernels, and everything that decides the cases by the
+    paths from the folder of cases.
+    """
+    for path in sorted(find_below(plan.kernels, "")):
+        if path.match("*.cu*"):
+            yield path.relative_to(plan.kernels).as_posix(), path
+    declaring = {path for path in plan.cases.glob("*") if path.suffix in (".py", SUFFIX) and path.is_file()}
+    for path in sorted(declaring.union(path for path in plan.imported if path.is_file() and not path.match("*.cu*"))):
+        yield Path(os.path.relpath(path, plan.cases)).as_posix(), path
 
 
 def package_versions() -> dict[str, str]:

@@ -6,22 +6,24 @@ import tempfile
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
 from parity.build.modules import HelpfulPort, helpful_port
 from parity.compare.arbitration import Conclusion, SideResult
-from parity.compare.comparison import accepts_zeros
 from parity.compare.verdict import Status, Verdict
 from parity.engine.case_records import CaseRecord, Column, CrossVendorComparison, Task
 from parity.engine.cross_vendor import compare_vendors
 from parity.engine.diagnosis import diagnose
 from parity.engine.judging import CheckedCase, Implementation, judge, not_judged_verdict, verdict_on_output
 from parity.engine.plan import Plan
+from parity.engine.sensitivity import Sensitivity
 from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.errors import DeviceLost, ParityError
 from parity.model.case import Case
 from parity.op import Call, Entry
+from parity.platform.integrity import check_integrity
 from parity.reference.expected import Expected
 from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
 from parity.suite.loading import Suite
@@ -109,10 +111,21 @@ class Worker:
 
         Shrinks the first failures of each kind on every column.
         """
-        progress = _TaskProgress.start(task, entry)
+        progress = _TaskProgress.start(task.columns)
         for titled in cases:
             self._perform_case(task, entry, titled, progress)
-        return [record for each in progress.records.values() for record in each]
+        return [record for column in task.columns for record in self._with_insensitive(task, column, progress)]
+
+    def _with_insensitive(self, task: Task, column: Column, progress: _TaskProgress) -> list[CaseRecord]:
+        """Return the records of a column. If its cases cannot fail, the first pass becomes a failure."""
+        records = progress.records[column]
+        may_be_vacuous = task.picked or any(fnmatchcase(task.op, name) for name in self.suite.allow_vacuous)
+        failure = progress.sensitivity[column].failure(task.op, may_be_vacuous=may_be_vacuous)
+        passed = (number for number, record in enumerate(records) if record.verdict.passed and record.verdict.total)
+        if failure and task.shrink and (first := next(passed, None)) is not None:
+            verdict = replace(failure, wrong=records[first].verdict.total, total=records[first].verdict.total)
+            records[first] = self._mark(replace(records[first], verdict=verdict))
+        return records
 
     def _perform_case(self, task: Task, entry: Entry, titled: tuple[str, str], progress: _TaskProgress) -> None:
         title, text = titled
@@ -131,8 +144,10 @@ class Worker:
         checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
         against = _compare_sides(call, checked)
         for column, each in checked.items():
-            if each.verdict.passed and progress.vacuous[column]:
-                each = replace(each, verdict=replace(each.verdict, vacuous=progress.still_vacuous(column, each)))
+            if each.verdict.passed:
+                sensitivity = progress.sensitivity[column]
+                sensitivity.add(each, call, column.vendor)
+                each = replace(each, verdict=replace(each.verdict, vacuous=sensitivity.vacuous))
             record = self._mark(_record(entry, column, each, title, against.get(column)))
             # After a lost device, each attempt would take seconds.
             if task.shrink and record.failed and column.live and not each.lost:
@@ -256,31 +271,17 @@ class Worker:
 
 @dataclass
 class _TaskProgress:
-    """The results of a task so far, by column.
-
-    ``vacuous`` are the outputs that a kernel writing only zeros would also pass. ``hanging`` are columns with too many
-    timeouts.
-    """
+    """The results of a task so far, by column. ``hanging`` are columns with too many timeouts."""
 
     records: dict[Column, list[CaseRecord]]
     minimal: _Minimal
-    vacuous: dict[Column, tuple[str, ...]]
+    sensitivity: dict[Column, Sensitivity]
     hanging: set[Column] = field(default_factory=set)
 
     @classmethod
-    def start(cls, task: Task, entry: Entry) -> _TaskProgress:
-        return cls(
-            {column: [] for column in task.columns},
-            {column: {} for column in task.columns},
-            dict.fromkeys(task.columns, tuple(entry.op.compared)),
-        )
-
-    def still_vacuous(self, column: Column, checked: CheckedCase) -> tuple[str, ...]:
-        """Return the outputs that remain vacuous after a passing case."""
-        expected = checked.expected or {}
-        left = tuple(name for name in self.vacuous[column] if accepts_zeros(expected[name], column.vendor))
-        self.vacuous[column] = left
-        return left
+    def start(cls, columns: Iterable[Column]) -> _TaskProgress:
+        every = tuple(columns)
+        return cls({c: [] for c in every}, {c: {} for c in every}, {c: Sensitivity() for c in every})
 
 
 def hangs_repeatedly(records: Iterable[CaseRecord]) -> bool:
@@ -352,8 +353,14 @@ def prepare_kernels(module: str, column: Column, kernels: tuple[str, ...]) -> No
 
 
 def perform(task: Task) -> list[CaseRecord]:
-    """Run a task."""
-    return _worker.run(task)
+    """Run a task.
+
+    Raises:
+        UsageError: A case file has replaced code of parity.
+    """
+    records = _worker.run(task)
+    check_integrity()
+    return records
 
 
 def perform_or_lose_device(task: Task) -> list[CaseRecord]:
@@ -363,7 +370,7 @@ def perform_or_lose_device(task: Task) -> list[CaseRecord]:
         DeviceLost: A device cannot be reopened.
     """
     _worker.lost.clear()
-    records = _worker.run(task)
+    records = perform(task)
     for reason in _worker.lost.values():
         raise DeviceLost(reason)
     return records

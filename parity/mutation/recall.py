@@ -24,8 +24,13 @@ class _Counts:
 
     @property
     def planted(self) -> int:
-        """The number of faults that cases can catch, as far as known."""
-        return self.caught + self.survived - self.equivalent - self.beyond
+        """The number of faults. Every survivor counts: without proof, a case may exist that catches it."""
+        return self.caught + self.survived
+
+    @property
+    def effective(self) -> int:
+        """The number of faults with a known effect."""
+        return self.planted - self.equivalent - self.beyond
 
 
 @dataclass(frozen=True)
@@ -121,15 +126,18 @@ class Recall:
 
     @property
     def planted(self) -> int:
-        """The number of faults that cases can catch, as far as known."""
         return sum(each.planted for each in self.kernels)
+
+    @property
+    def effective(self) -> int:
+        return sum(each.effective for each in self.kernels)
 
     @property
     def targets(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.target for each in self.kernels))
 
     def by_module(self) -> dict[str, tuple[int, int]]:
-        """Return the number of caught faults, and of faults that cases can catch, for each module."""
+        """Return the numbers of caught and of planted faults for each module."""
         found: dict[str, tuple[int, int]] = {}
         for each in self.kernels:
             caught, planted = found.get(each.module, (0, 0))

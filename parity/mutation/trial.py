@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.build.incremental import Stage, recompiled, stage
+from parity.cases.strategies import structure
 from parity.compare.verdict import Status
 from parity.compilers.errors import CompileError
 from parity.data.sampling import sample
@@ -266,7 +267,7 @@ def _longer_search(ready: _KernelState, count: int) -> tuple[_LoweredCase, ...]:
     if count not in ready.more:
         state = worker.current()
         seed = state.plan.entry_seed(ready.entry) ^ SEARCH
-        drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count)
+        drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count, structure)
         known = {concrete.text for concrete in ready.cases}
         texts = [text for text in map(str, drawn) if text not in known]
         ready.more[count] = tuple(_lower_cases(ready.entry, texts))

@@ -351,6 +351,16 @@ class Declaration:
         """The conditions of ``where``, one expression each."""
         return expression(self.where).conjuncts if self.where else ()
 
+    @functools.cached_property
+    def conditions_by_name(self) -> Mapping[str, tuple[Expression, ...]]:
+        """The conditions that depend on a single name, by that name."""
+        found: dict[str, tuple[Expression, ...]] = {}
+        for rule in self.conditions:
+            if len(rule.names) == 1 and not rule.tensors:
+                (name,) = rule.names
+                found[name] = (*found.get(name, ()), rule)
+        return found
+
     @property
     def tensors_in_info(self) -> tuple[str, ...]:
         """Tensors whose strides the default ``info`` holds."""

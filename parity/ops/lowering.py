@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from parity.data.buffers import Memory
-from parity.data.streams import quiet
 from parity.dsl.arguments import ArgumentSpec, in_range
 from parity.dsl.expression import Scope, expression
 from parity.dsl.shapes import words
@@ -25,6 +24,7 @@ from parity.ops.callbacks import CallbackError, accepted
 from parity.ops.case_view import CaseView, view_case
 from parity.ops.declaration import Declaration
 from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.sort import InOrder
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,6 @@ def lower(op: Declaration, case: Case) -> Call:
     memory = _memory(op, case, view)
     launch = replace(_launches(op, case, view), constants=_constants(op, view, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
-    if op.reference is None:  # the vendors' minimum and maximum of a signalling NaN differ (D7)
-        buffers = {name: replace(each, data=quiet(each.data, each.dtype)) for name, each in buffers.items()}
     buffers |= _info(op, view) | _workspace(op, view)
     inputs = _logical_inputs(op, case, memory, buffers)
     scalars = {name: resolve_dtype(kind, view.types).convert(view.params[name])[()] for name, kind in op.params.items()}
@@ -163,22 +161,29 @@ def _refer(
                 f"the reference gives {value.dtype} of shape {value.shape} for {name},"
                 f" which is {dtypes[name]} of shape {shape}"
             )
-    return {n: replace(e, bounds=_checked_bounds(op, case, n, e)) if e.bounds else e for n, e in by_output.items()}
+    return {name: _checked(op, case, name, expected) for name, expected in by_output.items()}
 
 
-def _checked_bounds(op: Declaration, case: Case, name: str, expected: Expected) -> Callable[[Limits], Bounds]:
-    """The bounds of an output. Each is computed once, and a malformed bound is an error of the op."""
-    assert expected.bounds
-    bounds = expected.bounds
+def _checked(op: Declaration, case: Case, name: str, expected: Expected) -> Expected:
+    """The expected values with functions that name the op in errors. Each bound is computed once."""
+    bounds, accepts = expected.bounds, expected.accepts
 
     @functools.cache
-    def checked(limits: Limits) -> Bounds:
-        found = bounds(limits)
+    def checked_bounds(limits: Limits) -> Bounds:
+        found: Bounds = op.origin.call(f"the budget of {name}", bounds, limits)  # type: ignore[arg-type]
         if complaint := found.complaint(expected.unspecified):
             raise op.origin.error(f"{case}: the budget of {name} is {complaint}")
         return found
 
-    return checked
+    def checked_mask(got: Array) -> Array:
+        found = np.asarray(op.origin.call(f"accepts of {name}", accepts, got))  # type: ignore[arg-type]
+        if found.dtype != np.bool_ or found.shape != got.shape:
+            wrong = f"{found.dtype} of shape {found.shape} instead of bool of shape {got.shape}"
+            raise op.origin.error(f"{case}: accepts of {name} returned {wrong}")
+        return found
+
+    own = accepts is None or isinstance(accepts, InOrder)
+    return replace(expected, bounds=bounds and checked_bounds, accepts=accepts if own else checked_mask)
 
 
 def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:

@@ -1,8 +1,11 @@
 """Computes expected values, in at least twice the precision of the dtype under test, with error bounds.
 
-Inputs contain NaN and infinities on purpose. The engine ignores NumPy's warnings when it calls a reference or evaluates
-its bounds; other callers use ``np.errstate``.
+Inputs contain NaN and infinities on purpose, so the public functions ignore NumPy's warnings.
 """
+
+import inspect
+
+import numpy as np
 
 from parity.reference.accuracy import accuracy
 from parity.reference.attention import attention
@@ -84,3 +87,7 @@ __all__ = [
     "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d", "upsample_nearest2d",
     "where", "within",
 ]  # fmt: skip
+
+globals().update(
+    {name: np.errstate(all="ignore")(each) for name, each in [*globals().items()] if inspect.isfunction(each)}
+)

@@ -62,9 +62,8 @@ def accuracy(function: str, dtype: str, limits: Limits) -> float:
     try:
         row = _table()[function, dtype, limits.vendor]
     except KeyError:
-        raise UsageError(
-            f"no accuracy figure for {function} in {dtype} on {limits.vendor}; add a row to accuracy.csv"
-        ) from None
+        what = f"{function} in {dtype} on {limits.vendor}"
+        raise UsageError(f"no accuracy figure for {what}; add a row to accuracy.csv") from None
     if limits.asked is not None:
         limits.asked.append(row)
     return row.documented if limits.level == "documented" else row.observed

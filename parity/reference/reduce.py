@@ -74,9 +74,8 @@ def _sum(rows: Array, roundings: int) -> Expected:
     above, below = (np.maximum(s * terms, 0).sum(axis=-1) >= limit for s in (1, -1))
     overflowed = [(w & np.isfinite(centre), v) for w, v in ((above, np.inf), (below, -np.inf))]
     others = tuple(np.where(w, value.dtype.type(v), value) for w, v in overflowed if w.any())
-    return Expected(
-        value, lambda _: Bounds(centre, residual, error, error), nan_allowed=above & below, alternatives=others
-    )
+    bounds = Bounds(centre, residual, error, error)
+    return Expected(value, lambda _: bounds, nan_allowed=above & below, alternatives=others)
 
 
 def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:

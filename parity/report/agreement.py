@@ -11,15 +11,15 @@ from parity.engine.case_records import Column
 from parity.errors import pluralize
 from parity.report.model import Agreement, Cell, Matrix, combine_agreements
 
-AGREEMENT = "CUDA/AMD"
+AGREEMENT = "vs CUDA"
 FAR = 10_000
 """ULPs above this number are not meaningful: such results are near 0, where larger numbers cancel."""
 _LEGEND = {
-    r"\d ULP": "n ULP: both right, at most n ULP apart",
-    "% of budgets": "n % of budgets: both right, apart by n % of both error bounds, near 0, where ULPs mean little",
-    r"\d differ": "n differ: both right, but n elements differ",
-    "sign of zero": "sign of zero: both right, only the sign of zero differs",
-    r"\bD\d": "D..: both right, each by its vendor's rule",
+    r"\d ULP": "n ULP: within bounds, at most n ULP apart",
+    "% of bounds": "n % of bounds: within bounds, apart by n % of both error bounds, near 0, where ULPs mean little",
+    r"\d differ": "n differ: within bounds, but n elements differ",
+    "sign of zero": "sign of zero: within bounds, only the sign of zero differs",
+    r"\bD\d": "D..: documented difference, each side follows its vendor's rule",
 }
 _RAN = f"{AGREEMENT}, for cases that ran on both"
 AGREEMENT_LEGEND = f"{_RAN}: {'; '.join(_LEGEND.values())}"
@@ -53,7 +53,7 @@ def _apart(agreement: Agreement) -> str:
     if not agreement.ulps and not agreement.elements:
         return "sign of zero"
     if agreement.ulps >= FAR and agreement.share:
-        return f"{max(1, math.ceil(100 * agreement.share))} % of budgets"
+        return f"{max(1, math.ceil(100 * agreement.share))} % of bounds"
     return f"{agreement.ulps:.0f} ULP" if 0 < agreement.ulps < FAR else f"{agreement.elements} differ"
 
 

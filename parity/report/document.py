@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -63,9 +63,9 @@ class CellEntry:
     ``run`` counts executed cases. ``failures`` and ``known`` count failed cases by class; ``known`` covers known
     issues. ``worst_budget`` is the largest share of the error bound that a passing case used, or null if no case
     passed. ``exact`` means that no error was allowed and none was found. ``beyond_observed`` counts cases with a result
-    between the observed and the documented limit. ``vacuous`` names outputs that a kernel writing only zeros would also
-    pass. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD column
-    with CUDA's results.
+    between the observed and the documented limit. ``vacuous`` names outputs for which every case also accepts wrong
+    results. ``divergences`` are the known CUDA/AMD divergences that the cases met, and ``against`` compares an AMD
+    column with CUDA's results.
 
     For an op without a reference, ``taken`` counts cases whose results judge other columns, ``by`` is the column that
     judges this one, and ``unreferenced`` is the part of ``not_judged`` in which only memory accesses were checked.
@@ -125,7 +125,8 @@ class MatrixFile:
     ``parity`` is the version that wrote the file. ``complete`` is false if the run was interrupted. ``seconds`` is the
     time of the execution. ``cases`` counts executed cases; ``failed`` and ``known`` count failures, and ``known``
     covers known issues. ``compilers`` describes for each target how its code was built. ``machines`` are the machines
-    of a cluster that executed cases. ``against`` compares each AMD column with CUDA's results.
+    of a cluster that executed cases. ``against`` compares each AMD column with CUDA's results. ``undeclared`` are the
+    kernels without an op, which no case tests, by file.
     """
 
     parity: str
@@ -145,6 +146,7 @@ class MatrixFile:
     compile_errors: tuple[CompileErrorEntry, ...]
     against: Mapping[str, Agreement]
     kernels: tuple[KernelEntry, ...]
+    undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def document(matrix: Matrix) -> MatrixFile:
@@ -185,6 +187,7 @@ def document(matrix: Matrix) -> MatrixFile:
         compile_errors=tuple(dict.fromkeys(errors)),
         against=against,
         kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),
+        undeclared=matrix.undeclared,
     )
 
 

@@ -7,16 +7,19 @@ types, and "nan" is a failure class. To read a CSV file back unchanged, use
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from parity.emulator.amdgpu.classes import CLASSES
-from parity.engine.case_records import CaseRecord, Column
+from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool
 from parity.model.case import split
-from parity.model.coverage import COUNTS, Reached
+from parity.platform.files import read_table
 from parity.report.matrix import class_counts
-from parity.report.model import KernelRow, Matrix
+from parity.report.model import Matrix
 
 if TYPE_CHECKING:
     import pandas
@@ -24,63 +27,13 @@ if TYPE_CHECKING:
     from parity.engine.bench import Measurement
     from parity.engine.bench_baseline import BenchChange
     from parity.footprint.measure import Footprint
-    from parity.runners.timing import Timing
 
-CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
-"""Columns with few different values."""
-
-CASE_TYPES = {
-    **dict.fromkeys(CATEGORIES, "category"),
-    **dict.fromkeys(("budget", "ulp"), "float64"),
-    **dict.fromkeys(("wrong", "elements"), "int64"),
-    "instructions": "Int64",
-    **dict.fromkeys(COUNTS, "Int64"),
-    **dict.fromkeys(("divergences", "known", "title", "case"), "string"),
-}
-"""The columns of the table of cases, with their pandas types."""
-
-MATRIX_TYPES = {
-    **dict.fromkeys(("module", "op", "dtypes", "kernel", "runner", "target", "evidence", "state"), "category"),
-    **dict.fromkeys(("run", "passed", "failed", "known"), "int64"),
-    "budget": "float64",
-    "failures": "string",
-    "instructions": "int64",
-    **dict.fromkeys(COUNTS, "Int64"),
-    "divergences": "string",
-}
-"""The columns of the table of a matrix."""
-
-INSTRUCTIONS = {name: name.replace(" ", "_") for name in CLASSES}
-"""The column of each class of instructions."""
-
-TIMES = ("median", "low", "high", "error", "repetitions")
-
-BENCH_TYPES = {
-    **dict.fromkeys(("module", "op", "dtypes", "kernel"), "category"),
-    **dict.fromkeys(("title", "case"), "string"),
-    **dict.fromkeys(("runner", "target", "evidence"), "category"),
-    **dict.fromkeys(("bytes", "operations", "elements"), "int64"),
-    **{f"{kind}_{name}": "Int64" if name == "repetitions" else "float64" for kind in ("cold", "hot") for name in TIMES},
-    **dict.fromkeys(("host", "copy_rate", "operation_rate", "drift", "share"), "float64"),
-    "bound": "category",
-    "instructions": "Int64",
-    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
-    "change": "category",
-    **dict.fromkeys(("change_ratio", "change_uncertainty"), "float64"),
-    **dict.fromkeys(("notes", "problem"), "string"),
-}
-"""The columns of the table of measurements."""
-
-STATIC_TYPES = {
-    **dict.fromkeys(("module", "kernel", "target"), "category"),
-    "vgprs": "int64",
-    "sgprs": "Int64",
-    **dict.fromkeys(("spills", "scratch_bytes", "lds_bytes", "threads"), "int64"),
-    "occupancy": "float64",
-    "code_bytes": "Int64",
-    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
-}
-"""The columns of the table of footprints."""
+_ROWS = read_table(Path(__file__).with_suffix(".csv"))
+CASE_TYPES, MATRIX_TYPES, BENCH_TYPES, STATIC_TYPES = (
+    {row["column"]: row["type"] for row in _ROWS if row["table"] == table}
+    for table in ("cases", "matrix", "bench", "static")
+)
+"""The columns of each table, with their pandas types."""
 
 
 def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
@@ -106,25 +59,8 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
     Raises:
         MissingTool: pandas is not installed.
     """
-    rows = [
-        {
-            **_named(each, each.where, split(each.case)[1]),
-            "verdict": str(each.verdict.status),
-            "failure": each.verdict.kind or None,
-            "budget": each.verdict.budget,
-            "ulp": each.verdict.ulps,
-            "wrong": each.verdict.wrong,
-            "elements": each.verdict.total,
-            "instructions": each.instructions,
-            **_code(each.reached),
-            "divergences": " ".join(each.verdict.divergences) or None,
-            "known": each.known or None,
-            "title": each.title or None,
-            "case": each.case,
-        }
-        for each in records
-    ]
-    return _frame(rows, CASE_TYPES)
+    rows = (SimpleNamespace(record=each, dtypes=",".join(split(each.case)[1])) for each in records)
+    return _frame("cases", CASE_TYPES, rows)
 
 
 def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
@@ -146,24 +82,15 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     Raises:
         MissingTool: pandas is not installed.
     """
-    rows = [
-        {
-            **_named(row, column, row.dtypes),
-            "state": str(cell.state),
-            "run": cell.run,
-            "passed": cell.passed,
-            "failed": cell.failed,
-            "known": sum(cell.known.values()),
-            "budget": cell.worst,
-            "failures": ", ".join(class_counts(cell.failures)) or None,
-            "instructions": cell.instructions,
-            **_code(cell.reached),
-            "divergences": " ".join(cell.divergences) or None,
-        }
+    rows = (
+        SimpleNamespace(
+            row=row, column=column, cell=cell, dtypes=",".join(row.dtypes), known=sum(cell.known.values()),
+            failures=", ".join(class_counts(cell.failures)),
+        )
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
-    ]
-    return _frame(rows, MATRIX_TYPES)
+    )  # fmt: skip
+    return _frame("matrix", MATRIX_TYPES, rows)
 
 
 def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChange] = ()) -> pandas.DataFrame:
@@ -200,7 +127,7 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[BenchChan
     """
     found = list(measurements)
     paired: Sequence[BenchChange | None] = changes or [None] * len(found)
-    return _frame([_bench_row(*pair) for pair in zip(found, paired, strict=True)], BENCH_TYPES)
+    return _frame("bench", BENCH_TYPES, [_bench_row(*pair) for pair in zip(found, paired, strict=True)])
 
 
 def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
@@ -226,51 +153,42 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
     Raises:
         MissingTool: pandas is not installed.
     """
-    plain = [name for name in STATIC_TYPES if name not in INSTRUCTIONS.values()]
-    rows = [{**{name: getattr(each, name) for name in plain}, **_classes(each.mix)} for each in footprints]
-    return _frame(rows, STATIC_TYPES)
+    rows = (SimpleNamespace(footprint=each, mix=_classes(each.mix)) for each in footprints)
+    return _frame("static", STATIC_TYPES, rows)
 
 
-def _named(
-    kernel: CaseRecord | KernelRow | Measurement, column: Column | Measurement, dtypes: Iterable[str]
-) -> dict[str, str]:
-    """The columns for the kernel and for where it ran."""
-    names = {"module": kernel.module, "op": kernel.op, "dtypes": ",".join(dtypes), "kernel": kernel.kernel}
-    return {**names, "runner": column.runner, "target": column.target, "evidence": str(column.evidence)}
+def _bench_row(each: Measurement, change: BenchChange | None) -> SimpleNamespace:
+    counts = each.instructions or None
+    return SimpleNamespace(
+        measurement=each, dtypes=",".join(each.dtypes), timed=each if each.timings else None, change=change,
+        compared=change if change and change.ratio is not None else None, notes="; ".join(each.notes),
+        instructions=sum(counts.values()) if counts else None, mix=_classes(counts),
+    )  # fmt: skip
 
 
-def _bench_row(each: Measurement, change: BenchChange | None) -> dict[str, object]:
-    """The known columns of a measurement."""
-    row: dict[str, object] = {**_named(each, each, each.dtypes), "title": each.title or None, "case": each.case}
-    row |= {name: getattr(each, name) for name in ("bytes", "operations", "elements", "share")}
-    if timings := each.timings:
-        row |= {"host": timings.host, "copy_rate": each.copy, "operation_rate": each.rate, "drift": each.drift}
-        row |= {"bound": each.bound, **_times("cold", timings.cold), **_times("hot", timings.hot)}
-    if each.instructions:
-        row |= {"instructions": sum(each.instructions.values()), **_classes(each.instructions)}
-    if change:
-        row |= {"change": str(change.verdict), "change_ratio": change.ratio}
-        row["change_uncertainty"] = None if change.ratio is None else change.uncertainty
-    return {**row, "notes": "; ".join(each.notes) or None, "problem": each.problem or None}
+def _classes(instructions: Mapping[str, int] | None) -> SimpleNamespace | None:
+    """The instruction counts by column; None if unknown."""
+    if instructions is None:
+        return None
+    return SimpleNamespace(**{name.replace(" ", "_"): instructions.get(name, 0) for name in CLASSES})
 
 
-def _code(reached: Reached | None) -> dict[str, int]:
-    return {name: getattr(reached, name) for name in COUNTS} if reached else {}
-
-
-def _times(kind: str, timing: Timing | None) -> dict[str, float]:
-    return {f"{kind}_{name}": getattr(timing, name) for name in TIMES} if timing else {}
-
-
-def _classes(instructions: Mapping[str, int] | None) -> dict[str, int]:
-    """The instruction counts by class; empty if unknown."""
-    return {} if instructions is None else {column: instructions.get(name, 0) for name, column in INSTRUCTIONS.items()}
-
-
-def _frame(rows: Sequence[Mapping[str, object]], types: Mapping[str, str]) -> pandas.DataFrame:
-    """Return the rows as a table. Columns that a row lacks are NA."""
+def _frame(table: str, types: Mapping[str, str], rows: Iterable[SimpleNamespace]) -> pandas.DataFrame:
+    """Return a table. ``frames.csv`` states which attribute of a row is the value of a column."""
     try:
         import pandas
     except ImportError as error:
         raise MissingTool("pandas", "this Python", "python -m pip install pandas") from error
-    return pandas.DataFrame(rows, columns=[*types]).astype(types)
+    found = list(rows)
+    getters = {row["column"]: attrgetter(row["value"]) for row in _ROWS if row["table"] == table}
+    return pandas.DataFrame({name: [_value(row, get) for row in found] for name, get in getters.items()}).astype(types)
+
+
+def _value(row: SimpleNamespace, get: Callable[[SimpleNamespace], Any]) -> Any:
+    """The value of a column: None for an empty text, and where a part of the row is None."""
+    try:
+        value = get(row)
+    except AttributeError:
+        return None
+    text = " ".join(value) if isinstance(value, tuple) else value
+    return (str(text) or None) if isinstance(text, str) else text

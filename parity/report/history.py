@@ -84,9 +84,8 @@ def summarize_run(
             for module in dict.fromkeys(kernel.module for kernel in matrix.kernels)
             if (own := code.get(f"{module} {column}"))
         }
-        columns[str(column)] = ColumnSummary(
-            tuple(cell.state for cell in cells), max(used, default=None), sum(cell.run for cell in cells), made_of
-        )
+        states, cases = tuple(cell.state for cell in cells), sum(cell.run for cell in cells)
+        columns[str(column)] = ColumnSummary(states, max(used, default=None), cases, made_of)
     kernels = tuple((each.module, each.op, each.kernel) for each in matrix.kernels)
     about = (matrix.parity, matrix.complete, matrix.seconds)
     return RunSummary(commit, date, *about, kernels, columns, matrix.known_issues, recall)

@@ -158,9 +158,8 @@ def _section(
     if is_compared(matrix):
         compared = [agreement_text(matrix.columns, line.cells, brief=True) for line in lines]
         table.append((AGREEMENT, [_folded(each, notes) for each in compared] if fold >= Fold.NOTES else compared))
-    return ModuleTable(
-        module, tuple(head for head, _ in table), tuple(zip(*(cells for _, cells in table), strict=True))
-    )
+    heads, cells = zip(*table, strict=True)
+    return ModuleTable(module, heads, tuple(zip(*cells, strict=True)))
 
 
 def _head(columns: Sequence[Column]) -> str:

@@ -122,7 +122,7 @@ class Cell:
     allowed: bool = False
     """True if the error bound of a passing case is above 0."""
     vacuous: tuple[str, ...] = ()
-    """Outputs that a kernel writing only zeros would also pass."""
+    """Outputs for which every case also accepts wrong results."""
     taken: int = 0
     """Cases of an op without a reference whose results judge the other columns."""
     by: str = ""
@@ -162,7 +162,7 @@ class Matrix:
 
     ``issues`` are the known issues that cases met, or that need attention. ``uncompiled`` has one record without a case
     for each kernel that did not compile, or whose module is missing. ``recall`` describes faults planted earlier in
-    these kernels on these targets, if the project stores it.
+    these kernels on these targets, if the project stores it. ``undeclared`` are the kernels without an op, by file.
     """
 
     columns: tuple[Column, ...]
@@ -171,6 +171,7 @@ class Matrix:
     issues: tuple[ReviewedIssue, ...] = ()
     uncompiled: tuple[CaseRecord, ...] = ()
     recall: Recall | None = None
+    undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_recall(self, recall: Recall) -> Matrix:
         """Add the part of ``recall`` that concerns these kernels and targets."""

@@ -12,10 +12,11 @@ from parity.mutation.recall import ClassRecall, KernelRecall, Recall, Survivor
 from parity.report import tables
 
 LEGEND = (
-    "recall: caught faults, divided by all faults except for these: beyond: only tensors of 2^31 elements or a trap "
-    "reach the code; equivalent: executed, and all results are the same bits, even in a longer search, so no effect is "
-    "known; equal: the compiler generates the same code; none: it does not compile, or the emulator lacks the "
-    "instruction; budget: the largest share of an error bound that the unmutated kernel uses"
+    "recall: caught faults, divided by all faults that change the code; effective: the same without beyond and "
+    "equivalent; beyond: only tensors of 2^31 elements or a trap reach the code; equivalent: executed, and all results "
+    "are the same bits, even in a longer search, so no effect is known, but none is ruled out either; equal: the "
+    "compiler generates the same code; none: it does not compile, or the emulator lacks the instruction; budget: the "
+    "largest share of an error bound that the unmutated kernel uses"
 )
 PROSE = 160
 _WITHOUT = (Reason.EQUIVALENT, Reason.OUT_OF_REACH)
@@ -41,11 +42,12 @@ def _budget(each: KernelRecall) -> str:
 
 def _cells(each: KernelRecall | ClassRecall) -> list[str]:
     shares = [f"{each.caught}/{each.planted}", percent(each.caught, each.planted)] if each.planted else ["", ""]
+    shares.append(percent(each.caught, each.effective) if each.effective else "")
     counts = (each.planted - each.caught, each.beyond, each.equivalent, each.equal, each.uncompiled)
     return [*shares, *(str(count or "") for count in counts)]
 
 
-_HEADS = ("caught", "recall", "survived", "beyond", "equivalent", "equal", "none")
+_HEADS = ("caught", "recall", "effective", "survived", "beyond", "equivalent", "equal", "none")
 
 
 def terminal(recall: Recall, *, full: bool = False, width: int | None = None) -> Text:
@@ -55,19 +57,19 @@ def terminal(recall: Recall, *, full: bool = False, width: int | None = None) ->
     """
     several = len(recall.targets) > 1
     parts = []
-    shown = [each for each in recall.kernels if each.planted > each.caught or full]
+    shown = [each for each in recall.kernels if each.effective > each.caught or full]
     if shown:
         rows = [
             [each.module, each.kernel + (f" {each.target}" if several else ""), *_cells(each), _budget(each)]
             for each in shown
         ]
-        parts.append(tables.coloured(["module", "kernel", *_HEADS, "budget"], rows, right=range(2, 10), width=width))
+        parts.append(tables.coloured(["module", "kernel", *_HEADS, "budget"], rows, right=range(2, 11), width=width))
     modules = [[name, f"{n}/{planted}", percent(n, planted)] for name, (n, planted) in recall.by_module().items()]
     if len(modules) > 1:
         parts.append(tables.coloured(["module", "caught", "recall"], modules, right=(1, 2)))
     if recall.classes:
         rows = [[each.level, each.kind, *_cells(each)] for each in recall.classes]
-        parts.append(tables.coloured(["in", "class", *_HEADS], rows, right=range(2, 9), width=width))
+        parts.append(tables.coloured(["in", "class", *_HEADS], rows, right=range(2, 10), width=width))
     mattering = [each for each in recall.survivors if full or each.reason not in _WITHOUT]
     for each in mattering:
         parts.append(tables.folded(Text.assemble(("SURVIVED  ", "bold red"), survivor_text(each)), width))
@@ -107,6 +109,8 @@ def recall_summary(recall: Recall, tried: Sequence[MutantResult], seconds: float
             why = ", ".join(f"{number} {reason}" for number, reason in reasons if number)
             parts.append(f"{count} {outcome}" + (f" ({why})" if outcome is MutantOutcome.SURVIVED else ""))
     parts += [f"recall {percent(recall.caught, planted)}"] if planted else []
+    if recall.effective:
+        parts.append(f"{percent(recall.caught, recall.effective)} of the faults with a known effect")
     parts += [f"{resumed} known from before"] if resumed else []
     parts += [f"{seconds:.1f} s", f"seed {recall.seed}"]
     return ("" if recall.complete else "interrupted: ") + ", ".join(parts)
@@ -119,8 +123,9 @@ def recall_line(recall: Recall) -> str:
     several = f": {modules}" if len(recall.by_module()) > 1 else ""
     return (
         f"recall: {percent(recall.caught, planted)} of {planted} faults that were planted in these kernels on "
-        f"{' '.join(recall.targets)} were caught{several}; {recall.equivalent} more have no known effect, and "
-        f"{recall.beyond} are out of reach (parity mutate)"
+        f"{' '.join(recall.targets)} were caught{several}; {percent(recall.caught, recall.effective)} of the "
+        f"{recall.effective} with a known effect; {recall.equivalent} have none, and {recall.beyond} are out of reach "
+        "(parity mutate)"
     )
 
 
@@ -132,11 +137,10 @@ def markdown(recall: Recall) -> str:
 def _markdown(recall: Recall) -> Iterator[str]:
     yield recall_line(recall)
     rows = [[each.module, f"`{each.kernel}`", each.target, *_cells(each), _budget(each)] for each in recall.kernels]
-    yield tables.markdown(
-        ["in", "class", *_HEADS], [[e.level, e.kind, *_cells(e)] for e in recall.classes], right=range(2, 9)
-    )
+    classes = [[each.level, each.kind, *_cells(each)] for each in recall.classes]
+    yield tables.markdown(["in", "class", *_HEADS], classes, right=range(2, 10))
     if recall.survivors:
         yield "Survived:"
         yield "\n\n".join(f"```\n{survivor_text(each)}\n```" for each in recall.survivors)
-    yield tables.markdown(["module", "kernel", "target", *_HEADS, "budget"], rows, right=range(3, 11))
+    yield tables.markdown(["module", "kernel", "target", *_HEADS, "budget"], rows, right=range(3, 12))
     yield LEGEND

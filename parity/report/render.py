@@ -30,7 +30,7 @@ MET = "; D..: known CUDA/AMD divergences that cases met"
 COVERAGE = (
     "code n %: the share of the basic blocks of machine code that the cases reached (parity coverage lists the rest)"
 )
-VACUOUS = "vacuous: a kernel that writes only zeros would also pass every case, so nothing was tested"
+VACUOUS = "vacuous: every case would also accept wrong results, such as only zeros, so a pass proves nothing"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, so CUDA's values are taken as right. Values that no rounding changes, such "
     f"as integers, must be equal. Other numbers may differ by {furthest('f32'):g} times the change that occurs when "
@@ -82,6 +82,10 @@ def _prose(matrix: Matrix, width: int = PROSE) -> Text:
         text.append("\nknown issues\n", "bold")
         for each in matrix.issues:
             text.append(f"  {each}\n", matrix_tables.FAILURE_STYLE if each.complaint else "")
+    if matrix.undeclared:
+        text.append("\nkernels without an op, which no case tests (parity init writes missing case files)\n", "bold")
+        for file, names in matrix.undeclared.items():
+            text.append(f"  {file}: {first_names(names, UNDECLARED)}\n", "yellow")
     return text
 
 
@@ -103,6 +107,9 @@ def _left_out(found: Sequence[matrix_tables.ModuleTable]) -> str:
     )
 
 
+UNDECLARED = 8
+"""Kernels without an op to list for each file."""
+
 MACHINES = 8
 """Machines of a cluster to list by name."""
 
@@ -111,17 +118,21 @@ def summary(matrix: Matrix) -> str:
     """Return the run in one line."""
     cells = matrix.cells()
     kernels = len({(row.module, row.kernel) for row in matrix.rows if any(cell.run for cell in row.cells)})
-    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed} passed"]
+    parts = [pluralize(kernels, "kernel"), pluralize(matrix.executed, "case"), f"{matrix.passed:,} passed"]
     absent = _counts(cells, (CellState.COMPILE_ERROR, CellState.MISSING))
-    parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
-    parts += [f"{count} {what}" for what, count in (("known", matrix.known), ("not judged", matrix.unjudged)) if count]
+    parts.append(f"{matrix.failures:,} failed" + (f" ({', '.join(absent)})" if absent else ""))
+    parts += [
+        f"{count:,} {what}" for what, count in (("known", matrix.known), ("not judged", matrix.unjudged)) if count
+    ]
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
     parts += _counts(cells, (CellState.COULD_NOT_RUN, CellState.NOT_RECORDED, CellState.UNSUPPORTED))
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
+    if undeclared := sum(map(len, matrix.undeclared.values())):
+        parts.append(f"{undeclared} without an op")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
-    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
+    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:,.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
         parts.append(f"executed by {first_names(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)

@@ -114,8 +114,11 @@ class CudaDriver:
         self._cupy.cuda.Device(numbers[worker % len(numbers)]).use()
         cuda = self._cupy.cuda
         self.errors: tuple[type[Exception], ...] = (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)
-        self.l2_bytes = int(cuda.Device().attributes["L2CacheSize"])
         self.stream = cuda.Stream(non_blocking=True)
+
+    @property
+    def l2_bytes(self) -> int:
+        return int(self._cupy.cuda.Device().attributes["L2CacheSize"])
 
     def active(self) -> Any:
         return self.stream

@@ -66,12 +66,13 @@ class DeviceSession:
     def _execute(self, request: EmulatedLaunch, *, check_defined: bool = True) -> Outcome:
         """Run one launch; with ``check_defined`` repeat it if its result may depend on undefined values."""
         executor = self._executor
-        fault, stats, reached = None, None, None
+        fault, stats, reached, undefined = None, None, None, None
         try:
             stats = executor.run(request)
-            reached = executor.take_reached(request)
+            undefined, reached = stats.undefined, executor.take_reached(request)
         except KernelFault as error:
-            fault, reached = Fault(error.kind, str(error)), executor.take_reached(request)
+            fault, undefined = Fault(error.kind, str(error)), error.undefined
+            reached = executor.take_reached(request)
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:
@@ -86,28 +87,35 @@ class DeviceSession:
         buffers, drawn = executor.read_buffers(request.buffers), str(results) if is_drawn else ""
         instructions = stats.instructions if stats else None
         outcome = Outcome(buffers, fault, instructions, printed, drawn=drawn, reached=reached)
-        if check_defined and stats and stats.lacking:
-            outcome = replace(outcome, fault=self._undefined_value(request, outcome, stats.lacking))
+        if check_defined and undefined:
+            outcome = replace(outcome, fault=self._undefined_value(request, outcome, undefined) or fault)
         if check_defined and executor.changed_variables and outcome.fault is None:
             outcome = replace(outcome, fault=self._earlier_launch(request, outcome))
         return outcome
 
     def _undefined_value(self, request: EmulatedLaunch, outcome: Outcome, instruction: Instruction) -> Fault | None:
-        """A fault if the outcome changes with the values of threads that do not take part in an exchange."""
-        try:
-            self._executor.run(replace(request, register_fill=_INVERTED_FILL))
-            other = self._executor.read_buffers(request.buffers)
-        except ParityError:  # a fault is a different outcome, too
-            other = {}
-        finally:
-            self._executor.discard(request)
-        differ = _different_buffers(outcome.buffers, other)
-        message = (
-            f"the result in {', '.join(differ)} depends on an undefined value: a thread reads from a thread that takes "
-            "no part in the exchange, or that the block does not have, in "
-            f"{instruction.text} ({source_location(instruction)})"
+        """A fault if the outcome changes with undefined values, of which ``instruction`` used the first."""
+
+        def changes(changed: EmulatedLaunch) -> list[str]:
+            other = self._execute(changed, check_defined=False)
+            alike = outcome.fault == other.fault
+            return _different_buffers(outcome.buffers, other.buffers) if alike else ["another fault"]
+
+        differ = changes(replace(request, register_fill=_INVERTED_FILL))
+        if not differ:
+            return None
+        what = outcome.fault.message if outcome.fault else f"the result in {', '.join(differ)}"
+        for step, each in enumerate(request.launch.sequence):
+            for number, (name, first) in self._device.undefined_reads(request.code, each.kernel).items():
+                if changes(replace(request, inverted=(step, number))):
+                    where = f"{first.text} ({source_location(first)})"
+                    cause = f"never-written read: register {name}, first met in {where}"
+                    return Fault("never-written read", f"{cause}; this changes {what}")
+        return Fault(
+            "undefined value",
+            f"{what} depends on an undefined value: a thread reads from a thread that takes no part in the exchange, "
+            f"or that the block does not have, in {instruction.text} ({source_location(instruction)})",
         )
-        return Fault("undefined value", message) if differ else None
 
     def _earlier_launch(self, request: EmulatedLaunch, outcome: Outcome) -> Fault | None:
         """A fault if the outcome changes when an earlier launch has left its values in variables.
@@ -139,8 +147,8 @@ class DeviceSession:
         return tuple(self._device.points(code, kernel) for kernel in kernels)
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
-        """Find out whether the result depends on unwritten registers or on the order of wavefronts, and whether lanes
-        of both halves of a wavefront of 64 exchange values.
+        """Find out whether the result depends on the order of wavefronts, and whether lanes of both halves of a
+        wavefront of 64 exchange values.
         """
         request = EmulatedLaunch(code, launch, buffers, chosen_results(launch))
         notes = []
@@ -163,12 +171,6 @@ class DeviceSession:
 
         crossing = self._executor.run(request).crossing
         usual = collect()
-        if differs(replace(request, register_fill=_INVERTED_FILL)):
-            for step, each in enumerate(request.launch.sequence):
-                for number, (name, first) in enumerate(self._device.registers(request.code, each.kernel).items()):
-                    if differs(replace(request, inverted=(step, number))):
-                        where = f"{first.text} ({source_location(first)})"
-                        yield f"never-written read: register {name}, first met in {where}"
         if any(differs(replace(request, seed=seed)) for seed in range(ORDERS)):
             yield "depends on the order in which wavefronts run"
         if crossing:

@@ -36,8 +36,8 @@ class EmulatedLaunch:
 
     ``seed`` and ``draw`` have the meaning described in ``LaunchOptions``. By default they depend on the launch alone,
     so that every run repeats them. ``inverted`` selects one register, by step of the launch sequence and by number in
-    ``Device.registers``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of the
-    code object hold what the previous launch left in them.
+    ``Device.undefined_reads``, that holds the complement of ``register_fill``. With ``keep_variables`` the variables of
+    the code object hold what the previous launch left in them.
     """
 
     code: CodeObject

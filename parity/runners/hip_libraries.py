@@ -15,13 +15,14 @@ import numpy as np
 
 from parity.errors import Unsupported
 from parity.model.launch import Computation, Fault
+from parity.platform.installation import install_command
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe
 from parity.runners.gemm import GemmOperand, GemmProduct, gemm_product
 from parity.runners.gpu import max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
-from parity.runners.rocm import INSTALL, HipCallError, HipDriver, HipMemory, gpu_problem, gpus, software
+from parity.runners.rocm import HipCallError, HipDriver, HipMemory, gpu_problem, gpus, software
 
 WORKSPACE_BYTES = 32 << 20
 """Maximum size in bytes of the workspace that hipBLASLt may request."""
@@ -61,7 +62,7 @@ class _Library:
         binding = _binding(self.name)
         if binding is None:
             missing = f"hip-python has no {self.name}: its extra 'libraries' is not installed"
-            return Probe(False, missing, f"install it with: {INSTALL}")
+            return Probe(False, missing, f"install it with: {install_command('rocm')}")
         try:
             self._load(binding)
         except Exception as error:

@@ -261,9 +261,8 @@ def read_recording(path: Path) -> Recording:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except _UNREADABLE as error:
-        raise UsageError(
-            f"{path} is not a recording of parity, or it was truncated or altered ({error}); copy or record it again"
-        ) from error
+        problem = f"is not a recording of parity, or it was truncated or altered ({error})"
+        raise UsageError(f"{path} {problem}; copy or record it again") from error
 
 
 def _read(path: Path, file: zipfile.ZipFile) -> Recording:
@@ -300,9 +299,8 @@ def _case(text: bytes, members: Mapping[str, bytes], where: str) -> RecordedCase
     buffers = {}
     for name, (first, count) in line.buffers.items():
         if min(first, count) < 0 or first + count > len(stored):
-            raise UsageError(
-                f"{where}: buffers: {name} is {[first, count]}, which is outside of the {len(stored)} bytes of {member}"
-            )
+            problem = f"{name} is {[first, count]}, which is outside of the {len(stored)} bytes of {member}"
+            raise UsageError(f"{where}: buffers: {problem}")
         buffers[name] = stored[first : first + count]
     return RecordedCase(**{**vars(line), "buffers": buffers})
 

@@ -79,9 +79,8 @@ def available(name: str) -> Runner | OpRunner:
     found = runner(name)
     probe = probe_runner(found)
     if not probe.available:
-        raise NotAvailable(
-            f"the runner {name!r} cannot work here: {probe.reason}" + (f"; {probe.install}" if probe.install else "")
-        )
+        why = "; ".join(filter(None, (probe.reason, probe.install)))
+        raise NotAvailable(f"the runner {name!r} cannot work here: {why}")
     return found
 
 

@@ -21,13 +21,12 @@ from parity.errors import NotAvailable
 from parity.hip.library import DEVICE_NAME
 from parity.model.code_object import CodeObject
 from parity.model.launch import Launch
+from parity.platform.installation import install_command
 from parity.reference.expected import Vendor
 from parity.runners.base import Evidence, Probe, Session, missing_tool_probe
 from parity.runners.gpu import GpuDevice, max_workers, worker_number
 from parity.runners.isolated import IsolatedSession
 from parity.runners.redzone import Bytes
-
-INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
 NON_BLOCKING = 1
 """hipStreamNonBlocking: the stream and the null stream do not wait for each other."""
@@ -126,7 +125,10 @@ class HipDriver:
         self.number = numbers[worker % len(numbers)]
         _checked(self._hip.hipSetDevice(self.number))
         self.stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
-        self.l2_bytes = int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
+
+    @property
+    def l2_bytes(self) -> int:
+        return int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
@@ -251,7 +253,7 @@ def _is_installed() -> bool:
 def gpu_problem() -> Probe | None:
     """Return a failed probe if hip-python or an AMD GPU is missing, otherwise None. Never raises."""
     if not _is_installed():
-        return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
+        return Probe(False, "hip-python is not installed", f"install it with: {install_command('rocm')}")
     try:
         found = gpus()
     except Exception as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import functools
 import importlib.util
+import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +23,10 @@ from parity.model.code_object import prebuilt
 from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, find_below, require_file
+from parity.platform.integrity import check_integrity, protect
+from parity.platform.time_limit import TimeLimitExceeded, time_limit
 from parity.suite.corpus import read_corpus
+from parity.suite.imported_files import forget_changed_modules, recording
 from parity.suite.selection import EntryName, Selection, select
 from parity.suite.settings import find_project
 
@@ -36,7 +41,9 @@ class Suite:
         problems: parts of the folders that cannot be used, with file and line. The rest of the suite works.
         case_files: the case file of each op.
         launches: "any", or "host" if cases keep to the launch rule of the op.
+        allow_vacuous: names or patterns of the ops whose checks may accept wrong results in every case.
         found: title and text of the corpus's cases, by the name of their entry (``parity.suite.corpus``).
+        imported: the files that the case files import and read (``parity.suite.imported_files``).
     """
 
     kernels: Path
@@ -47,7 +54,9 @@ class Suite:
     problems: tuple[str, ...] = ()
     case_files: Mapping[str, Path] = field(default_factory=dict, repr=False)
     launches: str = "any"
+    allow_vacuous: tuple[str, ...] = ()
     found: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
+    imported: tuple[Path, ...] = field(default=(), repr=False)
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -149,7 +158,11 @@ def find_suite(
     """
     project = find_project(start, kernels, cases, known, hip)
     suite = load_suite(project.kernels, project.cases, sides=project.sides)
-    return replace(suite, known=project.known, launches=launches or project.launches)
+    allowed, ops = project.allow_vacuous if cases is None else (), tuple(suite.ops)
+    if unknown := [name for name in allowed if not fnmatch.filter(ops, name)]:
+        near = nearest(unknown[0], ops)
+        raise UsageError(f"[tool.parity]: allow-vacuous has {unknown[0]!r}, which does not name any op{near}")
+    return replace(suite, known=project.known, launches=launches or project.launches, allow_vacuous=allowed)
 
 
 def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: Sequence[str] = ()) -> Suite:
@@ -165,11 +178,15 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
         raise _missing_folder("kernels folder", kernels, "kernels")
     if sides and sides.ported and not sides.ported.is_dir():
         raise _missing_folder("folder of the port", sides.ported, "hip")
-    ops, case_files, problems = _read_ops([path for path in _case_files(cases) if not only or path.name in only])
+    forget_changed_modules()
+    modules, problems = _import_case_files([path for path in _case_files(cases) if not only or path.name in only])
+    ops, case_files, complaints = _read_ops(modules)
+    problems += complaints
     if not ops and not only:
         hint = "complete an op that parity init left as a comment there, or declare one (docs/declarations.md)"
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op; {hint}")
-    suite = Suite(kernels, cases, ops, sides=sides or Sides(), case_files=case_files)
+    imported = sorted({file for module in modules.values() for file in module.__dict__["__parity_files__"]})
+    suite = Suite(kernels, cases, ops, sides=sides or Sides(), case_files=case_files, imported=tuple(imported))
     problems += _missing_sources(suite)
     if not only and suite.files and len(suite.missing) == len(suite.files):
         if not any(find_below(kernels, *CUDA_SUFFIXES, ".hip")):
@@ -188,17 +205,26 @@ def _case_files(folder: Path) -> list[Path]:
     return found
 
 
-def _read_ops(paths: Sequence[Path]) -> tuple[dict[str, Op], dict[str, Path], list[str]]:
-    """Import case files. Return the ops and their files by name, and the problems."""
+def _import_case_files(paths: Sequence[Path]) -> tuple[dict[Path, ModuleType], list[str]]:
+    """Return the modules of case files, and the problems."""
+    modules: dict[Path, ModuleType] = {}
+    problems: list[str] = []
+    protect()
+    for path in paths:
+        try:
+            modules[path] = _import_case_file(path)
+        except UsageError as error:
+            problems.append(f"{error}; the ops of this file are left out")
+    check_integrity()
+    return modules, problems
+
+
+def _read_ops(modules: Mapping[Path, ModuleType]) -> tuple[dict[str, Op], dict[str, Path], list[str]]:
+    """Return the ops of case files and their files by name, and the problems."""
     ops: dict[str, Op] = {}
     case_files: dict[str, Path] = {}
     problems: list[str] = []
-    for path in paths:
-        try:
-            module = _import_case_file(path)
-        except UsageError as error:
-            problems.append(f"{error}; the ops of this file are left out")
-            continue
+    for path, module in modules.items():
         for op in (value for value in vars(module).values() if isinstance(value, Op)):
             if op.name in ops and ops[op.name] is not op:
                 problems.append(f"{op.declared}: the op {op.name} is declared already at {ops[op.name].declared}")
@@ -232,19 +258,40 @@ def _import_case_file(path: Path) -> ModuleType:
         raise UsageError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    importlib.invalidate_caches()
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for results
+        # Standard output is for results.
+        with recording(path.parent) as files, contextlib.redirect_stdout(sys.stderr), _refusing_exit(), time_limit():
             spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        if isinstance(error, UsageError):
+        if isinstance(error, UsageError | TimeLimitExceeded):
             raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error
         where = f"{path}:{lines[-1]}" if lines else str(path)
         raise UsageError(f"{where}: {type(error).__name__}: {error}{_nearest_keyword(error)}") from error
-    module.__dict__["__parity_source__"] = (path.resolve(), content)
+    module.__dict__.update(__parity_source__=(path.resolve(), content), __parity_files__=files)
     return module
+
+
+@contextlib.contextmanager
+def _refusing_exit() -> Iterator[None]:
+    """Let ``os._exit`` raise in this process, so that the error names the line. Processes that it forks may end."""
+    exit_process, process = os._exit, os.getpid()
+
+    def refuse(status: int) -> None:
+        if os.getpid() != process:
+            exit_process(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = refuse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = exit_process
 
 
 def _nearest_keyword(error: BaseException) -> str:

@@ -80,6 +80,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "words": {"nargs": "*"},
     "names": {"action": "extend", "type": names, "default": []},
     "flag": {"action": "store_true"},
+    "level": {"action": "count", "default": 0},
     "no": {"action": "store_false"},
     "yes or no": {"action": argparse.BooleanOptionalAction},
     "count": {"type": positive},
@@ -97,8 +98,8 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
 """The settings for argparse of each kind of options."""
 
 
-def read_options(command: str, values: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Yield the flags and the settings for argparse of each option of a command, or of ``pytest``.
+def read_options(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    """Yield the group, the flags and the settings for argparse of each option of a command, or of ``pytest``.
 
     A text of the table can contain ``{NAME}``, and ``choices`` is a name: ``values`` has the values of these names, in
     addition to the constants of this module.
@@ -114,7 +115,7 @@ def read_options(command: str, values: Mapping[str, Any]) -> Iterator[tuple[list
                 given = {name: row[name].format_map(texts) for name in ("metavar", "default", "dest", "help")}
                 choices = {"choices": tuple(values[row["choices"]])} if row["choices"] in values else {}
                 filled = {name: text for name, text in given.items() if text}
-                yield row["flags"].split(), {**KINDS[row["kind"]], **filled, **choices}
+                yield row["group"], row["flags"].split(), {**KINDS[row["kind"]], **filled, **choices}
 
 
 def as_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:

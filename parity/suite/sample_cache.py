@@ -7,6 +7,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
+from parity.cases.strategies import structure
 from parity.data.sampling import sample
 from parity.errors import ResourceExhausted
 from parity.model.case import Case
@@ -18,7 +19,7 @@ _FILE = "cases.txt"
 
 
 def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> list[str]:
-    """Return the texts of ``sample(op.cases(dtypes, launches=launches), seed, count)``, from the cache if possible.
+    """Return the texts of ``count`` drawn cases of different structures, from the cache if possible.
 
     The key of a cache entry covers the declaration, as it is in memory, and all code that draws. Declarations that
     cannot be hashed (``NotHashable``) are drawn every time.
@@ -27,7 +28,7 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
     key = _key(op, dtypes, launches, seed, count)
     if key and (kept := cache.noted(key, _FILE)) is not None:
         return kept.splitlines()
-    texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count)))
+    texts = list(map(str, sample(op.cases(dtypes, launches=launches), seed, count, structure)))
     if key == _key(op, dtypes, launches, seed, count):
         with contextlib.suppress(ResourceExhausted):  # without an entry, the next run draws again
             cache.note(key, _FILE, "".join(f"{text}\n" for text in texts))
@@ -54,7 +55,7 @@ def drawing_code() -> Fingerprint | None:
     """Return the digest of the code that draws; None if it cannot be hashed, for example if a tool modified it."""
     fingerprint = Fingerprint()
     try:
-        fingerprint.add([Op, sample, Case])
+        fingerprint.add([Op, sample, structure, Case])
     except NotHashable:
         return None
     return Fingerprint(fingerprint)  # computes the digest once

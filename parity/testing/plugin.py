@@ -217,6 +217,10 @@ class SuitePlugin:
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self._problems:
             terminalreporter.write_line(f"parity: {problem}", red=True)
+        columns, kernels = self.run.columns, {entry.kernel for entry in self._entries.values()}
+        changed, stale = columns.changed_kernels(self.run.suite, kernels), columns.stale(self._records, self.run.suite)
+        for note in (*changed, *stale):
+            terminalreporter.write_line(f"parity: {note}", yellow=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction(), SourceFolders.of(self.run.suite))
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
@@ -280,14 +284,12 @@ def _run(config: pytest.Config) -> Run:
         for name, option_name in FOLDERS.items()
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
-        raise UsageError(
-            f"--parity-launches {launches}: unknown value; known: {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
-        )
+        known = f"{' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}"
+        raise UsageError(f"--parity-launches {launches}: unknown value; known: {known}")
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
-    chosen = select_columns(
-        option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target), option.parity_target
-    )
+    runners = option.parity_runner or default_runners(suite.entries_in(selection), option.parity_target)
+    chosen = select_columns(runners, option.parity_target)
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; parity build checks whether it compiles")
     examples, seed = option.parity_examples, option.parity_seed

@@ -6,12 +6,22 @@ import numpy as np
 import pytest
 
 from parity.cases.builtin import EDGE_TEMPLATES
+from parity.cases.strategies import structure
+from parity.data.sampling import sample
 from parity.data.streams import elements
+from parity.op import Op
 from parity.suite.sample_cache import drawn_cases
+
+NOT_GAPS = ("runs", "halfway", "extreme", "lowest", "bits", "limits")
+"""The edge data of kernels that accept special values but no gaps."""
 
 
 def named(op, *dtypes):
     return {title: str(case) for title, case in op.named_cases(dtypes)}
+
+
+def declared(**more):
+    return Op("m.m", kernel="m_{T}", types=("f32",), args="x out", inputs={"x": "T"}, **more)
 
 
 def edges(op, *dtypes, launches="any"):
@@ -55,7 +65,11 @@ def test_edge_case_is_largest_drawn_case_with_other_data(suite):
     [
         ("quantized.dequantize_k", None, ["subnormal"]),
         ("matmul.matmul", ("f16", "f32"), ["halfway", "small"]),  # whose data exclude NaN
-        ("indexing.gather", ("u32", "u8"), ["runs", "halfway", "extreme"]),  # not for its ids; it does not accept gaps
+        (
+            "indexing.gather",
+            ("u32", "u8"),
+            ["runs", "halfway", "extreme", "lowest", "bits", "limits"],
+        ),  # not for its ids; it does not accept gaps
     ],
 )
 def test_edge_cases_require_accepted_data(suite, name, dtypes, streams):
@@ -101,3 +115,60 @@ def test_halfway_sums_are_ties(suite):
     f32 = suite.op("binary.add").bind(("f32",))["T"]
     values = elements("halfway", f32, 0, 400)
     assert (np.abs(values) == 2.0**-24).sum() > 20
+
+
+@pytest.mark.parametrize(
+    ("more", "values"),
+    [
+        ({"where": "k % 512 == 0 and k <= 8192"}, {512, 8192}),
+        ({"where": "k % 2 == 1 and 5 <= k and k < 7000"}, {5, 6999}),
+        ({"choices": {"k": (3, 700, 40), "rows": (1, 2)}}, {3, 700}),
+        ({"choices": ({"k": (3, 4), "rows": (1,)}, {"k": (9000,), "rows": (5,)})}, {3, 9000}),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_limits_that_op_allows_are_cases(more, values, seed):
+    op = Op(
+        "m.m",
+        kernel="m_{T}",
+        types=("f32",),
+        args="x out k:i32",
+        inputs={"x": "T"},
+        shapes="x: rows k; out: rows",
+        **more,
+    )
+    drawn = sample(op.cases(("f32",)), seed, 20, structure)
+    extents = {case.layouts["x"].shape[1] for case in (*drawn, *(case for _, case in op.edge_cases(drawn)))}
+    assert values <= extents
+    for title, case in op.edge_cases(drawn):
+        assert op.parse(str(case)) == case, title
+
+
+def test_limits_of_drawn_cases_are_not_repeated():
+    op = Op(
+        "m.m",
+        kernel="m_{T}",
+        types=("f32",),
+        args="x out",
+        inputs={"x": "T"},
+        shapes="x: k; out: k",
+        choices={"k": (2, 9)},
+    )
+    drawn = sample(op.cases(("f32",)), 0, 20, structure)
+    assert not [title for title, _ in op.edge_cases(drawn) if "limit of" in title]
+
+
+def test_standing_cases_of_elementwise_op_cover_known_gaps(suite):
+    found = named(suite.op("affine.affine"), *suite.op("affine.affine").entries()[0].dtypes)
+    assert "in-place" in found["in place, several blocks"] and "launch" not in found["in place, several blocks"]
+    assert "x=66051~normal@0" in found["more than 65,536 elements"]
+    assert "more than 65,536 elements" not in named(suite.op("affine.affine"), "f64")
+    both = named(suite.op("binary.add"), "f32")["more elements than threads, every other one"]
+    assert "lhs=515:2~" in both and "rhs=515:2~" in both
+    assert "~bits@" in named(suite.op("binary.add"), "f32")["more elements than threads, and some left over"]
+
+
+def test_rows_of_lowest_value_for_reductions(suite):
+    case = edges(suite.op("reduce.softmax"), "f32")["only the lowest value"]
+    x = suite.op("reduce.softmax").call(case).inputs["x"]
+    assert np.isneginf(x).all() and x.shape[-1] > 64

@@ -38,7 +38,7 @@ def parity(capfd, tmp_path, monkeypatch):
     """Return a function that runs the command line with a fresh output folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("COLUMNS", "1000")  # tables are complete
 
     def call(*arguments):
         capfd.readouterr()

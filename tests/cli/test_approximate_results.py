@@ -56,7 +56,7 @@ def verdicts(folder):
 
 
 def test_failure_from_drawn_results_is_labelled(parity, mine):
-    result = parity("run", "kernels.quick", "--target", "gfx1100", "--examples", "8")
+    result = parity("run", "-v", "kernels.quick", "--target", "gfx1100", "--examples", "8")
     assert result.code == 1
     assert "it passes if approximate instructions give the nearest numbers" in result.out
     found = verdicts(mine)
@@ -65,7 +65,7 @@ def test_failure_from_drawn_results_is_labelled(parity, mine):
     assert all(verdict["drawn"] in verdict["detail"] and verdict["ulps"] == 1 for verdict in failed)
     smallest = next(minimal for _, _, minimal in found if minimal)
     assert smallest["verdict"]["drawn"]
-    again = parity("run", smallest["case"], "--target", "gfx1100")
+    again = parity("run", "-v", smallest["case"], "--target", "gfx1100")
     assert again.code == 1 and smallest["verdict"]["drawn"] in again.out
     shown = parity("show", smallest["case"]).out
     assert f"with {smallest['verdict']['drawn']}" in shown
@@ -75,18 +75,18 @@ DRAWN = "results drawn from all that AMD's manual allows"
 
 
 def test_failure_without_drawn_results_does_not_mention_them(parity, mine):
-    result = parity("run", "kernels.off[f32](x=1~normal@0)", "--target", "gfx1100")
+    result = parity("run", "-v", "kernels.off[f32](x=1~normal@0)", "--target", "gfx1100")
     assert result.code == 1 and "nearest numbers" not in result.out
     assert [verdict["drawn"] for _, verdict, _ in verdicts(mine)] == [""]
 
 
 def test_failure_from_drawn_results_is_not_attributed_to_wavefront_size(parity, mine):
     """AMD documents 1 ULP for square roots of f16 on gfx90a, and 0.51 ULP on gfx1030."""
-    result = parity("run", "kernels.root", "--target", "gfx90a,gfx1030", "--examples", "8")
+    result = parity("run", "-v", "kernels.root", "--target", "gfx90a,gfx1030", "--examples", "8")
     assert result.code == 1 and "nearest numbers" in result.out
     assert "correct only at width" not in result.out
 
 
 def test_approximate_division_passes_without_bound(parity, mine):
-    result = parity("run", "kernels.careful", "--target", "gfx1100", "--examples", "30")
+    result = parity("run", "-v", "kernels.careful", "--target", "gfx1100", "--examples", "30")
     assert result.code == 0 and "exact" in result.out, result.out

@@ -39,7 +39,7 @@ def test_list_applies_selection(parity):
 def test_list_cases_match_run(parity, tmp_path):
     arguments = ("affine_f32", "--examples", "4", "--seed", "3")
     listed = [line.partition("  #")[::2] for line in parity("list", "--cases", *arguments).out.splitlines()]
-    assert parity("run", *arguments, "-j", "1", "--target", "gfx1100").code == 0
+    assert parity("run", "-v", *arguments, "-j", "1", "--target", "gfx1100").code == 0
     lines = [json.loads(line) for line in (tmp_path / "out" / "record.jsonl").read_text().splitlines()]
     cases = [line for line in lines if "case" in line]
     assert [line["case"] for line in cases] == [case for case, _ in listed]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from parity.cli import main
-from parity.cli.shared.parser import COMMANDS
+from parity.cli.shared.parser import commands
 from parity.compilers.targets import TARGETS
 from parity.runners import runners
 
@@ -18,7 +18,7 @@ from parity.runners import runners
 def script(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion")
     with (folder / "parity.bash").open("wb") as file:
-        subprocess.run([sys.executable, "-m", "parity", "--print-completion", "bash"], stdout=file, check=True)
+        subprocess.run([sys.executable, "-m", "parity", "completion", "bash"], stdout=file, check=True)
     return folder / "parity.bash"
 
 
@@ -41,8 +41,8 @@ def completed(script, tmp_path, capsys):
 
 
 def test_completion_in_bash_offers_commands_options_and_values(completed):
-    assert completed("") == {*COMMANDS}
-    assert completed("re") == {name for name in COMMANDS if name.startswith("re")}
+    assert completed("") == {*commands()}
+    assert completed("re") == {name for name in commands() if name.startswith("re")}
     assert {"--resume", "--runner"} <= completed("run", "--r")
     assert "--full" not in completed("doctor", "--")
     assert completed("run", "--target", "") == {*TARGETS}
@@ -52,7 +52,7 @@ def test_completion_in_bash_offers_commands_options_and_values(completed):
 
 def test_completion_scripts_of_other_shells_are_printed(capsys):
     for shell, beginning in (("zsh", "#compdef parity"), ("fish", "")):
-        assert main(["--print-completion", shell]) == 0
+        assert main(["completion", shell]) == 0
         out = capsys.readouterr().out
         assert out.startswith(beginning) and "hip-emulator" in out
-    assert main(["--print-completion", "csh"]) == 2
+    assert main(["completion", "csh"]) == 2

@@ -46,7 +46,7 @@ def cuda(emulated):
 
 
 def beside(parity, recording, *arguments, targets=AMD):
-    return parity("run", KERNEL, "--examples", "2", *targets, "--runner", f"recorded={recording}", *arguments)
+    return parity("run", "-v", KERNEL, "--examples", "2", *targets, "--runner", f"recorded={recording}", *arguments)
 
 
 def cells(result):
@@ -55,12 +55,12 @@ def cells(result):
 
 
 def test_recording_and_three_targets_agree(parity, cuda, tmp_path):
-    result = parity("run", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
+    result = parity("run", "-v", KERNEL, "--examples", "6", "--runner", "emulated", "--runner", f"recorded={cuda}")
     assert result.code == 0
-    heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "CUDA/AMD"]
+    heads = ["sm_90 recorded", "gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated", "vs CUDA"]
     assert re.search(r" +".join(heads), result.out)
     recorded = len(read_recording(cuda).cases)
-    assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} same bits" in result.out
+    assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} identical" in result.out
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.environment["runners"] == [f"recorded={cuda}", "emulated"]
     assert len({case.case for case in record.records if case.target == "sm_90"}) == recorded
@@ -76,7 +76,7 @@ def test_drawn_and_recorded_cases_run_on_both_columns(parity, cuda, suite):
     assert recorded["gfx1100"]["run"] == named + 3  # including the two drawn cases
     assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case, which is recorded
     assert drawn["sm_90"]["unsupported"] == 0
-    assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
+    assert drawn["gfx1100"]["against"]["conclusions"] == {"identical": named + 3}
 
 
 def test_fault_in_amd_kernel_blames_amd(parity, cuda, kernels):
@@ -162,7 +162,7 @@ def test_recorded_cases_with_other_launch_are_omitted(parity, emulated, tmp_path
 
 
 def test_unrecorded_kernel_runs_on_other_columns(parity, cuda):
-    result = parity("run", KERNEL, "affine_u8", "--examples", "1", *AMD, "--runner", f"recorded={cuda}", "--full")
+    result = parity("run", KERNEL, "affine_u8", "--examples", "1", *AMD, "--runner", f"recorded={cuda}", "-vv")
     assert result.code == 0
     (line,) = [line for line in result.out.splitlines() if "affine_u8" in line]
     assert "not recorded" in line
@@ -170,7 +170,9 @@ def test_unrecorded_kernel_runs_on_other_columns(parity, cuda):
 
 
 def test_unrecorded_case_runs_on_other_columns(parity, cuda):
-    result = parity("run", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}")
+    result = parity(
+        "run", "-v", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}"
+    )
     assert result.code == 0
     assert "not recorded" in result.out
     assert "1 case, 1 passed" in result.out
@@ -178,18 +180,18 @@ def test_unrecorded_case_runs_on_other_columns(parity, cuda):
 
 def test_targets_missing_in_recording_keep_its_column(parity, cuda):
     result = beside(parity, cuda, targets=("--runner", "emulated", "--target", "gfx90a"))
-    assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
+    assert re.search(r"sm_90 recorded +gfx90a emulated +vs CUDA", result.out)
 
 
 def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp_path):
     def compare(*recordings):
-        return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
+        return parity("run", "-v", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
 
     cases = len(read_recording(cuda).cases)
     result = compare(emulated, cuda)
     assert result.code == 0
-    assert re.search(r"sm_90 recorded +gfx1100 recorded +CUDA/AMD", result.out)
-    assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} same bits" in result.out
+    assert re.search(r"sm_90 recorded +gfx1100 recorded +vs CUDA", result.out)
+    assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} identical" in result.out
     result = compare(rewritten(emulated, tmp_path / "wrong.zip", one_more), emulated)
     assert result.code == 1
     assert re.search(r"sm_90 is wrong: gfx1100 \(recorded\) gives \S+, as expected", result.out)
@@ -198,13 +200,13 @@ def test_two_recordings_are_compared_with_each_other(parity, cuda, emulated, tmp
 
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
 def test_options_for_drawn_cases_with_only_recording_are_refused(parity, cuda, option):
-    result = parity("run", "--runner", f"recorded={cuda}", option, "7")
+    result = parity("run", "-v", "--runner", f"recorded={cuda}", option, "7")
     assert (result.code, result.out) == (2, "")
     assert "add --runner emulated" in " ".join(result.err.split())
 
 
 def test_two_runners_of_one_column_are_refused(parity, cuda, emulated, tmp_path):
     other = rewritten(emulated, tmp_path / "again.zip")
-    result = parity("run", "--runner", f"recorded={cuda}", "--runner", f"recorded={other}")
+    result = parity("run", "-v", "--runner", f"recorded={cuda}", "--runner", f"recorded={other}")
     assert (result.code, result.out) == (2, "")
     assert "both give sm_90 recorded" in " ".join(result.err.split())

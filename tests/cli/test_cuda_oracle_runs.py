@@ -97,7 +97,7 @@ def mine(project, tmp_path, monkeypatch, parity):
 
 
 def beside(parity, *arguments):
-    return parity("run", "--runner", "recorded=cuda.zip", *AMD, "--examples", "1", *arguments)
+    return parity("run", "-v", "--runner", "recorded=cuda.zip", *AMD, "--examples", "1", *arguments)
 
 
 def test_cuda_oracle_equal_values_pass_and_matrix_names_oracle(mine, parity, tmp_path):
@@ -144,7 +144,7 @@ def test_cuda_oracle_failure_names_possible_divergence(tmp_path, monkeypatch, pa
     )
     (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "."\ncases = "cases"\n')
     monkeypatch.chdir(tmp_path)
-    result = parity("run", "k.whole[f32](x=99~special@0)", "--runner", "ptx", *AMD)
+    result = parity("run", "-v", "k.whole[f32](x=99~special@0)", "--runner", "ptx", *AMD)
     assert result.code == 1 and "FAIL  whole on gfx1100 (emulated): value" in result.out
     assert "because   its code may meet D3: f32 to i64 and u64, of NaN and out of range: CUDA saturates" in result.out
 
@@ -164,23 +164,23 @@ def test_cuda_oracle_accepts_flushed_exponentials(tmp_path, monkeypatch, parity,
         " inputs={'x': 'T'}, outputs={'y': 'T'}, data={'x': ('-100..-80',)}, grid_stride=False)\n"
     )
     monkeypatch.chdir(tmp_path)
-    result = parity("run", "--target", "gfx1100", "--examples", "12")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "12")
     assert result.code == 0 and "pass  12/12" in result.out, result.out
 
 
 def test_run_without_reference_and_cuda_checks_only_memory(mine, parity, edit):
     edit(mine / "kernels" / "mine.cu", "        __syncthreads();\n", "")
-    result = parity("run", *AMD, "--examples", "3", "mine.saxpy", "mine.sum[f32](x=1x65~small@0)")
+    result = parity("run", "-v", *AMD, "--examples", "3", "mine.saxpy", "mine.sum[f32](x=1x65~small@0)")
     assert result.code == 1
     assert "FAIL  sum_f32 on gfx1100 (emulated): data race" in result.out
     assert "NOT JUDGED" in result.out and "only memory checked x3" in result.out
     assert result.err.count("not judged: ") == 1 and "values were not" in result.err
-    alone = parity("run", *AMD, "--examples", "3", "mine.saxpy")
+    alone = parity("run", "-v", *AMD, "--examples", "3", "mine.saxpy")
     assert alone.code == 3 and "0 passed" in alone.out
 
 
 def test_run_without_reference_and_amd_target_is_not_a_pass(mine, parity):
-    result = parity("run", "--runner", "recorded=cuda.zip")
+    result = parity("run", "-v", "--runner", "recorded=cuda.zip")
     assert result.code == 3 and "NOT JUDGED" in result.out and "taken as right" not in result.out
 
 
@@ -269,7 +269,7 @@ def test_parity_check_without_reference_needs_both_sides(mine):
 )
 def test_run_without_reference_and_gpu_uses_emulated_cuda_oracle(mine, parity):
     """The run emulates the CUDA side by default and detects faults of the port."""
-    result = parity("run", *TARGET, "--examples", "4")
+    result = parity("run", "-v", *TARGET, "--examples", "4")
     assert result.code == 0, result.out + result.err
     assert "sm_90 emulated" in result.out
     assert "against CUDA" in result.out
@@ -280,7 +280,7 @@ def test_run_without_reference_and_gpu_uses_emulated_cuda_oracle(mine, parity):
             assert before in text
             text = text.replace(before, after)
         (mine / "hip" / "mine.hip").write_text("#include <hip/hip_runtime.h>\n" + text)
-        result = parity("run", *TARGET, "--examples", "4", "--hip", "hip")
+        result = parity("run", "-v", *TARGET, "--examples", "4", "--hip", "hip")
         assert result.code == 1, result.out + result.err
         for kernel in faults:
             assert f"{kernel} " in result.out or f"{kernel}:" in result.out, (kernel, result.out)
@@ -315,7 +315,7 @@ def test_cuda_oracle_with_undefined_value_fails_and_does_not_judge(tmp_path, mon
         )
     )
     monkeypatch.chdir(tmp_path)
-    result = parity("run", "--runner", "ptx", "--runner", "emulated", *TARGET, "--examples", "2")
+    result = parity("run", "-v", "--runner", "ptx", "--runner", "emulated", *TARGET, "--examples", "2")
     assert "FAIL  down_f32 on sm_90 (emulated): undefined value" in result.out, result.out + result.err
     assert "the result in out depends on an undefined value" in result.out and "shfl.sync.down" in result.out
     assert "down_f32 on gfx1100" not in result.out and "not judged: " in result.err, result.out + result.err

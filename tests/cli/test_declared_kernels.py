@@ -15,7 +15,7 @@ def project(library, parity):
 
 @pytest.mark.thorough
 def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
-    result = parity("run", "--target", "gfx1100,gfx90a", "--examples", "8")
+    result = parity("run", "-v", "--target", "gfx1100,gfx90a", "--examples", "8")
     assert result.code == 0, result.out + result.err
     assert "5 kernels" in result.out
 
@@ -37,26 +37,26 @@ def test_declared_kernels_pass_with_both_wavefront_sizes(parity, project):
 )
 def test_fault_in_declared_kernel_is_detected(parity, project, file, old, new, says, edit):
     edit(project / "kernels" / f"{file}.cu", old, new)
-    result = parity("run", file, *TARGET)
+    result = parity("run", "-v", file, *TARGET)
     assert result.code == 1 and says in result.out
 
 
 def test_structure_of_wrong_size_is_refused(parity, project, edit):
     edit(project / "cases" / "adam.py", "eps t decay", "eps t")
-    result = parity("run", "adam", *TARGET, "--examples", "2")
+    result = parity("run", "-v", "adam", *TARGET, "--examples", "2")
     assert result.code == 1 and "argument 4 'step' at byte 32 of kernel 'adam' has 32 bytes, not 20" in result.out
 
 
 def test_missing_device_variable_is_reported(parity, project, edit):
     edit(project / "cases" / "tables.py", '"ops::squares"', '"ops::cubes"')
-    result = parity("run", "tables.weighted", *TARGET, "--examples", "2")
+    result = parity("run", "-v", "tables.weighted", *TARGET, "--examples", "2")
     assert result.code == 1 and "module 'tables' has no variable 'ops::cubes'" in result.out
 
 
 @pytest.mark.thorough
 def test_declared_kernels_recording_is_replayed(parity, project):
     assert parity("record", "--runner", "emulated", *TARGET, "--examples", "3", "-o", "all.zip").code == 0
-    result = parity("run", "--runner", "recorded=all.zip")
+    result = parity("run", "-v", "--runner", "recorded=all.zip")
     assert result.code == 0 and "5 kernels" in result.out, result.out + result.err
 
 
@@ -67,7 +67,7 @@ def test_launches_setting_and_option_keep_host_launches(parity, project, edit):
     assert "launch=" not in parity(*case).out
     assert "launch=" in parity(*case, "--launches", "any").out
     edit(project / "kernels" / "tables.cu", "squares[i % 8]", "squares[i % 7]")
-    result = parity("run", "tables.weighted", *TARGET, "--launches", "host", "--examples", "3")
+    result = parity("run", "-v", "tables.weighted", *TARGET, "--launches", "host", "--examples", "3")
     again = next(line for line in result.out.splitlines() if "again" in line)
     assert result.code == 1 and "--launches host" in again
     edit(project / "pyproject.toml", '"host"', '"hots"')
@@ -77,7 +77,7 @@ def test_launches_setting_and_option_keep_host_launches(parity, project, edit):
 def test_invalid_declaration_disables_only_its_op(parity, project, edit):
     edit(project / "cases" / "tables.py", 'where="0 < columns <= 256",', 'where="columns > 256 and columns < 1",')
     edit(project / "cases" / "tables.py", '"columns": (1, 3, 31, 32, 65, 256)', '"columns": (1,)')
-    result = parity("run", "tables", *TARGET, "--examples", "2")
+    result = parity("run", "-v", "tables", *TARGET, "--examples", "2")
     assert result.code == 1 and "no drawn case fulfils where='columns > 256 and columns < 1'" in result.out
     assert "Traceback" not in result.out and "bucket" in result.out and "pass" in result.out
 
@@ -85,7 +85,7 @@ def test_invalid_declaration_disables_only_its_op(parity, project, edit):
 def test_op_without_reference_and_cuda_is_not_a_pass(parity, project, edit):
     reference = "reference=lambda x: Expected(np.array([x.sum(dtype=np.int32)])),"
     edit(project / "cases" / "two_phases.py", reference, "")
-    result = parity("run", "tables.permute", "two_phases", "--runner", "emulated", *TARGET, "--examples", "2")
+    result = parity("run", "-v", "tables.permute", "two_phases", "--runner", "emulated", *TARGET, "--examples", "2")
     assert result.code == 3 and "pass" in result.out
     assert "NOT JUDGED" in result.out and "only memory checked" in result.out
     assert "the op has no reference, and the other vendor's side has no result" in result.err

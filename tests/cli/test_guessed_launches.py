@@ -147,7 +147,7 @@ def test_init_infers_shapes_and_grids_and_lists_incomplete_ops(parity, tmp_path,
     for kernel, said in SAID.items():
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
-    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and result.out.count("pass  3/3") == 13, result.out + result.err
 
 
@@ -242,7 +242,7 @@ def test_init_infers_sizes_from_data_structures_and_graph_rows(parity, tmp_path,
     for kernel, said in BY_DATA.items():
         text = next(part for part in parts if part.startswith(f"# {kernel}("))
         assert not [each for each in said if each not in text], text
-    result = parity("run", "--target", "gfx1100", "--examples", "8")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "8")
     assert result.code == 0 and result.out.count("pass  8/8") == len(BY_DATA), result.out + result.err
 
 
@@ -302,7 +302,7 @@ def test_init_takes_grids_and_derived_sizes_from_host_code(parity, tmp_path, mon
     for kernel, said in BY_HOST.items():
         text = next(part for part in parts if part.startswith(f"# {kernel}("))
         assert not [each for each in said if each not in text], text
-    result = parity("run", "--target", "gfx1100", "--examples", "6")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "6")
     assert result.code == 0 and result.out.count("pass  6/6") == len(BY_HOST), result.out + result.err
 
 
@@ -414,7 +414,7 @@ def test_run_finds_port_bugs_with_inferred_declarations(parity, tmp_path, monkey
     assert parity("init", "--kernels", "src").code == 0
     cases = (tmp_path / "cases" / "rows.py").read_text()
     assert 'totals: ceil(n/32)"' in cases and "block=256," in cases and "block=128," in cases, cases
-    result = parity("run", "--hip", "hip", "--target", "gfx1100,gfx90a", "--examples", "12")
+    result = parity("run", "-v", "--hip", "hip", "--target", "gfx1100,gfx90a", "--examples", "12")
     assert result.code == 1, result.out + result.err
     assert "FAIL  prefix on gfx90a (emulated): value" in result.out
     assert "FAIL  product on gfx90a (emulated): unwritten" in result.out

@@ -44,7 +44,7 @@ def port(tmp_path, monkeypatch):
 
 
 def test_hipify_default_tests_literal_port(parity, port):
-    result = parity("run", *CASE)
+    result = parity("run", "-v", *CASE)
     assert result.code == 1
     assert "the port passes with --hipify helpful, which reads port.cu:12 as: " in result.out
     assert "out[threadIdx.x] = __shfl(x[threadIdx.x], LANE, 32);" in result.out
@@ -53,9 +53,9 @@ def test_hipify_default_tests_literal_port(parity, port):
 
 def test_hipify_helpful_is_named_in_matrix(parity, port, monkeypatch):
     monkeypatch.setenv("PARITY_HIPIFY", "literal")  # --hipify overrides it; monkeypatch restores it
-    assert parity("run", *CASE, "--hipify", "helpful").code == 0
+    assert parity("run", "-v", *CASE, "--hipify", "helpful").code == 0
     Path("kernels/port.cu").write_text(KERNELS.replace("], LANE)", "] + 1, LANE)"))
-    result = parity("run", *CASE, "--hipify", "helpful")
+    result = parity("run", "-v", *CASE, "--hipify", "helpful")
     assert result.code == 1
     assert "--hipify helpful" in result.out.partition("again ")[2].partition("\n")[0]
     assert "the port passes" not in result.out

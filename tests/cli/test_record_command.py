@@ -34,7 +34,7 @@ def recorded(tmp_path_factory):
 
 
 def replay(parity, path, *arguments):
-    return parity("run", "--runner", f"recorded={path}", *arguments)
+    return parity("run", "-v", "--runner", f"recorded={path}", *arguments)
 
 
 def rewritten(source: Path, path: Path, change) -> Path:
@@ -253,6 +253,6 @@ def test_replay_altered_byte_of_values_is_detected(parity, recorded, tmp_path):
 
 def test_replay_missing_file_is_refused(parity, tmp_path):
     assert replay(parity, tmp_path / "none.zip").code == 2
-    result = parity("run", "--runner", "recorded")
+    result = parity("run", "-v", "--runner", "recorded")
     assert result.code == 3
     assert "--runner recorded=FILE" in result.err

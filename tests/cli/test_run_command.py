@@ -39,7 +39,7 @@ def test_run_passing_kernels_exits_with_0(parity, tmp_path, conforms):
 
 def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "45")
-    result = parity("run", "fill.fill", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
+    result = parity("run", "-v", "fill.fill", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
     lines = result.out.partition("n/n: passed")[0].splitlines()
     assert max(map(len, lines)) <= 45
@@ -54,10 +54,10 @@ def test_run_matrix_fits_terminal_and_files_are_complete(parity, tmp_path, monke
 
 
 def test_run_library_op_is_not_a_failure(parity):
-    alone = parity("run", "gemm", *ONE)
+    alone = parity("run", "-v", "gemm", *ONE)
     assert alone.code == 3
     assert "matmul  f16 bf16 f32 f64  not run" in alone.out
-    beside = parity("run", "gemm", "affine_f32", "--examples", "1", *ONE)
+    beside = parity("run", "-v", "gemm", "affine_f32", "--examples", "1", *ONE)
     assert beside.code == 0
     assert "1 kernel, " in beside.out
 
@@ -65,7 +65,7 @@ def test_run_library_op_is_not_a_failure(parity):
 @pytest.mark.thorough
 def test_run_same_seed_gives_same_matrix(parity, tmp_path):
     for jobs in "12":
-        parity("run", "affine", "--examples", "3", "--seed", "5", "-j", jobs, "--output", tmp_path / jobs)
+        parity("run", "-v", "affine", "--examples", "3", "--seed", "5", "-j", jobs, "--output", tmp_path / jobs)
     assert len({(tmp_path / jobs / "matrix.csv").read_text() for jobs in "12"}) == 1
 
 
@@ -83,7 +83,7 @@ def test_run_selects_case_by_text(parity):
 
 
 def test_run_selects_dtypes(parity):
-    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "--full")
+    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "-vv")
     assert "affine_f16" in result.out
     assert "affine_f32" not in result.out
 
@@ -96,7 +96,7 @@ def only_gfx1100(monkeypatch):
 
 @pytest.mark.usefixtures("only_gfx1100")
 def test_run_target_without_runner_is_compiled_only(parity):
-    result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
+    result = parity("run", "-v", "affine_f32", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
     assert "gfx90a compiled only" in result.out
 
@@ -108,7 +108,7 @@ def test_run_planted_fault_prints_reproduction_command(parity, kernels, tmp_path
     text = shared.read_text()
     assert "i < numel; i += step" in text
     shared.write_text(text.replace("i < numel; i += step", "i + 1 < numel; i += step"))
-    result = parity("run", "affine_f32", "--examples", "5", "-j", "1", *ONE, "--kernels", kernels)
+    result = parity("run", "-v", "affine_f32", "--examples", "5", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     for part in ("FAIL", "affine_f32", "unwritten", "expected", "got", "only"):
         assert part in result.out
@@ -126,7 +126,7 @@ def test_run_planted_fault_prints_reproduction_command(parity, kernels, tmp_path
 def test_run_compile_error_affects_only_its_module(parity, kernels):
     path = kernels / "fill.cu"
     path.write_text(path.read_text() + "\n__device__ int broken = undeclared;\n")
-    result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
+    result = parity("run", "-v", "fill", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     assert "COMPILE ERROR" in result.out
     assert f"{path}:" in result.out
@@ -138,7 +138,7 @@ def test_run_compile_error_affects_only_its_module(parity, kernels):
 def test_run_missing_kernel_fails(parity, kernels):
     path = kernels / "ternary.cu"
     path.write_text("#include <cuda_runtime.h>\n" + 'extern "C" __global__ void other(float* x) { *x = 1; }\n')
-    result = parity("run", "where_u8_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
+    result = parity("run", "-v", "where_u8_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     assert "MISSING KERNEL" in result.out
 
@@ -151,7 +151,7 @@ def test_run_interrupt_writes_results(parity, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("parity.application.run.stream", interrupted)
-    result = parity("run", "affine", "--examples", "2", "-j", "1", *ONE)
+    result = parity("run", "-v", "affine", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 130
     assert "interrupted" in result.out
     assert "NOT RUN" in result.out
@@ -188,7 +188,7 @@ def test_run_interrupt_writes_results(parity, tmp_path, monkeypatch):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_run_wrong_usage_is_explained(parity, arguments, code, message):
-    result = parity("run", *arguments)
+    result = parity("run", "-v", *arguments)
     assert (result.code, result.out) == (code, "")
     assert message in result.err
     assert "Traceback" not in result.err
@@ -196,7 +196,7 @@ def test_run_wrong_usage_is_explained(parity, arguments, code, message):
 
 @pytest.mark.usefixtures("only_gfx1100")
 def test_run_only_target_without_runner_is_refused(parity):
-    result = parity("run", "affine_f32", "--target", "gfx90a")
+    result = parity("run", "-v", "affine_f32", "--target", "gfx90a")
     assert (result.code, result.out) == (3, "")
     assert "cannot run gfx90a" in result.err
 
@@ -208,7 +208,7 @@ def test_run_only_cuda_targets_uses_ptx(suite):
 
 
 def test_run_three_targets_have_three_columns(parity):
-    result = parity("run", "affine_u8", "--examples", "1", "-j", "1")
+    result = parity("run", "-v", "affine_u8", "--examples", "1", "-j", "1")
     heads = [f"{name} emulated" for name in ("gfx1030", "gfx1100", "gfx90a")]
     assert [head for head in heads if head in result.out] == heads
     assert " 0 failed" in result.out
@@ -217,15 +217,15 @@ def test_run_three_targets_have_three_columns(parity):
 def test_run_empty_or_broken_folder_is_refused(parity, tmp_path, affine_cases):
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "holds no *.cu" in parity("run", "--kernels", empty).err
-    assert "holds no *.py" in parity("run", "--cases", empty).err
+    assert "holds no *.cu" in parity("run", "-v", "--kernels", empty).err
+    assert "holds no *.py" in parity("run", "-v", "--cases", empty).err
     path = affine_cases / "affine.py"
     path.write_text("from parity.op import Op\n\nnumber = 1 / 0\n")
-    result = parity("run", "--cases", affine_cases)
+    result = parity("run", "-v", "--cases", affine_cases)
     assert result.code == 2
     assert f"{path}:3: ZeroDivisionError" in result.err
     path.write_text("def broken(:\n")
-    assert f"{path}:1: " in parity("run", "--cases", affine_cases).err
+    assert f"{path}:1: " in parity("run", "-v", "--cases", affine_cases).err
 
 
 def test_run_missing_compiler_is_explained(parity, monkeypatch):
@@ -233,7 +233,7 @@ def test_run_missing_compiler_is_explained(parity, monkeypatch):
 
     zig.zig.cache_clear()
     monkeypatch.setattr(zig.importlib.util, "find_spec", lambda name: None)
-    result = parity("run", "affine_f32")
+    result = parity("run", "-v", "affine_f32")
     zig.zig.cache_clear()
     assert result.code == 3
     assert "pip install 'ziglang" in result.err
@@ -241,11 +241,11 @@ def test_run_missing_compiler_is_explained(parity, monkeypatch):
 
 def test_run_unwritable_folder_is_refused(parity, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    result = parity("run", "affine_f32", "--output", tmp_path / "file" / "out")
+    result = parity("run", "-v", "affine_f32", "--output", tmp_path / "file" / "out")
     assert result.code == 2
     assert "--output" in result.err
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file" / "cache"))
-    result = parity("run", "affine_f32")
+    result = parity("run", "-v", "affine_f32")
     assert result.code == 3
     assert "PARITY_CACHE" in result.err
 

@@ -35,14 +35,14 @@ def test_init_kernel_is_judged_once_reference_is_added(parity, tmp_path, monkeyp
         and "wrote cases/plain.py" in result.out
         and "look through cases, then parity run" in result.out
     )
-    result = parity("run", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "-v", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
     assert result.code == 3 and "only memory checked x3" in result.out, result.out + result.err
     path = tmp_path / "cases" / "plain.py"
     text = path.read_text().replace("# reference=...", "reference=lambda x: Expected(x * 2)")
     path.write_text(
         text.replace("from parity.op import Op", "from parity.op import Op\nfrom parity.reference import Expected")
     )
-    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and "twice  f32  pass" in result.out, result.out + result.err
 
 
@@ -89,7 +89,7 @@ def test_init_kernel_without_outputs_is_omitted(parity, tmp_path, monkeypatch):
     text = (tmp_path / "cases" / "fills.py").read_text()
     assert "# noop(): it has no output that it is given, so nothing can be compared" in text
     assert '    shapes="out: n",  # a guess' in text
-    result = parity("run", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "-v", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
     assert "only memory checked x3" in result.out and "FAIL" not in result.out, result.out + result.err
 
 
@@ -211,7 +211,7 @@ def test_init_vector_and_row_kernels_have_a_verdict(parity, tmp_path, monkeypatc
     assert 'grid="rows",' in text
     assert 'shapes="pairs: 2*n; sums: 2*n"' in text and 'inputs={"pairs": "bf16"}' in text
     assert "it writes to nothing that it is given, so nothing can be compared" in text
-    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "-v", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
 
 

@@ -54,6 +54,22 @@ def project(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def watching_outside(project, request):
+    """Let the cases import a module and read a file outside of their folder, and start a watching run."""
+    for folder in ("lib", "data"):
+        (project / folder).mkdir()
+    (project / "lib" / "budget.py").write_text("OFFSET = 0.0\n")
+    (project / "data" / "offset.csv").write_text("0.0")
+    outside = "import sys, pathlib\nROOT = pathlib.Path(__file__).parents[1]\nsys.path.insert(0, str(ROOT / 'lib'))\n"
+    outside += "from budget import OFFSET\nOFFSET += float((ROOT / 'data' / 'offset.csv').read_text())\n"
+    file = project / "cases" / "products.py"
+    file.write_text(
+        outside + file.read_text().replace("factor * x.astype(np.float64)", "OFFSET + factor * x.astype(np.float64)")
+    )
+    return request.getfixturevalue("watching")
+
+
+@pytest.fixture
 def watching(project):
     """Start a watching run; return it and a function that waits for new text on its standard error."""
     with (project / "said").open("wb") as said:
@@ -98,6 +114,19 @@ def test_watch_runs_only_changed_kernels(project, watching):
     assert set(states(project).values()) == {"compile error"}
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
+
+
+def test_watch_notices_files_outside_of_the_cases(project, watching_outside):
+    _, until = watching_outside
+    until("waiting for a change")
+    assert states(project) == {"twice": "pass", "thrice": "pass"}
+    (project / "lib" / "budget.py").write_text("from pathlib import Path\nOFFSET = 100.0\n")
+    said = until("waiting for a change")
+    assert "changed: lib/budget.py" in said and "2 of 2 kernels changed" in said
+    assert states(project) == {"twice": "fail", "thrice": "fail"}
+    (project / "data" / "offset.csv").write_text("-100.0")
+    assert "changed: data/offset.csv" in until("waiting for a change")
+    assert states(project) == {"twice": "pass", "thrice": "pass"}
 
 
 def test_watch_refuses_incompatible_options(project, capsys):

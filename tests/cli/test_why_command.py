@@ -181,7 +181,7 @@ def test_why_passing_case_compares_both_sides(parity, project, only):
     assert result.code == 0, result.out + result.err
     first = result.out.splitlines()[0]
     assert first.startswith("Contraction: with -ffp-contract=off both sides give the same bits on gfx1100; line ")
-    assert " pass, both right " in result.out and " pass, same bits " in result.out
+    assert " pass, within bounds " in result.out and " pass, identical " in result.out
     assert rows(result.out)["without"][:2] == ["--fmad=false", "sm_90"]
 
 
@@ -195,7 +195,7 @@ def test_why_without_reference_tries_both_sides(parity, project, only):
     result = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
     assert result.code == 0, result.out + result.err
     assert "So it does without --fmad=false on sm_90 as well." in result.out
-    assert " taken as right, same bits " in result.out
+    assert " taken as right, identical " in result.out
     alone = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", *ON)
     assert alone.code == 3 and "the op has no reference" in alone.err
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare.comparison import accepts_zeros, check_unmodified, compare
+from parity.compare.comparison import MISTAKES, accepted_mistakes, check_unmodified, compare
 from parity.compare.ulps import format_value, ulp_distance
 from parity.compare.verdict import Status, general_class
 from parity.errors import UsageError
@@ -305,19 +305,29 @@ def test_compare_allowed_requires_positive_bound():
     assert not compare(expected(1, 2), got(1, 2), vendor="amd").allowed
 
 
+EVERY = set(MISTAKES)
+
+
 @pytest.mark.parametrize(
-    ("judged", "vacuous"),
+    ("judged", "accepted"),
     [
-        (bounded(1, -2), False),
-        (bounded(1, -2, error=2.0), True),
-        (bounded(1, np.nan, np.inf, error=1e30), True),  # requirements on NaN and infinities are not error bounds
-        (bounded(1, 5, error=2.0), False),
-        (expected(0, 0), True),
-        (expected(0, 1), False),
-        (expected(1, 2, unspecified=True), True),
-        (expected(1, 2, dtype=np.int32, accepts=lambda values: values < 9), True),
-        (expected(1, 2, dtype=np.int32, accepts=lambda values: values > 0), False),
+        (bounded(1, -2), set()),
+        (bounded(1, -2, error=0.75), set()),
+        (bounded(1, -2, error=1.0), {"half as large again"}),
+        (bounded(1, -2, error=2.0), {"only zeros", "half as large again"}),
+        (bounded(1, -2, error=1e30), EVERY - {"only NaN"}),
+        (bounded(1, np.nan, np.inf, error=1e30), EVERY - {"only NaN"}),  # only numbers have error bounds
+        (bounded(0, 0, error=1e-30), EVERY - {"only NaN"}),
+        (expected(0, 0), set()),
+        (expected(0, -np.inf), set()),
+        (expected(0, 1), set()),
+        (expected(np.nan, np.nan), EVERY),
+        (expected(1, 2, unspecified=True), EVERY),
+        (expected(1, 2, nan_allowed=True), {"only NaN"}),
+        (expected(1, 2, dtype=np.int32, accepts=lambda values: values < 9), {"only zeros", "the opposite sign"}),
+        (expected(1, 2, dtype=np.int32, accepts=lambda values: values > 0), set()),
+        (expected(0, 0, dtype=np.uint8), set()),
     ],
 )
-def test_accepts_zeros_detects_vacuous_expectation(judged, vacuous):
-    assert accepts_zeros(judged, "amd") is vacuous
+def test_accepted_mistakes_lists_wrong_outputs_that_pass(judged, accepted):
+    assert accepted_mistakes(judged, "amd") == accepted

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+import statistics
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
 
 import pytest
-from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis.internal.conjecture import providers
 
-from parity.data.sampling import find_minimal, hermetic, sample
+from parity.cases.strategies import structure
+from parity.data.sampling import find_minimal, sample
+from parity.op import Op
+from parity.suite.sample_cache import drawn_cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,29 +46,46 @@ def test_sample_does_not_depend_on_loaded_modules(tmp_path):
     assert len(alone.splitlines()) >= 30
 
 
-def test_hermetic_replaces_constant_collection():
-    """If this fails, Hypothesis has changed: adapt ``hermetic`` and the version bound in pyproject.toml."""
-    mark = 123_456_789_012
-    constants = type(providers.GLOBAL_CONSTANTS)(integers={mark})
-    with mock.patch.object(providers, "_get_local_constants", lambda: constants):
-        assert mark in plain_draws(400)
-        with hermetic():
-            assert mark not in plain_draws(400)
-        assert mark in plain_draws(400)
+def test_sample_deals_every_option_before_it_repeats_one():
+    letters = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(range(1000)))
+    drawn = [letter for letter, _ in sample(letters, 0, 25)]
+    for first in (1, 9, 17):  # without the simplest value, with which Hypothesis begins
+        assert sorted(drawn[first - 1 : first + 7]) == list("abcdefgh")
 
 
-def plain_draws(count: int) -> list[int]:
-    """Return draws of Hypothesis without ``hermetic``."""
-    found = []
+def test_sample_of_fewer_values_is_prefix(suite):
+    cases = suite.op("binary.add").cases(("f32",))
+    assert sample(cases, 1, 20, structure)[:4] == sample(cases, 1, 4, structure)
 
-    @seed(1)
-    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
-    @given(st.integers(0, 10**12))
-    def draw(value):
-        found.append(value)
 
-    draw()
-    return found
+def test_sample_without_further_kinds_repeats_known_kinds():
+    pairs = st.tuples(st.sampled_from("ab"), st.integers(0, 99))
+    drawn = sample(pairs, 0, 6, operator.itemgetter(0))
+    assert {letter for letter, _ in drawn[:2]} == {"a", "b"} and len(set(drawn)) == 6
+    assert sample(st.just(3), 0, 6) == [3]
+
+
+def test_median_kernel_has_19_structures_of_20(suite):
+    entries = [op.entries()[0] for op in suite.ops.values()]
+    counts = []
+    for number, entry in enumerate(entries):
+        drawn = list(map(entry.op.parse, drawn_cases(entry.op, entry.dtypes, "any", number, 20)))
+        counts.append(len({layout_structure(case) for case in drawn}))
+        assert sum(any(not layout.numel for layout in case.layouts.values()) for case in drawn) <= 1, entry.name
+    assert statistics.median(counts) >= 19
+
+
+def layout_structure(case):
+    """Return everything of a case but its data."""
+    return tuple(case.layouts.items()), tuple(map(repr, case.params)), case.flags, case.launch, case.threads
+
+
+def test_drawn_cases_have_several_large_extents(suite):
+    declared = Op("m.m", kernel="m_{T}", types=("f32",), args="x out", inputs={"x": "T"}, shapes="x: a b c; out: a b c")
+    shapes = [case.layouts["x"].shape for case in sample(declared.cases(("f32",)), 0, 20, structure)]
+    assert sum(sum(n > 8 for n in shape) > 1 for shape in shapes) >= 3
+    shapes = [case.layouts["lhs"].shape for case in sample(suite.op("binary.add").cases(("f32",)), 0, 60, structure)]
+    assert sum(sum(n > 8 for n in shape) > 1 for shape in shapes) >= 3
 
 
 def test_sample_differs_between_seeds(suite):

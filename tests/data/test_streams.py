@@ -26,7 +26,7 @@ def test_elements_window_matches_whole_stream(stream, dtype):
         assert piece.tobytes() == whole[start - 100 : start - 100 + count].tobytes()
 
 
-@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs", "extreme")])
+@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs", "extreme", "lowest")])
 @pytest.mark.parametrize("dtype", USED, ids=str)
 def test_elements_window_is_not_constant(stream, dtype):
     for start in (0, 1000, 123456):
@@ -46,6 +46,29 @@ def test_streams_match_recorded_digests():
     assert hashlib.sha256(data).hexdigest() == "fd591360dffab491f4c702c79dcc33259f6f1b073c6c7ea7aee28151f28a0e58"
     data = b"".join(elements("small", d, 12345, 257, "x").tobytes() for d in dtypes)
     assert hashlib.sha256(data).hexdigest() == "17c0de1ef12350cf9c1f77c583128c7f79787a384578496143b0317545fe44f3"
+
+
+@pytest.mark.parametrize("name", ["i8", "i32", "i64"])
+def test_limits_of_two_tensors_pair_minimum_with_minus_one(name):
+    dtype = DTYPES[name]
+    lhs, rhs = (elements("limits", dtype, 0, 2048, tensor) for tensor in ("lhs", "rhs"))
+    assert ((lhs == dtype.min) & (rhs == -1)).any()
+    powers = {(1 << k) + move for k in range(1, 8 * dtype.itemsize - 1) for move in (-1, 0, 1)}
+    assert len(powers & {abs(int(n)) for n in lhs}) > 0.75 * len(powers)
+
+
+@pytest.mark.parametrize("name", ["f16", "f32", "f64"])
+def test_limits_of_floats_span_every_magnitude(name):
+    dtype = DTYPES[name]
+    found = np.abs(quiet(elements("limits", dtype, 0, 2048, "x"), dtype).astype(np.float64))
+    assert np.isnan(found).any() and np.isinf(found).any() and (found == 0).any() and dtype.max in found
+    finite = np.log2(found[np.isfinite(found) & (found > 0)])
+    assert finite.min() < dtype.emin and finite.max() > -dtype.emin
+
+
+def test_lowest_is_minus_infinity_or_minimum():
+    assert set(elements("lowest", DTYPES["f16"], 3, 70, "x").tolist()) == {-np.inf}
+    assert set(elements("lowest", DTYPES["i32"], 3, 70, "x").tolist()) == {-(2**31)}
 
 
 def test_points_holds_each_value_in_order():

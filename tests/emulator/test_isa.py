@@ -18,7 +18,7 @@ from parity.compilers.targets import TARGETS
 from parity.emulator.amdgpu.cross_lane import CROSS_LANE
 from parity.emulator.amdgpu.indexed import INDEXED
 from parity.emulator.amdgpu.isa import semantics, table_entries
-from parity.emulator.amdgpu.isa_memory import ATOMICS, LOADS, STORES
+from parity.emulator.amdgpu.memory_instructions import ATOMICS, LOADS, STORES
 
 #: Entries without a check, with the reason.
 NOT_COVERED = {

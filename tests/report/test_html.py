@@ -79,7 +79,7 @@ def test_compile_error_is_one_failure_of_all_kernels(entries):
 def test_recall_content_counts_faults_by_kernel():
     own = KernelRecall("unary", "uexp_f32", "gfx1100", caught=8, survived=3, equivalent=1)
     found = recall_content(Recall(0, 20, (own,), (), ()))
-    assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 10}]
+    assert found == [{"kernel": "uexp_f32", "target": "gfx1100", "caught": 8, "planted": 11}]
     assert recall_content(None) == []
 
 

@@ -39,7 +39,8 @@ def recall():
 
 def test_recall_counts_only_faults(recall):
     assert (recall.caught, recall.survived, recall.equivalent) == (3, 4, 1)
-    assert recall.by_module() == {"mine": (3, 5), "other": (0, 1)}
+    assert (recall.planted, recall.effective) == (7, 6)  # without proof, a survivor counts
+    assert recall.by_module() == {"mine": (3, 6), "other": (0, 1)}
     first = recall.kernels[0]
     assert (first.kernel, first.caught, first.survived, first.equivalent) == ("sum_f32", 3, 3, 1)
     assert (first.equal, first.uncompiled) == (1, 1)
@@ -58,7 +59,8 @@ def test_survivor_shows_edit_reason_and_case(recall):
 def test_recall_summary_is_one_line(recall):
     said = recall_summary(recall, TRIED, 2.0)
     assert said.startswith("10 faults in 2 kernels on gfx1100, 2 caught, 1 timed out, 4 survived (1 missed, ")
-    assert "1 equivalent as far as known), 1 equal code, " in said and "recall 50.0 %, 2.0 s" in said
+    assert "1 equivalent as far as known), 1 equal code, " in said
+    assert "recall 42.9 %, 50.0 % of the faults with a known effect, 2.0 s" in said
 
 
 def test_incomplete_recall_is_below_100_percent():
@@ -72,12 +74,12 @@ def test_recall_tables_fit_width(recall):
 
 
 def test_matrix_shows_recall_of_its_kernels(recall):
-    assert recall.of(["sum_f32"], ["gfx1100", "gfx90a"]).by_module() == {"mine": (3, 5)}
+    assert recall.of(["sum_f32"], ["gfx1100", "gfx90a"]).by_module() == {"mine": (3, 6)}
     assert recall.of(["sum_f32"], ["gfx90a"]) is None
     part = recall.of(["sum_f32", "mean_f32"], ["gfx1100"])
     assert recall_line(part) == (
-        "recall: 50.0 % of 6 faults that were planted in these kernels on gfx1100 were caught: mine 60.0 %, other "
-        "0.0 %; 1 more have no known effect, and 0 are out of reach (parity mutate)"
+        "recall: 42.9 % of 7 faults that were planted in these kernels on gfx1100 were caught: mine 50.0 %, other "
+        "0.0 %; 50.0 % of the 6 with a known effect; 1 have none, and 0 are out of reach (parity mutate)"
     )
 
 

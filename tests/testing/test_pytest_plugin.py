@@ -82,6 +82,18 @@ def test_plugin_collects_kernels_and_prints_matrix(project, suite):
     assert "again" not in out
 
 
+def test_plugin_warns_about_sources_that_changed_since_the_recording(project):
+    options = ("--runner", "emulated", "--target", "gfx1100", "--examples", "1", "--dtype", "f32", "-o", "all.zip")
+    subprocess.run([sys.executable, "-m", "parity", "record", "affine", *options], cwd=project.folder, check=True)
+    replay = ("--parity", "-k", "f32", "--parity-runner", "recorded=all.zip")
+    code, out = project(*replay, examples=())
+    assert code == 0 and "since the recording" not in out, out
+    source = project.folder / "kernels" / "affine.cu"
+    source.write_text(source.read_text().replace("x * mul + add", "x * add + mul"))
+    code, out = project(*replay, examples=())
+    assert "parity: affine.cu changed since the recording, whose values come from the old kernels" in out, out
+
+
 def test_plugin_removes_reports_of_earlier_run_and_refuses_locked_folder(project, collected):
     out = project.folder / "out"
     out.mkdir()
@@ -129,7 +141,7 @@ def test_plugin_fault_is_shown_with_xdist_and_rerun_by_lf(project):
     assert failure.get("message").startswith("FAIL  affine_f32 on gfx1100 (emulated): value")
     assert "Traceback" not in out
     (project.folder / "known-issues.toml").write_text(
-        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = inf\n'
+        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = 1e18\n'
         'reason = "planted"\nexpires = 2999-01-01\n'
     )
     code, out = project("--parity", "--lf", "-rx", "cases")

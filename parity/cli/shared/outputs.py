@@ -16,6 +16,7 @@ from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
 from parity.platform.files import read_text
+from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document
@@ -24,13 +25,18 @@ from parity.report.folder import write_reports
 from parity.report.github import github_annotations
 from parity.report.history import add_summary, history_content, read_history, summarize_run
 from parity.report.html.excerpts import SourceFolders
+from parity.report.matrix_tables import FAILURE_STYLE
 from parity.report.model import CellState, Matrix
+from parity.report.overview import agreement_line, overview
 from parity.report.render import markdown, summary, terminal
 from parity.report.tables import terminal_width
 from parity.runners.recording_file import Environment
 from parity.suite.loading import Suite
 
 _GUESS = re.compile(r"\s*(\w+=).*# a guess")
+PIPED = 100
+"""The width of the output in characters if it goes to a file or a pipe."""
+
 _NAMED = 12
 """Missing kernels to list by name."""
 
@@ -99,15 +105,35 @@ def print_results(
         return
     console = output()
     _print_failures(suite, records, reproduction)
-    console.print(terminal(matrix, full=arguments.full, width=terminal_width()))
-    if built:
-        console.print(built)
+    width = terminal_width() or PIPED
+    if arguments.verbose:
+        console.print(terminal(matrix, full=arguments.verbose > 1, width=width))
+    elif not arguments.quiet:
+        console.print(overview(matrix, width=width))
+        for issue in matrix.issues:
+            console.print(f"known issue  {issue}", style=FAILURE_STYLE if issue.complaint else None)
+        if undeclared := [f"{file}: {first_names(names, _NAMED)}" for file, names in matrix.undeclared.items()]:
+            console.print(f"kernels without an op (parity init declares them): {'; '.join(undeclared)}", style="yellow")
     if missing := _missing(matrix, suite.kernels):
-        console.print(missing, style="bold red")
-    bad = matrix.failed or not matrix.provenance.complete
-    console.print(summary(matrix), style="bold red" if bad else "bold green")
+        console.print(missing, style=FAILURE_STYLE)
+    if built and not arguments.quiet:
+        console.print(built)
+    console.print()
+    word, style = _result(matrix, getattr(arguments, "strict", False))
+    console.print(f"{word}  {summary(matrix)}", style=style)
+    if compared := agreement_line(matrix):
+        console.print(f"{'':{len(word)}}  {compared}")
     if not unwritten:
-        console.print(f"record, matrix, failures and report.html: {arguments.output}{os.sep}")
+        console.print(f"Report  {arguments.output / 'report.html'}    Details  {arguments.output / 'matrix.txt'}")
+
+
+def _result(matrix: Matrix, strict: bool) -> tuple[str, str]:
+    """The result of a run in one word, with its style."""
+    if matrix.failed or (strict and matrix.undeclared):
+        return "FAIL", FAILURE_STYLE
+    if matrix.unjudged or not matrix.executed or not matrix.provenance.complete:
+        return "INCOMPLETE", "bold yellow"
+    return "PASS", "bold green"
 
 
 def annotate_github(
@@ -139,19 +165,24 @@ def exit_code(
     problems: Sequence[str],
     stopped: KeyboardInterrupt | NotAvailable | None = None,
     unwritten: ParityError | None = None,
+    strict: bool = False,
 ) -> int:
     """Return the exit code of a run, or of several merged runs.
 
     ``mistakes`` are errors in the file of known issues, ``problems`` are runners that could not work, ``stopped`` is
-    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports.
+    the exception that ended the run early, and ``unwritten`` is the error that prevented the reports. A ``strict`` run
+    fails if kernels have no op.
 
     Raises:
         NotAvailable, UsageError: nothing failed, but the run does not prove everything.
     """
+    check_integrity()
     if isinstance(stopped, KeyboardInterrupt):
         warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED
-    if matrix.failed:
+    if strict and matrix.undeclared:
+        warn([f"--strict: no op calls the kernels that are listed for {', '.join(matrix.undeclared)}"])
+    if matrix.failed or (strict and matrix.undeclared):
         warn(str(each) for each in (stopped, unwritten) if each)
         return 1
     if stopped or unwritten:

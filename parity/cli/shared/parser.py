@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -16,10 +17,15 @@ from parity.errors import nearest
 from parity.platform.version import __version__
 from parity.suite.options import read_options
 
-COMMANDS = (
-    *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "reproduce", "why"),
-    *("build", "static", "coverage", "doctor", "worker", "hip-emulator"),
-)
+GROUPS = {
+    "Start": ("init", "doctor", "list"),
+    "Test": ("build", "run"),
+    "Debug": ("show", "why", "reproduce", "coverage"),
+    "Measure": ("bench", "mutate", "static"),
+    "Results": ("report", "compare", "merge"),
+    "Devices and scale": ("record", "hip-emulator", "worker"),
+    "Shell": ("completion",),
+}
 """The commands in the order of ``parity --help``. The module ``parity.cli.<command>`` implements each one."""
 
 WRONG_USAGE = 2
@@ -33,6 +39,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USAGE, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+    def format_help(self) -> str:
+        """Leave out argparse's list of commands, which the epilog shows by group."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                action.help = argparse.SUPPRESS
+        return super().format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, so that the parser of the command reports them, not the outer parser."""
@@ -50,16 +63,25 @@ class _Parser(argparse.ArgumentParser):
             raise
 
 
-class _PrintCompletion(argparse.Action):
-    """Prints the completion script of a shell and exits."""
+class _Help(argparse.Action):
+    """Prints help and exits: ``-h`` a line for each option, ``--help`` everything."""
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
-    ) -> None:
-        from parity.cli.shared.completion import completion_script
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
-        print(completion_script(build_parser(COMMANDS), str(values)))
+    def __call__(self, parser: argparse.ArgumentParser, _: object, __: object, option: str | None = None) -> None:
+        if option == "-h":
+            parser.description = (parser.description or "").partition("\n\n")[0]
+            positional = (f"[{each.metavar} ...]" for each in parser._actions if not each.option_strings)
+            parser.usage = " ".join([parser.prog, "[OPTION ...]", *positional])
+            for action in parser._actions:
+                action.help = action.help and _first_clause(action.help)
+        parser.print_help()
         parser.exit()
+
+
+def _first_clause(text: str) -> str:
+    return re.split(r"[:;(]|, (?:in addition|which|so that|although|with)\b", text)[0].strip().removesuffix(".")
 
 
 class _Version(argparse.Action):
@@ -118,8 +140,16 @@ def _add_options(parser: argparse.ArgumentParser, command: str, constants: Mappi
 
     choices = {"TOOLCHAINS": TOOLCHAINS, "HIPIFIERS": HIPIFIERS, "LAUNCHES": LAUNCHES}
     targets = {"CUDA_TARGET": CUDA_TARGET, "DEFAULT_TARGETS": DEFAULT_TARGETS}
-    for flags, settings in read_options(command, {**choices, **targets, **constants}):
-        parser.add_argument(*flags, **settings)
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for group, flags, settings in read_options(command, {**choices, **targets, **constants}):
+        if group and group not in groups:
+            groups[group] = parser.add_argument_group(group.lower())
+        (groups[group] if group else parser).add_argument(*flags, **settings)
+
+
+def commands() -> tuple[str, ...]:
+    """Return the names of all commands."""
+    return tuple(name for names in GROUPS.values() for name in names)
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -130,28 +160,40 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     formatter = _formatter()
     found = _Parser(
         "parity",
-        description="Does a HIP port compute what the CUDA kernels compute, value by value?",
+        description="Find where your HIP port differs from its CUDA original, without an AMD GPU.",
+        epilog=_command_list(),
         formatter_class=formatter,
         allow_abbrev=False,
+        add_help=False,
+        usage="parity [-h] [--version] COMMAND ...",
     )
+    found.add_argument("-h", "--help", action=_Help, help="print this help and exit")
     found.add_argument("--version", action=_Version, help="print the version and exit")
-    found.add_argument(
-        "--print-completion",
-        action=_PrintCompletion,
-        choices=("bash", "zsh", "fish"),
-        help="print a script that lets this shell complete commands, options, targets, runners and ops",
-    )
-    # With prog, argparse does not format a usage line, for which it would import Rich.
-    commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=found.prog)
-    for name in COMMANDS:
-        file = name.replace("-", "_")
-        with Path(__file__).parents[1].joinpath(f"{file}.py").open(encoding="utf-8") as source:
-            summary = source.readline().strip().strip('"')
-        command = commands.add_parser(name, help=summary, formatter_class=formatter, allow_abbrev=False)
+    parsers = found.add_subparsers(metavar="COMMAND", required=True, prog=found.prog)
+    for name in commands():
+        command = parsers.add_parser(
+            name, help=_summary(name), formatter_class=formatter, allow_abbrev=False, add_help=False
+        )
         if name in argv:  # import only what is needed
-            module = importlib.import_module(f"parity.cli.{file}")
-            command.description = _wrap((module.__doc__ or summary).strip())
+            module = importlib.import_module(f"parity.cli.{name.replace('-', '_')}")
+            command.description = _wrap((module.__doc__ or "").strip())
             command.epilog = getattr(module, "EPILOG", None) and _wrap(module.EPILOG)
+            command.add_argument("-h", "--help", action=_Help, help="print this help; -h prints a line for each option")
             _add_options(command, name, vars(module))
             command.set_defaults(command=module.main)
     return found
+
+
+def _command_list() -> str:
+    """The commands with their summaries, by group."""
+    width = max(map(len, commands()))
+    parts = []
+    for group, names in GROUPS.items():
+        parts.append("\n".join([f"{group}:", *(f"  {name:<{width}}  {_summary(name)}" for name in names)]))
+    return "\n\n".join([*parts, "parity COMMAND -h lists the options of a command, --help explains them."])
+
+
+def _summary(command: str) -> str:
+    """The first line of the docstring of a command's module, which is not imported."""
+    with Path(__file__).parents[1].joinpath(f"{command.replace('-', '_')}.py").open(encoding="utf-8") as source:
+        return _first_clause(source.readline().strip().strip('"'))

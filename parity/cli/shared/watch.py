@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ from parity.cli.shared.terminal import errors, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, display_path
 from parity.platform.files import CUDA_SUFFIXES
+from parity.platform.installation import install_command
 from parity.platform.signals import INTERRUPTED
 from parity.porting import forget_folders
 from parity.suite.corpus import SUFFIX
@@ -58,12 +57,17 @@ def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> i
     project = find_project(
         kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=arguments.known_issues, hip=arguments.hip_dir
     )
-    changes = _changes(project)
+    changes = _changes(project, frozenset())
     next(changes)  # start watching
     before: Mapping[tuple[str, str], str] = {}
+    imported: frozenset[Path] = frozenset()
 
     def kept(prepared: Prepared) -> tuple[CaseRecord, ...]:
-        nonlocal before
+        nonlocal before, changes, imported
+        if new := frozenset(prepared.run.suite.imported) - imported:
+            imported |= new
+            changes = _changes(project, imported)
+            next(changes)
         last, before = before, kernel_fingerprints(prepared)
         if not last:
             return ()
@@ -81,32 +85,25 @@ def watch(arguments: argparse.Namespace, run: Callable[[KeptRecords], int]) -> i
         warn(["waiting for a change; press Ctrl-C to stop"])
         names = next(each for each in changes if each)
         warn([f"changed: {' '.join(display_path(Path(name)) for name in sorted(names))}"])
-        _forget(project)
+        forget_folders()
 
 
-def _changes(project: Project) -> Iterator[set[str]]:
-    """Yield the sets of changed files; an empty set at first, and whenever no file has changed for a while."""
+def _changes(project: Project, imported: frozenset[Path]) -> Iterator[set[str]]:
+    """Yield the sets of changed files; an empty set at first, and whenever no file has changed for a while.
+
+    ``imported`` are the files that the case files import and read.
+    """
     try:
         import watchfiles
     except ImportError as error:
-        raise MissingTool("watchfiles", "this Python", "python -m pip install 'parity-harness[watch]'") from error
+        raise MissingTool("watchfiles", "this Python", install_command("watch")) from error
     sides = (project.sides.cuda, project.sides.amd)
     folders = [project.kernels, project.cases, project.sides.ported, *(path for side in sides for path in side.include)]
+    folders += (path.parent for path in imported)
     paths = {path.resolve() for path in (*folders, project.known) if path and path.exists()}
 
     def wanted(change: Change, path: str) -> bool:
-        return path.endswith(SUFFIXES)
+        return path.endswith(SUFFIXES) or Path(path) in imported
 
     found = watchfiles.watch(*paths, watch_filter=wanted, step=SETTLED, rust_timeout=POLL, yield_on_timeout=True)
     return ({path for _, path in each} for each in found)
-
-
-def _forget(project: Project) -> None:
-    """Discard state read from files that may have changed: modules next to the case files, and lists of headers."""
-    cases = project.cases.resolve()
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and Path(file).is_relative_to(cases):
-            del sys.modules[name]
-    importlib.invalidate_caches()
-    forget_folders()

@@ -60,16 +60,6 @@ def translate(
     return w.rendered(text)
 
 
-def register_uses(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
-    """Return the registers of a kernel in the order of their numbers, and the first instruction that names each."""
-    w, _ = _translated(kernel, target, symbols, False)
-    found = {}
-    for register, at in sorted(w.registers.items()):
-        w.at = at
-        found[register] = kernel.instructions[w.number]
-    return found
-
-
 def counted_blocks(kernel: KernelCode) -> dict[int, list[Instruction]]:
     """Return the instructions of each basic block, without waits and hints, by the index of its first item."""
     return _blocks(executed_items(kernel))
@@ -239,8 +229,11 @@ def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
     if d.get("float_denorm_mode_32") == 0:
         lines.append("keep_subnormals(false);")
     zero = w.constant(0)
+    # The descriptor of scratch memory swizzles, and adds the number of the lane (runtime/buffers.h).
+    swizzles, by_lane = w.constant(1 << 63), w.constant(1 << 55)
     for key, count, value in (
-        ("user_sgpr_private_segment_buffer", 4, zero),
+        ("user_sgpr_private_segment_buffer", 2, f"(c->scratch | {swizzles})"),
+        ("user_sgpr_private_segment_buffer", 2, by_lane),
         ("user_sgpr_dispatch_ptr", 2, "c->dispatch"),
         ("user_sgpr_queue_ptr", 2, ""),
         ("user_sgpr_kernarg_segment_ptr", 2, "c->kernarg"),
@@ -253,7 +246,8 @@ def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
                 put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
             at += count
     at = d.get("user_sgpr_count", at)
-    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7
+    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7; the number of the wavefront is in ttmp8
+        put("ttmp8", "wave << 25")
         put("ttmp9", "c->group[0]")
         put("ttmp7", "c->group[1] | c->group[2] << 16")
     else:

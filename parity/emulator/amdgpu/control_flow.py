@@ -74,12 +74,14 @@ def _subnormals(w: Writer, mode: str) -> None:
 
 
 def _getreg(w: Writer, item: Instruction) -> None:
-    """Read a clock, or the place where a wavefront runs, which is always 0."""
+    """Read a clock, or the place where a wavefront runs: one compute unit executes all workgroups."""
     name, *field = re.findall(r"\w+", item.operands[1])[1:]
     first, size = map(int, field or (0, 32))
     if name in _CLOCKS:
         value = f"(u32)(ticks(c, left){_CLOCKS[name]})"
-    elif name in _PLACES:
+    elif name in ("HW_REG_HW_ID", "HW_REG_HW_ID1"):  # a wavefront slot of one of four SIMDs
+        value = f"(wave / 4 | wave % 4 << {4 if w.target.generation == 9 else 8})"
+    elif name in _ZERO:
         value = "0u"
     else:
         raise Unknown(f"hardware register {name}")
@@ -115,7 +117,7 @@ def _trap(w: Writer, item: Instruction) -> None:
 
 
 _CLOCKS = {"HW_REG_SHADER_CYCLES": "", "HW_REG_SHADER_CYCLES_LO": "", "HW_REG_SHADER_CYCLES_HI": " >> 32"}
-_PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
+_ZERO = ("HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
 
 CONTROL_FLOW: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_endpgm": lambda w, item: w.put(END),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from parity.emulator.amdgpu.codegen import register_uses
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.language import Amdgpu
 from parity.emulator.amdgpu.listing import function_bodies, kernel_code
 from parity.emulator.amdgpu.matrix import flushes_subnormals
 from parity.emulator.amdgpu.shadow import classify_arithmetic
+from parity.emulator.amdgpu.threaded import undefined_reads
 from parity.emulator.device import Device, wavefront_target
 from parity.emulator.instruction import Instruction
 from parity.emulator.language import Language
@@ -23,10 +23,10 @@ class AmdgpuDevice(Device):
     _language: Language = Amdgpu()
 
     @staticmethod
-    def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
-        """Return the registers of a kernel in the order of their numbers, and the first instruction that names each."""
+    def undefined_reads(code: CodeObject, kernel: str) -> Mapping[int, tuple[str, Instruction]]:
+        """Return the registers that a kernel may read before it sets them, and the first instruction that does so."""
         symbols = data_image(code.listing).places
-        return register_uses(kernel_code(code.listing, kernel), wavefront_target(code), symbols)
+        return undefined_reads(kernel_code(code.listing, kernel), wavefront_target(code), symbols)
 
     @staticmethod
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:

@@ -52,7 +52,7 @@ def dpp_routing(item: Instruction, lanes: int) -> DppRouting | None:
     Raises:
         Unknown: the control does not exist.
     """
-    given = dict(_split(m) for m in item.modifiers)
+    given = {name: value for name, _, value in (modifier.partition(":") for modifier in item.modifiers)}
     control = next((name for name in _CONTROLS if name in given), None)
     if control is None:
         if item.mnemonic.endswith("_dpp"):
@@ -62,14 +62,8 @@ def dpp_routing(item: Instruction, lanes: int) -> DppRouting | None:
     rows, banks = (int(given.get(name, "0xf"), 0) for name in ("row_mask", "bank_mask"))
     writable = sum(1 << i for i in range(lanes) if rows >> i // ROW & 1 and banks >> i % ROW // BANK & 1)
     sources = tuple(_source(control, numbers, i, lanes) for i in range(lanes))
-    return DppRouting(
-        sources, writable, given.get("bound_ctrl") in ("0", "1") or control == "dpp8", given.get("fi") == "1"
-    )
-
-
-def _split(modifier: str) -> tuple[str, str]:
-    name, _, value = modifier.partition(":")
-    return name, value
+    bound_ctrl = given.get("bound_ctrl") in ("0", "1") or control == "dpp8"
+    return DppRouting(sources, writable, bound_ctrl, given.get("fi") == "1")
 
 
 def _source(control: str, n: Sequence[int], i: int, lanes: int) -> int | None:

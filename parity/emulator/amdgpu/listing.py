@@ -14,7 +14,9 @@ from parity.errors import UsageError
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")
 _ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)
-_LABEL = re.compile(r"^([.\w$]+):")
+_LABEL = re.compile(r"\s*([.\w$]+):")
+_DATA = re.compile(r"\s*\.(?:byte|short|hword|word|int|long|quad|octa)\b")
+_COMMENT = re.compile(r";|//")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
@@ -74,9 +76,8 @@ def function_bodies(listing: str, name: str) -> tuple[FunctionBody, ...]:
     descriptor = listing.find(f"\t.amdhsa_kernel {name}\n", start)
     stop = listing.find("\t.end_amdhsa_kernel", descriptor)
     if min(end, descriptor, stop) < 0:
-        raise UsageError(
-            f"the listing is cut off in kernel {name!r}: its code or its .amdhsa_kernel block has no end; compile again"
-        )
+        what = "its code or its .amdhsa_kernel block has no end; compile again"
+        raise UsageError(f"the listing is cut off in kernel {name!r}: {what}")
     # The descriptor is between the last instruction and .Lfunc_end.
     found = {name: _body(listing, name, start, max(end, stop))}
     image = data_image(listing)
@@ -126,7 +127,7 @@ def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: 
     in_code = True
     beyond = 0  # bytes from the end of the last s_getpc_b64
     for line, text in enumerate(body.text.split("\n"), body.line):
-        if text.startswith("\t."):
+        if text.startswith("\t.") and not (in_code and _DATA.match(text)):
             if text.startswith("\t.loc"):
                 if (where := _LOC.match(text)) and where[1] != "0":
                     source, header = _own(f"{where[2]}:{where[1]}", where[3])
@@ -138,7 +139,13 @@ def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: 
                 descriptor[key] = int(value)
         elif not in_code:
             continue
-        elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
+        else:  # inline assembly may have labels and instructions at any place of a line
+            code = _COMMENT.split(text, 1)[0]
+            while label := _LABEL.match(code):
+                items.append(label[1])
+                code = code[label.end() :]
+            if not (code := code.strip()):
+                continue
             item = _annotated(parse_instruction(code, line, source, header), text)
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
@@ -146,8 +153,6 @@ def _parse_body(body: FunctionBody, items: list[Instruction | str], descriptor: 
                 item = _with_offsets(item, beyond + 4)
                 beyond += 8 if any(map(_is_literal, item.operands)) else 4
             items.append(item)
-        elif label := _LABEL.match(text):
-            items.append(label[1])
 
 
 def _annotated(item: Instruction, text: str) -> Instruction:

@@ -17,7 +17,8 @@ from parity.emulator.amdgpu.control_flow import END
 from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import SPECIAL
-from parity.emulator.amdgpu.shadow import NEAREST, integer_divisions
+from parity.emulator.amdgpu.shadow import NEAREST, nearest_places
+from parity.emulator.amdgpu.undefined import FLAGS, is_initial, undefined_registers, unwritten_flags
 from parity.emulator.amdgpu.writer import CoverageFlag, Immediate, Jump, Operand, Register, Writer
 from parity.emulator.instruction import Instruction
 from parity.emulator.threaded_code import VECTOR, ThreadedCode, sorted_points
@@ -39,9 +40,10 @@ def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int], *, sh
     """
     w = new_writer(kernel, target, symbols)
     w.copy, w.covered = _PREFIX, not shadow
+    entry = "\n".join(entry_code(kernel, w))
     with located_errors(kernel, w):
-        texts, places = _texts(w, shadow)
-    texts = ["\n".join(entry_code(kernel, w)), *texts, END]
+        texts, places = _texts(w, entry, nearest_places(w.items, kernel.descriptor) if shadow else None)
+    texts = [f"{unwritten_flags(w)}\n{entry}", *texts, END]
     steps: dict[str, int] = {}
     code, numbers = [], []
     flags: list[tuple[Point, int]] = []
@@ -56,14 +58,43 @@ def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int], *, sh
     return ThreadedCode(tuple(steps), tuple(code), tuple(numbers), registers, *sorted_points(flags))
 
 
-def _texts(w: Writer, shadow: bool) -> tuple[list[str], dict[str, int]]:
-    """The texts of the operations after the entry, and the operation of each label."""
+def undefined_reads(
+    kernel: KernelCode, target: Target, symbols: Mapping[str, int]
+) -> dict[int, tuple[str, Instruction]]:
+    """Return the registers that a kernel may read before it sets them, by number: name and first such read.
+
+    The number is the place among the kernel's registers (``ThreadedCode.registers``).
+    """
+    w = new_writer(kernel, target, symbols)
+    entry = "\n".join(entry_code(kernel, w))
+    reads = undefined_registers(w, entry, _instruction_texts(w)).reads
+    numbers = {name: i for i, name in enumerate((*sorted(w.registers), *FLAGS))}
+    return {numbers[name]: (name, kernel.instructions[w.number_of(i)]) for name, i in reads.items()}
+
+
+def _instruction_texts(w: Writer) -> dict[int, str]:
+    """Return the C++ of the instructions, by the index of the item."""
+    code = {}
+    for i, item in enumerate(w.items):
+        if isinstance(item, Instruction):
+            w.at, w.lines = i, []
+            emit_instruction(w, item)
+            code[i] = "\n".join(w.lines)
+    return code
+
+
+def _texts(w: Writer, entry: str, nearest: frozenset[int] | None) -> tuple[list[str], dict[str, int]]:
+    """The texts of the operations after the entry, and the operation of each label.
+
+    ``nearest`` are the places that round to nearest in a shadow run; None outside of shadow runs.
+    """
     texts: list[str] = []
     places: dict[str, int] = {}
-    nearest = integer_divisions(w.items) if shadow else frozenset()
     blocks = coverage_blocks(w.items) if w.covered else {}
+    code = _instruction_texts(w)
+    checks = undefined_registers(w, entry, code).uses if nearest is None else {}
     for i, item in enumerate(w.items):
-        w.at, w.lines = i, []
+        w.at = i
         if isinstance(item, str):
             places[w.label(item)] = len(texts) + 1  # the entry is operation 0
         begin = [f"left -= {w.signed(w.sizes[i])};"] if w.sizes.get(i) else []
@@ -71,10 +102,9 @@ def _texts(w: Writer, shadow: bool) -> tuple[list[str], dict[str, int]]:
             begin.append(w.reached("block", "1" if blocks[i] else "exec != 0"))
         if begin:
             texts.append(" ".join(begin))
-        if isinstance(item, Instruction):
-            emit_instruction(w, item)
-            if w.lines:
-                texts.append(NEAREST * (i in nearest) + "\n".join(w.lines))
+        texts += (f"uses(c, {is_initial(w, register)}, {w.here});" for register in checks.get(i, ()))
+        if code.get(i):
+            texts.append(NEAREST * (i in (nearest or ())) + code[i])
         if i in w.returns:
             places[w.return_label(i)] = len(texts) + 1
     return texts, places

@@ -104,7 +104,11 @@ class Writer:
     @property
     def number(self) -> int:
         """The number of the current instruction."""
-        return self._numbers[self.at]
+        return self.number_of(self.at)
+
+    def number_of(self, i: int) -> int:
+        """Return the number of the instruction at an index of the items."""
+        return self._numbers[i]
 
     @property
     def here(self) -> str:

@@ -23,7 +23,7 @@ struct Context {
   u32 inverted_register;     // number of a register that holds the complement of register_fill
   u32 seed;                  // of the order in which wavefronts and workgroups run; 0: natural order
   u32 other;                 // the second instruction of a race
-  u32 lacking;               // 1 + the first exchange in which a thread read an inactive thread's value; 0: none
+  u32 undefined;             // 1 + the first instruction that used an undefined value; 0: none
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32; 0: none
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
   Cell *trace[3];            // by level: accesses to the bytes below trace_bytes, then to the bytes from variables on; or null
@@ -57,6 +57,10 @@ INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
   return c->fault = TIMEOUT, c->instruction = instruction, 1;
 }
 INLINE bool in_scratch(const Context *c, u64 at) { return at - c->scratch < c->variables - c->scratch; }
+// Notes that an instruction uses the value of a register that nothing may have written: the value is the initial one.
+INLINE void uses(Context *c, bool initial, u32 instruction) {
+  if (initial && !c->undefined) c->undefined = instruction + 1;
+}
 INLINE u32 unwritten(const Context *c, u32 number) { return number == c->inverted_register ? ~c->register_fill : c->register_fill; }
 
 // --- memory ---

@@ -137,7 +137,7 @@ bool all_here(State *t, u64 here) {
 V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> from, In<u32> members, u32 instruction) {
   // The value from a thread that does not take part is undefined.
   const Mask takes = holds((all<u32>(on) >> from & 1) != 0) & holds(taken_from(members, from) == members);
-  if (on & ~takes && !t->c->lacking) t->c->lacking = instruction + 1;
+  uses(t->c, on & ~takes, instruction);
   return sel(on, sel(takes, taken_from(x, from), all(t->c->register_fill ^ 0x5a5a5a5a)), V<u32>(x));
 }
 V<u32> voted(Mask on, Mask p, In<u32> members) { return all<u32>(p & on) & members; }

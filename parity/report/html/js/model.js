@@ -76,7 +76,7 @@ function together(rows, column) {
     found.taken += taken[at];
     found.exact &&= exact[at];
     if (budget[at] !== null) found.budget = Math.max(found.budget ?? 0, budget[at]);
-    if (against[at] && against[at] !== "same bits") found.apart++;
+    if (against[at] && against[at] !== "identical") found.apart++;
     if (divergences[at]) divergences[at].split(" ").forEach((each) => found.divergences.add(each));
   }
   found.state = WORST[worst] ?? "pass";
@@ -88,7 +88,7 @@ function differs(row, columns) {
   const { state, run: ran, failed, against } = run.cells;
   const places = columns.map((column) => row * run.width + column.index).filter((at) => !["not run", "could not run"].includes(state[at]));
   const states = new Set(places.filter((at) => ran[at] || failed[at]).map((at) => state[at]));
-  return states.size > 1 || places.some((at) => against[at] && against[at] !== "same bits");
+  return states.size > 1 || places.some((at) => against[at] && against[at] !== "identical");
 }
 
 /** The caught and planted faults of a kernel as text. */

@@ -1,4 +1,11 @@
-"""Completion scripts for shells."""
+"""Print a script that lets a shell complete commands, options, targets, runners and ops.
+
+Write it to the folder from which the shell loads completions:
+
+    parity completion bash > ~/.local/share/bash-completion/completions/parity
+    parity completion zsh > "${fpath[1]}/_parity"
+    parity completion fish > ~/.config/fish/completions/parity.fish
+"""
 
 from __future__ import annotations
 
@@ -8,11 +15,19 @@ from pathlib import Path
 
 import shtab
 
+from parity.cli.shared.parser import build_parser, commands
 from parity.compilers.targets import TARGETS
 from parity.model.dtypes import DTYPES
 from parity.runners import runners
 
+SHELLS = ("bash", "zsh", "fish")
+
 SELECTORS = shtab.cmd("parity list 2>/dev/null | grep -oE '^[^ ]+[.][^ ]+'")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    print(completion_script(build_parser(commands()), arguments.shell))
+    return 0
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:

@@ -1,0 +1,54 @@
+"""Finds kernels that no op calls, so that no case tests them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from parity.errors import UsageError
+from parity.model.code_object import CodeObject, spelled
+from parity.platform.files import read_text
+from parity.porting import find_modules, kernels_of
+from parity.suite.loading import Suite
+
+
+def undeclared_kernels(
+    suite: Suite, built: Mapping[str, Iterable[CodeObject]], *, everywhere: bool
+) -> dict[str, tuple[str, ...]]:
+    """Return the kernels without an op, by the path of their file below the folder of kernels.
+
+    ``built`` are the code objects of each module. ``everywhere`` also reads the files that no op names.
+    """
+    called: dict[str, set[str]] = {}
+    for entry in suite.kernel_entries:
+        called.setdefault(entry.op.module, set()).update(entry.kernels)
+    found: dict[str, dict[str, None]] = {}
+    compiled: set[str] = set()
+    for module, objects in built.items():
+        for code in objects:
+            names = {symbol: (*spelled(symbol), symbol)[0] for symbol in code.kernels}
+            compiled.update(_unqualified(name) for name in names.values())
+            missing = names.keys() - {code.symbol(name) for name in called.get(module, ())}
+            if missing:
+                file = suite.files[module].relative_to(suite.kernels).as_posix()
+                found.setdefault(file, {}).update(dict.fromkeys(names[symbol] for symbol in sorted(missing)))
+    if everywhere:
+        found |= {file: dict.fromkeys(names) for file, names in _other_files(suite, compiled)}
+    return {file: tuple(names) for file, names in sorted(found.items())}
+
+
+def _other_files(suite: Suite, compiled: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each source that no op names, with its kernels that are not compiled as a part of another source."""
+    used = set(suite.files.values())
+    for path in find_modules(suite.kernels, ported=suite.sides.ported).values():
+        if path in used or not path.is_file():
+            continue
+        try:
+            names = [name for name in kernels_of(read_text(path)) if name not in compiled]
+        except UsageError:  # not UTF-8
+            continue
+        if names:
+            yield path.relative_to(suite.kernels).as_posix(), names
+
+
+def _unqualified(name: str) -> str:
+    return name.partition("<")[0].rpartition("::")[2]

@@ -1,0 +1,62 @@
+"""Finds checks that cannot fail: in every case, they accept wrong outputs, or outputs that nothing writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from parity.compare.comparison import MISTAKES, accepted_mistakes
+from parity.compare.ulps import bit_patterns
+from parity.compare.verdict import Status, Verdict
+from parity.engine.judging import CheckedCase
+from parity.errors import UsageError
+from parity.op import Call
+from parity.reference.expected import Vendor
+
+
+@dataclass
+class Sensitivity:
+    """What the passing cases of a kernel on one column show about the check of each output.
+
+    Attributes:
+        accepted: the mistakes (``MISTAKES``) that every case so far accepts, by output.
+        written: for an op without a reference, whether a case has changed an output that has elements, by output.
+    """
+
+    accepted: dict[str, frozenset[str]] = field(default_factory=dict)
+    written: dict[str, bool] = field(default_factory=dict)
+
+    def add(self, checked: CheckedCase, call: Call, vendor: Vendor) -> None:
+        """Add a passing case."""
+        for name, expected in (checked.expected or {}).items():
+            left, self.accepted[name] = self.accepted.get(name, frozenset(MISTAKES)), frozenset()
+            with suppress(UsageError):  # a function of the reference that raises does not accept
+                self.accepted[name] = left and left & accepted_mistakes(expected, vendor)
+            if call.references is None and expected.value.size:
+                before = call.outputs[name].view(call.buffers[name].data)
+                changed = (bit_patterns(before) != bit_patterns(checked.outputs[name])).any()
+                self.written[name] = bool(changed) or self.written.get(name, False)
+
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """The outputs for which every case accepts one of the mistakes."""
+        return tuple(name for name, mistakes in self.accepted.items() if mistakes)
+
+    def failure(self, op: str, *, may_be_vacuous: bool) -> Verdict | None:
+        """Return the failure of a kernel whose cases have all been judged; None if the cases can fail."""
+        if unwritten := [name for name, written in self.written.items() if not written]:
+            detail = f"no case writes an element of {' '.join(unwritten)}, neither here nor on the side of CUDA"
+            return Verdict(Status.FAIL, "unwritten", detail=detail)
+        if self.vacuous and not may_be_vacuous:
+            detail = (
+                f"{'; '.join(self._accepts(self.vacuous))}. Correct the reference or its error bound, or declare that "
+                f'this is intended: allow-vacuous = ["{op}"] in [tool.parity]'
+            )
+            return Verdict(Status.FAIL, "vacuous", detail=detail)
+        return None
+
+    def _accepts(self, names: Iterable[str]) -> Iterable[str]:
+        for name in names:
+            mistakes = [each for each in MISTAKES if each in self.accepted[name]]
+            yield f"the check of {name} accepts wrong results in every case: {', '.join(mistakes)}"

@@ -1,0 +1,135 @@
+"""Summarizes a run on one screen: a line per module, with a word per target and a word for the agreement with CUDA."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from parity.compare.arbitration import Conclusion
+from parity.engine.case_records import Column
+from parity.errors import pluralize
+from parity.model.divergences import sort_ids
+from parity.platform.version import __version__
+from parity.report import tables
+from parity.report.agreement import AGREEMENT, is_compared
+from parity.report.matrix_tables import FAILURE_STYLE, STYLES
+from parity.report.model import Cell, CellState, KernelRow, Matrix, combine_agreements
+
+_WORDS = {
+    CellState.NOT_JUDGED: "not judged",
+    CellState.COULD_NOT_RUN: "not run",
+    CellState.KNOWN: "known issue",
+    CellState.PASS: "ok",
+    CellState.TAKEN: "baseline",
+    CellState.COMPILED: "compiled",
+    CellState.UNSUPPORTED: "unsupported",
+    CellState.NOT_RECORDED: "not recorded",
+    CellState.NOT_IN_RUN: "-",
+}
+"""The word for a module by the state of its kernels. The first state that any kernel has is shown."""
+
+_WRONG = {
+    Conclusion.AMD: "AMD is WRONG",
+    Conclusion.CUDA: "CUDA is WRONG",
+    Conclusion.BOTH: "both are WRONG",
+    Conclusion.REFERENCE: "reference is WRONG",
+    Conclusion.APART: "WRONG",
+}
+"""The words for a module in which a vendor or the reference is wrong, most important first."""
+
+
+def overview(matrix: Matrix, *, width: int | None = None) -> Text:
+    """Return the head of the run, and the table of its modules. ``width`` limits the length of lines, in characters.
+
+    If the table is too wide, targets with equal columns share a column.
+    """
+    modules = [(name, list(rows)) for name, rows in itertools.groupby(matrix.rows, key=lambda row: row.module)]
+    separate = [(column,) for column in matrix.columns]
+    table = _table(matrix, modules, separate)
+    if width is not None and max(map(len, table.plain.split("\n"))) > width:
+        alike: dict[tuple[object, ...], list[Column]] = {}
+        for column, states in zip(matrix.columns, _states(modules), strict=True):
+            alike.setdefault((column.kind, *map(str, states)), []).append(column)
+        table = _table(matrix, modules, list(map(tuple, alike.values())))
+    return Text("\n\n").join([Text(_head(matrix)), table])
+
+
+def _head(matrix: Matrix) -> str:
+    """One line with the version, and the targets by kind of evidence."""
+    kinds: dict[str, list[str]] = {}
+    for column in matrix.columns:
+        on = f" on {column.device}" if column.device else ""
+        kinds.setdefault(f"{column.kind}{on}", []).append(column.target)
+    parts = [f"{' '.join(targets)} {kind}" for kind, targets in kinds.items()]
+    return f"parity {__version__}: {'; '.join(parts)}"
+
+
+def _table(
+    matrix: Matrix, modules: Sequence[tuple[str, Sequence[KernelRow]]], groups: Sequence[tuple[Column, ...]]
+) -> Text:
+    where = {column: i for i, column in enumerate(matrix.columns)}
+    compared = is_compared(matrix)
+    names = ["\n".join(column.label(matrix.columns) for column in group) for group in groups]
+    heads = ["module", "kernels", "cases", *names, *([AGREEMENT] if compared else [])]
+    rows: list[list[tables.Cell]] = []
+    for module, kernels in modules:
+        cells = [cell for row in kernels for cell in row.cells]
+        line: list[tables.Cell] = [module, f"{len(kernels):,}", f"{sum(cell.run for cell in cells):,}"]
+        line += [_state([row.cells[where[group[0]]] for row in kernels]) for group in groups]
+        rows.append([*line, *([_against_cuda(cells)] if compared else [])])
+    return tables.coloured(heads, rows, right=(1, 2))
+
+
+def _states(modules: Iterable[tuple[str, Sequence[KernelRow]]]) -> list[tuple[Text, ...]]:
+    """The words of each column, from top to bottom."""
+    lines = [[_state(cells) for cells in zip(*(row.cells for row in rows), strict=True)] for _, rows in modules]
+    return list(zip(*lines, strict=True))
+
+
+def _state(cells: Sequence[Cell]) -> Text:
+    """Describe the kernels of a module in one column."""
+    if failed := sum(cell.state.failed for cell in cells):
+        return Text(f"{failed} FAILED", FAILURE_STYLE)
+    if any(cell.vacuous for cell in cells):
+        return Text("vacuous", "yellow")
+    state = next(state for state in _WORDS if any(cell.state is state for cell in cells))
+    return Text(_WORDS[state], STYLES.get(state, ""))
+
+
+def _against_cuda(cells: Iterable[Cell]) -> Text:
+    """Describe how the results of a module agree with CUDA's; empty if none were compared."""
+    found = [cell.agreement for cell in cells if cell.agreement]
+    if not found:
+        return Text("")
+    counts = combine_agreements(found).conclusions
+    for conclusion, words in _WRONG.items():
+        if counts.get(conclusion):
+            return Text(words, FAILURE_STYLE)
+    if ids := sort_ids(name for each in found for name in each.divergences):
+        return Text(f"{Conclusion.RULES} ({', '.join(ids)})")
+    within = counts.get(Conclusion.RIGHT) or counts.get(Conclusion.CLOSE)
+    return Text(Conclusion.RIGHT if within else Conclusion.SAME)
+
+
+def _word(conclusion: Conclusion) -> str:
+    """Return "identical", "within bounds", "documented difference" or "WRONG"."""
+    if not conclusion.agreement:
+        return "WRONG"
+    return str(Conclusion.RIGHT if conclusion is Conclusion.CLOSE else conclusion)
+
+
+def agreement_line(matrix: Matrix) -> str:
+    """Return the number of results that were compared with CUDA, by agreement; empty if none were."""
+    found = [cell.agreement for cell in matrix.cells() if cell.agreement]
+    if not found:
+        return ""
+    total = combine_agreements(found)
+    counts = Counter[str]()
+    for conclusion in Conclusion:
+        counts[_word(conclusion)] += total.conclusions.get(conclusion, 0)
+    counts[_word(Conclusion.RULES) + "s"] = counts.pop(_word(Conclusion.RULES))
+    shown = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    return f"{pluralize(total.cases, 'result')} compared with CUDA: {shown}"
