@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["tests", "lint", "typecheck"]
 nox.options.reuse_existing_virtualenvs = True
 
-# CUDA's values recorded on an H200, and AMD code emulated on this CPU.
-RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
+# CUDA's values recorded on an H100, and AMD code emulated on this CPU.
+RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h100.zip")
 with Path(__file__).parent.joinpath("parity", "compilers", "targets.csv").open() as table:
     TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD targets
 # Runners, and the extras that install what they need.
@@ -129,17 +130,18 @@ def vendor(session: nox.Session) -> None:
 
 
 @nox.session
-def wheel(session: nox.Session) -> None:
-    """Build the wheel, install it outside of the checkout, and run its suite there."""
-    session.install("build")
-    with tempfile.TemporaryDirectory() as folder:
-        session.run("python", "-m", "build", "--outdir", folder)
-        (built,) = Path(folder).glob("*.whl")
-        session.install("--force-reinstall", "--no-deps", str(built))
-        session.install(f"{built}[emulated]")
-        with session.chdir(folder):
-            session.run("python", "-m", "parity", "list")
-            session.run("parity", "run", "affine", "--examples", "2")
+def release(session: nox.Session) -> None:
+    """Build and check wheel and sdist in dist/, install the wheel outside of the checkout, and run its suite."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "dist")
+    session.run("twine", "check", "--strict", *map(str, Path("dist").iterdir()))
+    (wheel,) = Path("dist").absolute().glob("*.whl")
+    session.install("--force-reinstall", "--no-deps", str(wheel))
+    session.install(f"{wheel}[emulated]")
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+        session.run("python", "-m", "parity", "list")
+        session.run("parity", "run", "affine", "--examples", "2")
 
 
 @nox.session

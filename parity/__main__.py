@@ -1,17 +1,19 @@
 """``parity`` and ``python -m parity``."""
 
 import gc
-import signal
 import sys
 
-from parity.platform.signals import INTERRUPTS
+from parity.platform.supervision import run_supervised
 
 
 def main() -> int:
     """Run parity with the arguments of the process; the exit code."""
-    # While it is imported, an interrupt would show a traceback; the command lets them through when it handles them.
-    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    gc.disable()  # what is imported stays; the command looks for garbage from then on
+    return run_supervised(_run_command)
+
+
+def _run_command() -> int:
+    # Signals stay blocked until the command handles them: during imports, an interrupt would print a traceback.
+    gc.disable()  # imported objects are kept anyway; the command enables it again
     from parity.cli import main as command
 
     return command()

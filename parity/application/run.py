@@ -392,7 +392,7 @@ class Results(CaseQueries):
 
     @property
     def undeclared(self) -> dict[str, tuple[str, ...]]:
-        """The kernels of built modules without an op; if everything is selected, also those of other files."""
+        """The kernels without an op in built modules; if everything is selected, also the kernels of other files."""
         built: dict[str, list[CodeObject]] = {}
         for (module, _), code in self.plan.code.items():
             built.setdefault(module, []).append(code)

@@ -83,7 +83,7 @@ def tools_digest() -> str:
     """Return the digest of parity's translation and build code, which affects results like a compiler's version."""
     root = Path(__file__).parents[1]
     packages = (root / name for name in ("compilers", "porting", "build"))
-    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv"))
+    sources = (file for folder in packages for file in folder.iterdir() if file.suffix in (".py", ".csv", ".toml"))
     files = sorted([*sources, root / "model" / "code_object.py"])
     return digest(*(file.read_bytes() for file in files))
 
@@ -91,7 +91,7 @@ def tools_digest() -> str:
 def key(source: Source, job: Job) -> str:
     """Return the cache key of a source: the digest of everything that affects the code."""
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    options = source.side
+    options = source.options
     settings = ("flags", *options.flags, "include", *map(source.name, source.folders), "forced", *options.forced)
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
     settings = (*settings, "without") if source.without else settings

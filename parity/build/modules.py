@@ -45,7 +45,8 @@ def build(
 ) -> list[Built]:
     """Build modules of a folder for targets, by default all modules for all AMD targets.
 
-    A module that does not compile yields a result with an error and does not stop the build.
+    The results are ordered by module, then by target. A module that does not compile yields a result with an error and
+    does not stop the build.
 
     Args:
         folder: The folder of the sources.
@@ -55,9 +56,6 @@ def build(
         cache: Where results are stored.
         jobs: The number of compilers that run in parallel, by default one per processor.
         progress: Callbacks.
-
-    Returns:
-        The results, ordered by module, then by target.
 
     Raises:
         UsageError: a folder, module or target does not exist, or the cache cannot be written.

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
@@ -25,6 +26,10 @@ EXECUTING = ("run", "record", "mutate", "bench", "coverage")
 """Commands that execute cases in processes of this machine, unless the user names a cluster."""
 
 TERMINATED = 143
+REPEATED = 0.5
+"""Seconds in which a second Ctrl-C is the same one: ``parity.platform.supervision`` forwards it to this process, and a
+signal to the whole process group arrives directly as well.
+"""
 BROKEN_PIPE = 141
 
 
@@ -34,12 +39,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: everything passed. 1: a failure. 2: wrong usage. 3: nothing was run, or something is not available. 130:
     interrupted. 143: terminated (SIGTERM); the reports are then written as after an interrupt.
     """
+    _replace_closed_streams()
     try:
         with _signals(restored=argv is not None) as terminated:
             code = _main(argv)
             return TERMINATED if terminated and code == INTERRUPTED else code
     except KeyboardInterrupt:  # a second one
         return INTERRUPTED
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device for standard streams that are closed (``>&-``).
+
+    Otherwise the next file that parity opens would receive what a subprocess prints.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+        if getattr(sys, name) is None:
+            stream = os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -120,13 +141,14 @@ def _signals(*, restored: bool) -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield terminated
         return
-    met: list[int] = []
+    met: list[float] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        met.append(number)
+        now = time.monotonic()
+        if met and (number == signal.SIGTERM or now - met[-1] < REPEATED):
+            return
+        met.append(now)
         if number == signal.SIGTERM:
-            if len(met) > 1:
-                return
             terminated.append(number)
         raise KeyboardInterrupt
 

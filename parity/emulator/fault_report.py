@@ -173,6 +173,7 @@ _ERRORS: dict[int, Callable[[FaultSite], KernelFault]] = {
     _FAULTS["TRAP"]: _trap,
     _FAULTS["STUCK"]: lambda s: faults.NoProgress(s.kernel, s.instruction, s.thread, s.others + 1),
     _FAULTS["REQUEST"]: _request,
+    _FAULTS["SWIZZLED"]: lambda s: faults.UnsupportedFeature(s.kernel, "swizzled buffers", s.instruction),
     _FAULTS["ABSENT"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=True),
     _FAULTS["UNNAMED"]: lambda s: faults.WarpMask(s.kernel, s.instruction, s.thread, missing=False),
 }

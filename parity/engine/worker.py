@@ -23,6 +23,7 @@ from parity.engine.shrinking import ShrinkSettings, minimize
 from parity.errors import DeviceLost, ParityError
 from parity.model.case import Case
 from parity.op import Call, Entry
+from parity.platform.integrity import check_integrity
 from parity.reference.expected import Expected
 from parity.runners import OpRunner, OpSession, Runner, Session, SupportsReplay, runner
 from parity.suite.loading import Suite
@@ -352,8 +353,14 @@ def prepare_kernels(module: str, column: Column, kernels: tuple[str, ...]) -> No
 
 
 def perform(task: Task) -> list[CaseRecord]:
-    """Run a task."""
-    return _worker.run(task)
+    """Run a task.
+
+    Raises:
+        UsageError: A case file has replaced code of parity.
+    """
+    records = _worker.run(task)
+    check_integrity()
+    return records
 
 
 def perform_or_lose_device(task: Task) -> list[CaseRecord]:
@@ -363,7 +370,7 @@ def perform_or_lose_device(task: Task) -> list[CaseRecord]:
         DeviceLost: A device cannot be reopened.
     """
     _worker.lost.clear()
-    records = _worker.run(task)
+    records = perform(task)
     for reason in _worker.lost.values():
         raise DeviceLost(reason)
     return records

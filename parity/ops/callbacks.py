@@ -16,11 +16,16 @@ import numpy as np
 
 from parity.dsl.shapes import ShapeMismatch
 from parity.errors import ParityError, UsageError
+from parity.platform.time_limit import TimeLimitExceeded, time_limit
 from parity.platform.version import PACKAGE
 
 
 class CallbackError(UsageError):
     """A function of a declaration raised an exception."""
+
+
+_endless: dict[tuple[OpOrigin, str], str] = {}
+"""The message about each function that exceeded the time limit. It is not called again: other cases would wait too."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,28 @@ class OpOrigin:
         except ShapeMismatch:
             raise
         except UsageError as error:
+            if str(error).startswith(self._located("")):
+                raise
             raise self.error(f"{field}: {error}") from None
 
     def call(self, field: str, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        """Call a function of the declaration. The function cannot end the process.
+        """Call a function of the declaration. The function cannot end the process, or run forever.
 
         Raises:
             CallbackError: the function raised something other than a ``ParityError`` or ``MemoryError``.
         """
+        if endless := _endless.get((self, field)):
+            raise CallbackError(endless)
         try:
-            return function(*arguments, **keywords)
+            with time_limit():
+                return function(*arguments, **keywords)
         except (ParityError, MemoryError):
             raise
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            from hypothesis.errors import HypothesisException
-
-            if isinstance(error, HypothesisException):
+        except TimeLimitExceeded as error:
+            message = _endless[self, field] = self._located(f"{field}{_place(error)} {error}")
+            raise CallbackError(message) from error
+        except BaseException as error:
+            if type(error).__module__.startswith("hypothesis."):
                 raise
             # Workers ignore Ctrl-C, so a KeyboardInterrupt there comes from the function itself.
             if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -166,9 +166,9 @@ class CaseView:
             return self.layouts[name].shape
         if self.op.shape:
             found = self.op.origin.call("shape", self.op.shape, self)
-            if not (isinstance(found, tuple | list) and all(isinstance(n, int | np.integer) for n in found)):
+            if not (isinstance(found, tuple | list) and all(isinstance(n, int | np.integer) and n >= 0 for n in found)):
                 raise self.op.origin.error(
-                    f"shape: the function returned {found!r}, which is not a tuple of whole numbers"
+                    f"shape: the function returned {found!r}, which is not a tuple of whole numbers of 0 or more"
                 )
             return tuple(map(int, found))
         if name in self.op.parsed_shapes.tensors:

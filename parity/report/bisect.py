@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,19 +86,15 @@ def terminal(answer: BisectResult, width: int | None = None) -> Text:
     whole = tables.coloured(_HEADS, rows, right=(4, 5))
     if width is None or max(map(len, whole.plain.splitlines())) <= width:
         return whole
-    heads, *lines = tables.coloured(*_beside(_HEADS, rows), right=(3, 4)).split("\n")
+    kept = [i for i, head in enumerate(_HEADS) if head not in ("with", "changed")]
+    beside = [[row[i] for i in kept] for row in rows]
+    heads, *lines = tables.coloured([_HEADS[i] for i in kept], beside, right=(3, 4)).split("\n")
     shown = [heads]
     for line, (_, how, *_, changed) in zip(lines, rows, strict=True):
         shown.append(line)
         if details := ": ".join(filter(None, (str(how), str(changed)))):
             shown += [Text(each, "dim") for each in textwrap.wrap(details, width, **_BELOW)]
     return Text("\n").join(shown)
-
-
-def _beside(heads: Sequence[str], rows: Iterable[Sequence[tables.Cell]]) -> tuple[list[str], list[list[tables.Cell]]]:
-    """The table without the columns for flags and changed lines."""
-    kept = [i for i, head in enumerate(heads) if head not in ("with", "changed")]
-    return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def as_dict(answer: BisectResult, sources: Path) -> Mapping[str, Any]:

@@ -6,10 +6,11 @@ import contextlib
 import fnmatch
 import functools
 import importlib.util
+import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,8 @@ from parity.model.code_object import prebuilt
 from parity.op import Entry, NamedCase, Op, Step
 from parity.platform.cache import digest
 from parity.platform.files import CUDA_SUFFIXES, find_below, require_file
+from parity.platform.integrity import check_integrity, protect
+from parity.platform.time_limit import TimeLimitExceeded, time_limit
 from parity.suite.corpus import read_corpus
 from parity.suite.imported_files import forget_changed_modules, recording
 from parity.suite.selection import EntryName, Selection, select
@@ -206,11 +209,13 @@ def _import_case_files(paths: Sequence[Path]) -> tuple[dict[Path, ModuleType], l
     """Return the modules of case files, and the problems."""
     modules: dict[Path, ModuleType] = {}
     problems: list[str] = []
+    protect()
     for path in paths:
         try:
             modules[path] = _import_case_file(path)
         except UsageError as error:
             problems.append(f"{error}; the ops of this file are left out")
+    check_integrity()
     return modules, problems
 
 
@@ -256,18 +261,37 @@ def _import_case_file(path: Path) -> ModuleType:
     importlib.invalidate_caches()
     try:
         # Standard output is for results.
-        with recording(path.parent) as files, contextlib.redirect_stdout(sys.stderr):
+        with recording(path.parent) as files, contextlib.redirect_stdout(sys.stderr), _refusing_exit(), time_limit():
             spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        if isinstance(error, UsageError):
+        if isinstance(error, UsageError | TimeLimitExceeded):
             raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error
         where = f"{path}:{lines[-1]}" if lines else str(path)
         raise UsageError(f"{where}: {type(error).__name__}: {error}{_nearest_keyword(error)}") from error
     module.__dict__.update(__parity_source__=(path.resolve(), content), __parity_files__=files)
     return module
+
+
+@contextlib.contextmanager
+def _refusing_exit() -> Iterator[None]:
+    """Let ``os._exit`` raise in this process, so that the error names the line. Processes that it forks may end."""
+    exit_process, process = os._exit, os.getpid()
+
+    def refuse(status: int) -> None:
+        if os.getpid() != process:
+            exit_process(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = refuse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = exit_process
 
 
 def _nearest_keyword(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from parity.cli.shared.terminal import messages, output, print_json, warn
 from parity.engine.case_records import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, display_path, first_names
 from parity.platform.files import read_text
+from parity.platform.integrity import check_integrity
 from parity.platform.serialization import plain
 from parity.platform.signals import INTERRUPTED
 from parity.report.document import MatrixFile, document
@@ -175,6 +176,7 @@ def exit_code(
     Raises:
         NotAvailable, UsageError: nothing failed, but the run does not prove everything.
     """
+    check_integrity()
     if isinstance(stopped, KeyboardInterrupt):
         warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED

@@ -1,0 +1,72 @@
+"""Detects case files that replace functions, methods or tables which decide verdicts.
+
+A case file runs in the process that judges its kernels. A change of parity's own code there, by mistake or by
+intention, could turn a failure into a pass.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from operator import attrgetter
+from types import FunctionType
+from typing import Any
+
+from parity.errors import UsageError, first_names
+
+_OTHERS = ("builtins", "math", "numpy")
+"""Modules outside of parity whose functions decide verdicts."""
+_MEMBERS = (FunctionType, property, classmethod, staticmethod, cached_property)
+_CODE = attrgetter("__code__")
+
+_namespaces: list[tuple[str, Mapping[Any, object], tuple[Any, ...], tuple[object, ...]]] = []
+"""The name of each module, class or table, the namespace, and its protected names with their values."""
+_functions: dict[FunctionType, object] = {}
+"""The code of each function."""
+
+
+def protect() -> None:
+    """Remember the functions, classes and tables in all loaded modules of parity, and in a few others."""
+    _namespaces.clear()
+    _functions.clear()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("parity.") or name in _OTHERS:
+            for path, namespace, found in _protected(name, vars(module)):
+                _namespaces.append((path, namespace, tuple(found), tuple(found.values())))
+                functions = (getattr(value, "__wrapped__", value) for value in found.values())
+                _functions.update((each, each.__code__) for each in functions if isinstance(each, FunctionType))
+
+
+def _protected(path: str, module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any], Mapping[Any, Any]]]:
+    """Yield the namespaces of a module, and what is protected in each: its callables, methods and tables."""
+    yield path, module, {name: value for name, value in module.items() if callable(value)}
+    for name, value in module.items():
+        if isinstance(value, type) and value.__module__ == path:
+            members = {each: member for each, member in vars(value).items() if isinstance(member, _MEMBERS)}
+            yield f"{path}.{name}", vars(value), members
+        elif isinstance(value, dict) and name.isupper():  # other dictionaries are caches, which change
+            yield f"{path}.{name}", value, dict(value)
+
+
+def check_integrity() -> None:
+    """Compare everything with its state at the time of ``protect``.
+
+    Raises:
+        UsageError: something has been replaced.
+    """
+    replaced = [
+        f"{path}.{name}"
+        for path, namespace, names, values in _namespaces
+        if tuple(map(namespace.get, names)) != values
+        for name, value in zip(names, values, strict=True)
+        if namespace.get(name) is not value
+    ]
+    if tuple(map(_CODE, _functions)) != tuple(_functions.values()):
+        replaced += [
+            f"{each.__module__}.{each.__qualname__}" for each, code in _functions.items() if _CODE(each) is not code
+        ]
+    if replaced:
+        raise UsageError(
+            f"a case file replaces {first_names(replaced, 3, ', ')}; verdicts depend on it, so nothing is proven"
+        )

@@ -1,0 +1,71 @@
+"""Runs a command in a child process, so that code which ends the process cannot decide the exit code."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from parity.errors import NotAvailable, UsageError
+from parity.platform.signals import INTERRUPTS
+
+_DEATH_SIGNAL = 1
+"""The first argument of prctl(2) that sets the signal which a process gets when its parent ends."""
+
+
+def run_supervised(command: Callable[[], int]) -> int:
+    """Call a command in a child process and return its result, in both processes.
+
+    The result counts only if the call has returned it. A case file, or a library that it imports, can end the process
+    in many ways, for example with ``os._exit(0)`` in a handler of atexit. The parent forwards interrupts that only it
+    received. The child does not outlive the parent.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*INTERRUPTS, signal.SIGCHLD})
+    receiver, sender = map(_above_streams, os.pipe())
+    parent = os.getpid()
+    if child := os.fork():
+        os.close(sender)
+        return _supervise(child, receiver)
+    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    code = command()
+    os.write(sender, bytes([code]))
+    return code
+
+
+def _above_streams(descriptor: int) -> int:
+    """Move a file descriptor to a number that is not a standard stream, which may be closed."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved
+
+
+def _supervise(child: int, receiver: int) -> int:
+    """Wait for the child, and return the code that it has reported."""
+    status: int | None = None
+    while status is None:
+        met = signal.sigwaitinfo({*INTERRUPTS, signal.SIGCHLD})
+        if met.si_signo == signal.SIGCHLD:
+            ended, ended_status = os.waitpid(child, os.WNOHANG)
+            status = ended_status if ended else None
+        elif met.si_code <= 0:  # another process sent it; the terminal signals the child as well
+            os.kill(child, met.si_signo)
+    os.set_blocking(receiver, False)
+    try:
+        (code,) = os.read(receiver, 2)
+    except (BlockingIOError, ValueError):
+        return _without_result(os.waitstatus_to_exitcode(status))
+    return code
+
+
+def _without_result(exitcode: int) -> int:
+    """Print what happened to a child that ended without a result, and return the exit code."""
+    how = f"by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"with exit code {exitcode}"
+    print(f"parity: the process was ended {how} before it had a result; nothing is proven", file=sys.stderr)
+    return NotAvailable.exit_code if exitcode < 0 else UsageError.exit_code

@@ -1,0 +1,61 @@
+"""Limits the time of calls into case files, which could otherwise wait or compute forever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from parity.errors import UsageError
+
+VARIABLE = "PARITY_TIME_LIMIT"
+SECONDS = 300.0
+"""The default. Each of these calls usually takes less than a second."""
+_AGAIN = 1.0
+"""Seconds after which an interrupt that code has caught comes again."""
+
+
+class TimeLimitExceeded(BaseException):
+    """Interrupts code at its current line. It is not an ``Exception``, which the code could catch by mistake."""
+
+
+def seconds_allowed() -> float:
+    """Return the time limit in seconds.
+
+    Raises:
+        UsageError: the environment variable is not a number above 0.
+    """
+    text = os.environ.get(VARIABLE) or str(SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise UsageError(f"{VARIABLE} is {text!r}; it must be a number of seconds above 0")
+    return seconds
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Raise ``TimeLimitExceeded`` in the block when the time is over.
+
+    Only the main thread can be interrupted. A timer that is already active stays: it belongs to a block around this
+    one, or to a test runner with its own limit.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise TimeLimitExceeded(f"did not end within {seconds_allowed():g} s; {VARIABLE} sets another limit")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds_allowed(), _AGAIN)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

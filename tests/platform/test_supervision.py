@@ -1,0 +1,71 @@
+"""Commands in a supervised child process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import atexit, os, signal, sys, time
+from parity.platform.supervision import run_supervised
+
+def command():
+    {body}
+
+sys.exit(run_supervised(command))
+"""
+UNBLOCK = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])"
+WAIT = f"{UNBLOCK}; print('waiting', os.getpid(), flush=True); time.sleep(60)"
+
+
+def started(body, **options):
+    command = [sys.executable, "-c", PROGRAM.format(body=body)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ("return 0", 0, ""),
+        ("return 3", 3, ""),
+        ("atexit.register(os._exit, 0); return 1", 1, ""),
+        ("os._exit(0)", 2, "parity: the process was ended with exit code 0 before it had a result"),
+        ("os._exit(1)", 2, "parity: the process was ended with exit code 1 before it had a result"),
+        ("os.execv('/bin/true', ['true'])", 2, "parity: the process was ended with exit code 0 before it had a result"),
+        ("os.kill(os.getpid(), 9)", 3, "parity: the process was ended by SIGKILL before it had a result"),
+    ],
+    ids=["returns-0", "returns-3", "atexit", "exits-0", "exits-1", "replaced", "killed"],
+)
+def test_run_supervised_believes_only_returned_code(body, code, message):
+    process = started(body)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.startswith(message), bool(err)) == (code, True, bool(message)), err
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
+def test_run_supervised_works_with_closed_stream(closed):
+    command = ["bash", "-c", f'exec {closed}>&-; exec "$0" -c "$1"', sys.executable, PROGRAM.format(body="return 7")]
+    assert subprocess.run(command).returncode == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_run_supervised_forwards_signal_to_child(number):
+    process = started(f"signal.signal({int(number)}, lambda *_: sys.exit('met it')); {WAIT}")
+    assert process.stdout.readline().startswith("waiting")
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and err.startswith("met it")
+
+
+def test_supervised_child_ends_with_killed_parent():
+    process = started(WAIT)
+    child = int(process.stdout.readline().split()[1])
+    assert child != process.pid
+    process.kill()
+    process.communicate(timeout=60)  # waits until the child has closed its output, too
+    assert process.returncode == -signal.SIGKILL
+    assert not Path(f"/proc/{child}/fd/1").exists()

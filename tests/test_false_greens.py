@@ -1,0 +1,340 @@
+"""Attempts to get exit code 0 for a kernel that is wrong, or that nothing compared with anything.
+
+Each attempt starts from the project of ``parity init``, changes its files, and runs it. Only the controls may pass.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from parity.cli import main
+from parity.compilers.cuda_toolkit import nvcc
+from parity.errors import MissingTool
+
+KERNEL, CASES, SETTINGS = "kernels/leaky_relu.cu", "cases/leaky_relu.py", "pyproject.toml"
+RUN = ("run", "--target", "gfx1100", "--runner", "emulated", "-j", "1")
+BOTH = ("run", "--target", "gfx1100,sm_90", "--runner", "emulated", "--runner", "ptx", "-j", "1")
+
+EXPRESSION = "x[i] > 0.0f ? x[i] : alpha * x[i]"
+REFERENCE = "reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)"
+DECLARED = "    reference=leaky_relu,\n"
+HEAD = "import numpy as np\n"
+VERDICT = "__import__('parity.compare.verdict').compare.verdict.Verdict"
+PASSES = f"lambda *a, **k: {VERDICT}('pass')"
+EXACT = "np.where(wide > 0, wide, alpha * wide).astype('f4')"
+
+Edits = tuple[tuple[str, str, str], ...]
+
+
+def edit(file: str, old: str, new: str) -> Edits:
+    return ((file, old, new),)
+
+
+def reference(text: str) -> Edits:
+    """Replace the expected values by an expression."""
+    return edit(CASES, REFERENCE, text)
+
+
+def declared(text: str) -> Edits:
+    """Add fields to the declaration of the op."""
+    return edit(CASES, DECLARED, f"{DECLARED}    {text},\n")
+
+
+def within(ulps: str) -> Edits:
+    """Replace the error bound."""
+    return reference(REFERENCE.replace("0.5", ulps))
+
+
+def in_reference(text: str) -> Edits:
+    """Add a statement to the start of the reference."""
+    return edit(CASES, "    wide =", f"    {text}\n    wide =")
+
+
+def kernel(text: str) -> Edits:
+    """Replace the expression that the kernel computes."""
+    return edit(KERNEL, EXPRESSION, text)
+
+
+def writing_if(condition: str) -> Edits:
+    """Replace the condition under which the kernel writes."""
+    return edit(KERNEL, "if (i < n)", f"if ({condition})")
+
+
+def at_start(text: str) -> Edits:
+    """Add lines to the start of the case file."""
+    return edit(CASES, HEAD, f"{HEAD}{text}\n")
+
+
+def setting(text: str) -> Edits:
+    return edit(SETTINGS, "[tool.parity]\n", f"[tool.parity]\n{text}\n")
+
+
+def known(**changes: str) -> Edits:
+    keys = {"cases": '"*"', "failure": '"value"', "ulps": "4", "reason": '"later"', "expires": "2999-01-01", **changes}
+    return edit("known-issues.toml", "", "\n".join(("[[issue]]", *(f"{k} = {v}" for k, v in keys.items()), "")))
+
+
+WRONG = kernel("x[i] > 0.0f ? x[i] : 1.5f * alpha * x[i]")
+NO_REFERENCE = edit(CASES, DECLARED, "")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt: its edits, the expected exit code, a text of the output, and the command."""
+
+    edits: Edits
+    code: int
+    says: str = ""
+    command: tuple[str, ...] = RUN
+    later: Edits = ()
+    """Edits after a first run, which passes; then the command runs again."""
+    alone: bool = False
+    """Run in a separate process, which the case file may end."""
+
+    @property
+    def needs_nvcc(self) -> bool:
+        return "ptx" in self.command
+
+
+ATTEMPTS = {
+    # Controls: the harness of this file lets a right kernel pass.
+    "control-right-kernel": Attempt((), 0, "23 passed"),
+    "control-no-reference": Attempt(NO_REFERENCE, 0, "same bits", BOTH),
+    "control-own-process": Attempt((), 0, "23 passed", alone=True),
+    # Kernels.
+    "kernel-wrong-factor": Attempt(WRONG, 1, "value"),
+    "kernel-writes-nothing": Attempt(writing_if("i < n && n < 0"), 1, "unwritten"),
+    "kernel-writes-zeros": Attempt(kernel("0.0f"), 1, "value"),
+    "kernel-copies-input": Attempt(kernel("x[i]"), 1, "value"),
+    "kernel-writes-nan": Attempt(kernel('nanf("")'), 1, "nan"),
+    "kernel-misses-last-element": Attempt(writing_if("i < n - 1"), 1, "unwritten"),
+    "kernel-does-not-compile": Attempt(edit(KERNEL, "int i =", "int i = nosuch +"), 1, "compile error"),
+    "kernel-renamed": Attempt(edit(KERNEL, "void leaky_relu_f32", "void other_f32"), 1, "missing kernel"),
+    "kernel-right-only-in-cases-of-its-size": Attempt(writing_if("i < n && n < 64"), 1, "unwritten"),
+    "kernel-right-only-for-cuda": Attempt(
+        kernel(f"0.0f;\n#ifndef __HIP_PLATFORM_AMD__\n        out[i] = {EXPRESSION};\n#endif\n"), 1, "value"
+    ),
+    # Without a reference.
+    "no-reference-and-no-cuda": Attempt(NO_REFERENCE, 3, "not judged"),
+    "no-reference-nothing-writes": Attempt(NO_REFERENCE + writing_if("i < n && n < 0"), 1, "unwritten", BOTH),
+    "no-reference-nothing-writes-single-case": Attempt(
+        NO_REFERENCE + writing_if("i < n && n < 0"),
+        1,
+        "unwritten",
+        (*BOTH, "leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5)"),
+    ),
+    "no-reference-one-side-wrong": Attempt(
+        NO_REFERENCE + kernel("\n#ifdef __HIP_PLATFORM_AMD__\n1.5f *\n#endif\nx[i]"), 1, "value", BOTH
+    ),
+    # References and tolerances.
+    "tolerance-1e300": Attempt(WRONG + within("1e300"), 1, "vacuous"),
+    "tolerance-2**31": Attempt(WRONG + within("2.0**31"), 1, "vacuous"),
+    "tolerance-2**24": Attempt(WRONG + within("2.0**24"), 1, "vacuous"),
+    "tolerance-infinite": Attempt(WRONG + within("np.inf"), 1, "a budget is 0 or more"),
+    "tolerance-nan": Attempt(WRONG + within("np.nan"), 1, "a budget is 0 or more"),
+    "bounds-infinite": Attempt(
+        WRONG + reference("reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide*0+np.inf, wide*0+np.inf))"),
+        1,
+        "vacuous",
+    ),
+    "bounds-negative": Attempt(
+        WRONG + reference("reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide*0-1, wide*0-1))"), 1
+    ),
+    "accepts-everything": Attempt(
+        WRONG + reference("reference.Expected(x, accepts=lambda got: np.ones(got.shape, bool))"), 1, "vacuous"
+    ),
+    "accepts-returns-true": Attempt(
+        WRONG + reference("reference.Expected(x, accepts=lambda got: True)"), 1, "accepts of out returned"
+    ),
+    "accepts-finite": Attempt(WRONG + reference("reference.Expected(x, accepts=np.isfinite)"), 1),
+    "unspecified-everything": Attempt(WRONG + reference("reference.Expected(x, unspecified=True)"), 1, "vacuous"),
+    "alternatives-of-wrong-kernel": Attempt(
+        kernel("0.0f") + reference(f"reference.Expected({EXACT}, alternatives=(x * 0,))"),
+        1,
+    ),
+    "reference-all-nan": Attempt(
+        kernel('nanf("")') + reference("reference.within(0.5, wide * np.nan, to)"), 1, "vacuous"
+    ),
+    "nan-allowed-and-only-nan": Attempt(
+        kernel('nanf("")') + reference(f"reference.Expected({EXACT}, nan_allowed=True)"),
+        1,
+        "vacuous",
+    ),
+    "reference-raises": Attempt(WRONG + in_reference("1 / 0"), 3, "ZeroDivisionError"),
+    "reference-exits": Attempt(WRONG + in_reference("exit(0)"), 3, "SystemExit"),
+    "reference-ends-process": Attempt(WRONG + in_reference("__import__('os')._exit(0)"), 1, alone=True),
+    "reference-of-other-type": Attempt(WRONG + reference("np.asarray(x)"), 1, "it must return an Expected"),
+    "reference-of-other-shape": Attempt(WRONG + reference("reference.Expected(x[:0])"), 1, "the reference gives"),
+    "reference-returns-input-buffer": Attempt(WRONG + reference("reference.Expected(x)"), 1, "value"),
+    "reference-none": Attempt(WRONG + reference("None"), 1, "it must return an Expected"),
+    # Cases.
+    "cases-only-empty": Attempt(WRONG + declared("choices={'numel': (0,)}"), 2),
+    "cases-where-empty": Attempt(WRONG + declared("shapes='x: n; out: n', where='n == 0'"), 3, "compared"),
+    "cases-choices-empty": Attempt(WRONG + declared("shapes='x: n; out: n', choices={'n': (0,)}"), 3, "compared"),
+    "cases-where-never-true": Attempt(WRONG + declared("shapes='x: n; out: n', where='n < 0'"), 1, "no drawn case"),
+    "cases-where-excludes-failures": Attempt(
+        writing_if("i < n && n <= 8") + declared("shapes='x: n; out: n', where='n <= 8', choices={'n': (1, 8)}"),
+        0,
+        "passed",
+    ),
+    "cases-op-without-kernel-entry": Attempt(WRONG + declared("only=lambda *types: False"), 2),
+    "cases-no-op": Attempt(WRONG + edit(CASES, "leaky_relu_op = Op(", "def later(): Op("), 2, "declare no op"),
+    "cases-empty-folder": Attempt(
+        setting('cases = "none"\n') + edit(SETTINGS, 'cases = "cases"\n', ""), 2, "does not exist"
+    ),
+    "selector-names-nothing": Attempt(WRONG, 2, "names no op", (*RUN, "nosuch")),
+    "dtype-names-nothing": Attempt(WRONG, 2, "no kernel for dtype", (*RUN, "--dtype", "f64")),
+    "target-without-runner": Attempt(WRONG, 3, "cannot run", (*RUN[:1], "--target", "sm_90", "--runner", "emulated")),
+    "recording-missing": Attempt(WRONG, 2, "nosuch.zip", ("run", "--runner", "recorded=nosuch.zip")),
+    # Earlier runs: their objects, verdicts and reports.
+    "earlier-run-then-wrong-kernel": Attempt((), 1, "value", later=WRONG),
+    "earlier-run-then-wrong-header": Attempt(
+        kernel(f"FACTOR * ({EXPRESSION})")
+        + edit(KERNEL, "extern", '#include "factor.h"\nextern')
+        + edit("kernels/factor.h", "", "#define FACTOR 1.0f"),
+        1,
+        "value",
+        later=edit("kernels/factor.h", "1.0f", "1.5f"),
+    ),
+    "earlier-run-then-wrong-flags": Attempt(
+        kernel(f"FACTOR * ({EXPRESSION})") + setting('flags = ["-DFACTOR=1.0f"]'),
+        1,
+        "value",
+        later=edit(SETTINGS, "1.0f", "1.5f"),
+    ),
+    "resume-with-wrong-kernel": Attempt((), 2, "cannot be resumed", (*RUN, "--resume"), later=WRONG),
+    "resume-with-wrong-reference": Attempt(
+        (), 2, "cannot be resumed", (*RUN, "--resume"), later=reference("reference.Expected(x)")
+    ),
+    "resume-with-wrong-module-of-cases": Attempt(
+        at_start("import sys; sys.path.insert(0, 'lib')\nfrom factor import FACTOR")
+        + reference(REFERENCE.replace("alpha *", "FACTOR * alpha *"))
+        + edit("lib/factor.py", "", "FACTOR = 1.0"),
+        2,
+        "cannot be resumed",
+        (*RUN, "--resume"),
+        later=edit("lib/factor.py", "1.0", "1.5"),
+    ),
+    "kernel-without-op-is-named": Attempt(
+        edit(KERNEL, "extern", 'extern "C" __global__ void other_f32(float* out) { out[0] = 0.0f; }\nextern'),
+        0,
+        "other_f32",
+    ),
+    "kernel-without-op-strict": Attempt(
+        edit(KERNEL, "extern", 'extern "C" __global__ void other_f32(float* out) { out[0] = 0.0f; }\nextern'),
+        1,
+        "other_f32",
+        (*RUN, "--strict"),
+    ),
+    # Known issues.
+    "known-ulps-infinite": Attempt(WRONG + known(ulps="inf"), 1, "ulps"),
+    "known-ulps-1e300": Attempt(WRONG + known(ulps="1e300"), 1, "ulps"),
+    "known-without-ulps": Attempt(
+        WRONG
+        + edit(
+            "known-issues.toml", "", '[[issue]]\ncases = "*"\nfailure = "value"\nreason = "x"\nexpires = 2999-01-01\n'
+        ),
+        1,
+        "needs 'ulps'",
+    ),
+    "known-expired": Attempt(WRONG + known(ulps="1e9", expires="2020-01-01"), 1, "expired"),
+    "known-other-class": Attempt(WRONG + known(failure='"nan"'), 1, "value"),
+    "known-stale": Attempt(known(), 1, "no longer fails"),
+    "known-not-toml": Attempt(edit("known-issues.toml", "", "[[issue"), 2, "known-issues.toml"),
+    # Case files that are hostile, or look like it.
+    "import-exits": Attempt(at_start("exit(0)"), 2, "SystemExit"),
+    "import-ends-process": Attempt(WRONG + at_start("__import__('os')._exit(0)"), 2, "leaky_relu.py:4", alone=True),
+    "import-ends-process-posix": Attempt(
+        WRONG + at_start("__import__('posix')._exit(0)"), 2, "nothing is proven", alone=True
+    ),
+    "import-replaces-process": Attempt(
+        WRONG + at_start("__import__('os').execv('/bin/true', ['true'])"), 2, "nothing is proven", alone=True
+    ),
+    "atexit-ends-process": Attempt(
+        WRONG + at_start("import atexit, os\natexit.register(os._exit, 0)"), 1, "value", alone=True
+    ),
+    "thread-ends-process": Attempt(
+        WRONG + at_start("import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()"), 1, "value", alone=True
+    ),
+    "import-raises": Attempt(at_start("1 / 0"), 2, "ZeroDivisionError"),
+    "import-raises-generator-exit": Attempt(at_start("raise GeneratorExit"), 2, "leaky_relu.py:4: GeneratorExit"),
+    "import-raises-own-exception": Attempt(
+        at_start("class Stop(BaseException): pass\nraise Stop('now')"), 2, "leaky_relu.py:5: Stop: now"
+    ),
+    "reference-raises-generator-exit": Attempt(in_reference("raise GeneratorExit"), 3, "raised GeneratorExit"),
+    **{
+        f"patches-{what}": Attempt(WRONG + at_start(text), 2, f"replaces {named}", alone=True)
+        for what, text, named in (
+            (
+                "comparison",
+                f"import parity.compare.comparison as c\nc.compare = {PASSES}",
+                "parity.compare.comparison.c",
+            ),
+            ("judging", f"import parity.engine.judging as j\nj.compare = {PASSES}", "parity.engine.judging.compare"),
+            (
+                "code-of-function",
+                f"import parity.engine.judging as j\nj.judge.__code__ = ({PASSES}).__code__",
+                "parity.",
+            ),
+            ("property", f"{VERDICT}.failed = property(lambda self: False)", "parity.compare.verdict.Verdict.failed"),
+            ("exit-code", "import parity.cli.run as r\nr.exit_code = lambda *a: 0", "parity.cli.run.exit_code"),
+            ("numpy", "np.asarray = lambda *a, **k: np.array(*a, **k)", "numpy.asarray"),
+            ("builtin", "import builtins\nbuiltins.all = lambda _: True", "builtins.all"),
+        )
+    },
+    "patches-in-reference": Attempt(
+        WRONG + in_reference(f"import parity.engine.judging as j; j.compare = {PASSES}"),
+        2,
+        "replaces parity.engine.judging.compare",
+        alone=True,
+    ),
+    # Settings and environment.
+    "setting-allow-vacuous-unknown": Attempt(setting('allow-vacuous = ["nosuch"]'), 2, "allow-vacuous has 'nosuch'"),
+    "setting-allow-vacuous-other-op": Attempt(setting('allow-vacuus = ["leaky_relu.leaky_relu"]'), 2, "allow-vacuus"),
+    "setting-allow-vacuous": Attempt(
+        setting('allow-vacuous = ["leaky_relu.leaky_relu"]') + within("1e300"),
+        0,
+        "vacuous",
+    ),
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    assert main(["init", str(tmp_path / "mine")]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def apply(edits):
+    for file, old, new in edits:
+        path = Path(file)
+        path.parent.mkdir(exist_ok=True)
+        text = path.read_text() if path.exists() else ""
+        assert old in text, (file, old)
+        path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_run_of_wrong_project_does_not_pass(attempt, project, capfd):
+    if attempt.needs_nvcc:
+        try:
+            nvcc()
+        except MissingTool as error:
+            pytest.skip(str(error))
+    apply(attempt.edits)
+    if attempt.later:
+        assert main([*RUN]) == 0
+    apply(attempt.later)
+    capfd.readouterr()
+    if attempt.alone:
+        code = subprocess.run([sys.executable, "-m", "parity", *attempt.command], timeout=300).returncode
+    else:
+        code = main([*attempt.command])
+    out = "\n".join(capfd.readouterr())
+    assert (code, attempt.says in " ".join(out.split())) == (attempt.code, True), out
