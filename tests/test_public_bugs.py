@@ -45,6 +45,7 @@ class PublicBug:
         inputs: types of the inputs ``a`` and ``b``.
         failures: classes of failure that are right.
         flags: flags of the port before its fix.
+        data: streams of the inputs, if not the default.
     """
 
     name: str
@@ -56,6 +57,7 @@ class PublicBug:
     failures: frozenset[str]
     target: str = "gfx1100"
     flags: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
 
 BUGS = (
@@ -122,6 +124,17 @@ BUGS = (
         "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
         frozenset({"value"}),
     ),
+    PublicBug(  # rocm-libraries 11325
+        "cast to half makes signalling NaN infinite",
+        ("f32",),
+        "f16",
+        "out[i] = __half_as_ushort(__float2half_rn(a[i]));",
+        """const unsigned code = encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7c00 | (__float_as_uint(a[i]) >> 13 & 0x3ff));
+        out[i] = sign(a[i], 15) | code;""",
+        "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
+        frozenset({"infinity", "nan"}),
+        data=("normal", "signalling"),
+    ),
     PublicBug(  # vllm 55346
         "bf16 is stored as half without a clamp",
         ("bf16",),
@@ -179,7 +192,8 @@ def run(folder: Path, bug: PublicBug, body: str, seed: int, flags: tuple[str, ..
     (folder / "bug.py").write_text(
         "from parity.op import Op\n\n"
         f'bug = Op("bug.bug", kernel="kernel", types=({bug.out!r},), args="{" ".join(names)} out n:i32=numel",'
-        f" inputs={inputs!r}, outputs={{'out': {bug.out!r}}}, grid_stride=False, block=64)\n"
+        f" inputs={inputs!r}, outputs={{'out': {bug.out!r}}}, grid_stride=False, block=64"
+        f"{f', data={bug.data!r}' if bug.data else ''})\n"
     )
     suite = parity.find_suite(folder)
     settings = parity.Settings(seed=seed, jobs=1)
