@@ -45,7 +45,6 @@ class PublicBug:
         inputs: types of the inputs ``a`` and ``b``.
         failures: classes of failure that are right.
         flags: flags of the port before its fix.
-        data: streams of the inputs, if not the default.
     """
 
     name: str
@@ -57,7 +56,6 @@ class PublicBug:
     failures: frozenset[str]
     target: str = "gfx1100"
     flags: tuple[str, ...] = ()
-    data: tuple[str, ...] = ()
 
 
 BUGS = (
@@ -133,7 +131,6 @@ BUGS = (
         out[i] = sign(a[i], 15) | code;""",
         "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
         frozenset({"infinity", "nan"}),
-        data=("normal", "signalling"),
     ),
     PublicBug(  # vllm 55346
         "bf16 is stored as half without a clamp",
@@ -192,8 +189,7 @@ def run(folder: Path, bug: PublicBug, body: str, seed: int, flags: tuple[str, ..
     (folder / "bug.py").write_text(
         "from parity.op import Op\n\n"
         f'bug = Op("bug.bug", kernel="kernel", types=({bug.out!r},), args="{" ".join(names)} out n:i32=numel",'
-        f" inputs={inputs!r}, outputs={{'out': {bug.out!r}}}, grid_stride=False, block=64"
-        f"{f', data={bug.data!r}' if bug.data else ''})\n"
+        f" inputs={inputs!r}, outputs={{'out': {bug.out!r}}}, grid_stride=False, block=64)\n"
     )
     suite = parity.find_suite(folder)
     settings = parity.Settings(seed=seed, jobs=1)

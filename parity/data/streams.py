@@ -24,8 +24,6 @@ RUN = 64
 """Length of a run of equal elements in ``runs``."""
 WIDTHS = (2, 4, 8, 11, 24, 53)
 """Significand widths for ``halfway``, whose elements lie between two numbers of such a width."""
-SIGNALLING = "signalling"
-"""The stream whose NaNs stay signalling for ops without a reference."""
 Stream = Callable[[DType, Array, Array, Array], Array]
 
 
@@ -131,19 +129,6 @@ def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
 def _bits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Uniform over bit patterns, including all exponents, NaN payloads and infinities."""
     return random.astype(dtype.bits).view(dtype.numpy)
-
-
-def _signalling(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """Like ``bits``, with a signalling NaN in every second place. Integers and 8-bit types have no such NaN."""
-    values = _bits(dtype, index, random, points)
-    if not dtype.is_float or dtype.itemsize == 1:
-        return values
-    quiet_bit = np.uint64(1 << (dtype.precision - 2))
-    exponent = np.uint64((1 << (8 * dtype.itemsize - 1)) - 2 * int(quiet_bit))
-    few = mix(random) >> field(random, 48, 6)  # payloads of any length
-    kept = (few & (quiet_bit - np.uint64(1))) | np.uint64(1)
-    found = (kept | exponent | (random & np.uint64(1 << (8 * dtype.itemsize - 1)))).astype(dtype.bits)
-    return np.where(index % np.uint64(2) == 0, found, values.view(dtype.bits)).view(dtype.numpy)
 
 
 def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array:
@@ -257,7 +242,6 @@ STREAMS: dict[str, Stream] = {
     "near": _near,
     "mixed": _mixed,
     "bits": _bits,
-    SIGNALLING: _signalling,
     "patterns": _patterns,
     "small": _small,
     "sorted": _sorted,
