@@ -122,16 +122,6 @@ BUGS = (
         "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
         frozenset({"value"}),
     ),
-    PublicBug(  # rocm-libraries 11325
-        "cast to half makes signalling NaN infinite",
-        ("f32",),
-        "f16",
-        "out[i] = __half_as_ushort(__float2half_rn(a[i]));",
-        """const unsigned code = encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7c00 | (__float_as_uint(a[i]) >> 13 & 0x3ff));
-        out[i] = sign(a[i], 15) | code;""",
-        "out[i] = sign(a[i], 15) | encode(a[i], 10, -14, 0x7bff, 0x7c00, 0x7fff);",
-        frozenset({"infinity", "nan"}),
-    ),
     PublicBug(  # vllm 55346
         "bf16 is stored as half without a clamp",
         ("bf16",),
