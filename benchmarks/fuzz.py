@@ -1,7 +1,8 @@
 """Makes mistakes that users can type: ``python -m benchmarks.fuzz [COUNT] [SEED]``.
 
-The mistakes are in cases, options, settings, declarations, known issues and files. parity must answer each of them
-with a message and an exit code, and nothing else. A mistake is a valid input in which a part was replaced, removed or
+The mistakes are in cases, options, settings, declarations, known issues, files, nested sources, variables that
+compilers read, closed standard streams, and code of case files that does not end. parity must answer each of them with
+a message and an exit code, and nothing else. A mistake is a valid input in which a part was replaced, removed or
 repeated, often by something that has broken a program before: numbers of 5,000 digits, digits of other scripts, NUL,
 names of 300 characters, pipes and devices. Exit code: 0 if every input was answered correctly, else 1; failing inputs
 are printed with their number.
@@ -16,6 +17,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -32,8 +34,11 @@ from parity.runners.recording_file import RecordedCase, read_recording, write_re
 from parity.suite.loading import find_suite
 
 COUNT = 10_000
-SECONDS = 20
+SECONDS = 60
 """Time that one input may take; most take milliseconds."""
+
+SLOW = 0.03
+"""Share of inputs for separate processes and compilers, which take a second each."""
 
 MEMORY = 8 << 30
 
@@ -131,6 +136,34 @@ OPTIONS = {
     "hip-emulator": ("--target", "--memory", "--fault"),
 }  # fmt: skip
 
+VARIABLES = (
+    "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS", "CLANG_CONFIG_FILE_SYSTEM_DIR", "HIP_PATH",
+    "ROCM_PATH", "CUDA_PATH", "CUDA_HOME", "NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "TMPDIR", "SOURCE_DATE_EPOCH",
+    "GCC_EXEC_PREFIX", "LIBRARY_PATH", "PARITY_CACHE_LIMIT", "PARITY_TOOLCHAIN", "PARITY_HIPIFY", "PARITY_TIME_LIMIT",
+    "PARITY_STUBS", "COLUMNS", "LANG", "LC_ALL", "TERM", "HOME", "PATH",
+)  # fmt: skip
+"""Environment variables that parity, compilers or their runtimes read."""
+
+NESTED = (
+    ("int x = ", "(", "1", ")", ";"), ("int x = ", "!", "1", "", ";"), ("void f() ", "{", "", "}", ""),
+    ("", "#if 1\n", "", "#endif\n", ""), ("", "namespace a {", "", "}", ""),
+    ("", "template <class T> ", "int x;", "", ""),
+    ("using x = ", "A<", "int", ">", ";"), ("int x", "[1]", "", "", ";"), ("int ", "*", "x", "", ";"),
+    ("// ", "/*", "", "*/", "\n"), ("", "#define x x x\n", "", "", "x\n"),
+    ("", "(", "", "", ""), ("", "}", "", "", ""),
+)  # fmt: skip
+"""Sources of a begin, a repeated opening, a middle, a repeated closing and an end."""
+
+ENDLESS = (
+    "while True: pass", "import time; time.sleep(10**6)", "import threading; threading.Event().wait()",
+    "def f(): return f()\nf()", "while True:\n    try: 1 / 0\n    except Exception: pass",
+    "import os; os._exit(0)", "import atexit, os; atexit.register(os._exit, 0)", "raise GeneratorExit",
+    "class E(BaseException): pass\nraise E", "import sys; sys.exit(0)",
+    "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "input()", "open('PIPE').read()",
+    "import sys; sys.stdout.close()", "import sys; sys.stderr = None", "import os; os.close(1)", "raise MemoryError",
+)  # fmt: skip
+"""Code of case files that does not end, or that ends the process."""
+
 CASES = (
     "mine.scaled[f32](x=2x2~mixed@0 alpha=1.5)",
     "mine.scaled[f16](x=4x6:6,1+3~special@17 alpha=-0.5)",
@@ -153,7 +186,6 @@ class Fuzz:
         self.folder, self.random = folder, random.Random(seed)
         for name in ("kernels", "cases", "include", "hip"):
             (folder / name).mkdir()
-        (folder / "kernels" / "mine.cu").write_text('extern "C" __global__ void scaled_f32(float* x) {}\n')
         os.mkfifo(folder / "PIPE")
         self._recording = folder / "sound.zip"
         head = {
@@ -168,6 +200,7 @@ class Fuzz:
         """The project as it is without mistakes."""
         (self.folder / "pyproject.toml").write_text(SETTINGS)
         (self.folder / "known.toml").write_text(ISSUES)
+        (self.folder / "kernels" / "mine.cu").write_text('extern "C" __global__ void scaled_f32(float* x) {}\n')
         self._declare(FIELDS)
 
     def _declare(self, fields: dict[str, str]) -> None:
@@ -178,8 +211,9 @@ class Fuzz:
         """Inputs without end."""
         makers = (self._case, self._case, self._options, self._options, self._settings, self._declaration,
                   self._declaration, self._issues, self._file)  # fmt: skip
+        slow = (self._nested, self._nested, self._streams, self._environment, self._endless)
         while True:
-            yield self.random.choice(makers)()
+            yield self.random.choice(slow if self.random.random() < SLOW else makers)()
 
     def _spoilt(self, text: str) -> str:
         """The text with one to three mistakes."""
@@ -208,6 +242,54 @@ class Fuzz:
         for _ in range(self.random.randint(1, 3)):
             arguments += [self.random.choice(OPTIONS[command]), self.random.choice(NASTY)][: self.random.randint(1, 2)]
         return self._called(command, *(each for each in arguments if "\0" not in each))
+
+    def _apart(self, what: str, *arguments: str, closed: tuple[int, ...] = (), **variables: str) -> Attempt:
+        """A command in another process, with closed descriptors and more environment variables."""
+        command = [sys.executable, "-m", "parity", *arguments]
+        path = os.pathsep.join(filter(None, sys.path))
+
+        def act() -> int:
+            done = subprocess.run(
+                command, env={**os.environ, "PYTHONPATH": path, **variables}, capture_output=True, check=False,
+                preexec_fn=lambda: [os.close(each) for each in closed], timeout=SECONDS,
+            )  # fmt: skip
+            text = (done.stdout + done.stderr).decode(errors="replace")
+            sys.stderr.write(text or "closed" * bool(closed))
+            return done.returncode
+
+        return Attempt(f"{what}: parity {' '.join(arguments)}", act)
+
+    def _streams(self) -> Attempt:
+        closed = tuple(each for each in range(3) if self.random.random() < 0.5)
+        command = self.random.choice((["list"], ["list", "nothing"], ["show", CASES[0]], ["show", "no"], ["nothing"]))
+        return self._apart(f"closed: {closed}", *command, closed=closed)
+
+    def _environment(self) -> Attempt:
+        name = self.random.choice(VARIABLES)
+        value = self.random.choice([each for each in NASTY if "\0" not in each])
+        return self._apart(f"{name}={value!r}", "build", "mine", "--target", "gfx1100", **{name: value})
+
+    def _nested(self) -> Attempt:
+        begin, opening, middle, closing, end = self.random.choice(NESTED)
+        depth = self.random.choice((10, 300, 5000))
+        text = f"{begin}{opening * depth}{middle}{closing * depth}{end}"
+        kernel = 'extern "C" __global__ void scaled_f32(float* x) {}\n'
+        (self.folder / "kernels" / "mine.cu").write_text(self.random.choice((text + "\n" + kernel, kernel + text)))
+        return self._apart(f"{depth} times {opening!r} in {begin!r}", "build", "mine", "--target", "gfx1100")
+
+    def _endless(self) -> Attempt:
+        code = self.random.choice(ENDLESS)
+        if self.random.random() < 0.5:
+            body = "".join(f"\n    {line}" for line in code.splitlines())
+            self._declare({**FIELDS, self.random.choice(("shape", "grid", "reference")): "endless"})
+            text = (self.folder / "cases" / "mine.py").read_text()
+            code = f"def endless(*a, **k):{body}\n" + text
+        else:
+            code = DECLARATION.partition("op =")[0] + code
+        (self.folder / "cases" / "mine.py").write_text(code)
+        run = ["run", "--target", "gfx1100", "-j", "1", "--examples", "1"]
+        command = self.random.choice((["list"], ["list", "--cases", "--examples", "2"], run))
+        return self._apart(f"cases/mine.py: {code}", *command, PARITY_TIME_LIMIT="1")
 
     def _settings(self) -> Attempt:
         text = self._spoilt(SETTINGS)

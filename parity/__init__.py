@@ -52,16 +52,4 @@ __all__ = [
     "replay",
 ]
 
-__getattr__ = lazy_getattr(
-    __name__,
-    {
-        "parity.application.explanation": "explain",
-        "parity.application.footprints": "Inspected Inspection",
-        "parity.application.measuring": "Measured measure",
-        "parity.application.recording": "Recorded record",
-        "parity.application.run": "Prepared Results Run Settings replay",
-        "parity.application.stored_results": "Stored load",
-        "parity.report.changes": "Difference differences",
-        "parity.suite.loading": "Suite find_suite",
-    },
-)
+__getattr__ = lazy_getattr(__name__, __file__)

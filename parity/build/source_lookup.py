@@ -64,7 +64,7 @@ def _source(
         chosen_hipifier(settings.hipifier),
         tuple(settings.kernels.get(module, ())),
         around=found.around,
-        doubtful=found.doubtful,
+        ambiguous=found.ambiguous,
         made=found.made,
     )
 

@@ -39,12 +39,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: everything passed. 1: a failure. 2: wrong usage. 3: nothing was run, or something is not available. 130:
     interrupted. 143: terminated (SIGTERM); the reports are then written as after an interrupt.
     """
+    _replace_closed_streams()
     try:
         with _signals(restored=argv is not None) as terminated:
             code = _main(argv)
             return TERMINATED if terminated and code == INTERRUPTED else code
     except KeyboardInterrupt:  # a second one
         return INTERRUPTED
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device for standard streams that are closed (``>&-``).
+
+    Otherwise the next file that parity opens would receive what a subprocess prints.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+        if getattr(sys, name) is None:
+            stream = os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 def _main(argv: Sequence[str] | None) -> int:

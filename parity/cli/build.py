@@ -36,7 +36,7 @@ from parity.suite.settings import Project, find_project
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 TRANSLATION_FIELDS = [
-    *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),
+    *("unmapped", "hazards", "left_out", "empty_headers", "implied", "stubs", "around", "made", "needs", "defects"),
     *("branches", "libraries", "stubbed"),
 ]
 """The parts of a translation in the JSON output."""
@@ -204,7 +204,7 @@ def _left_out(built: Sequence[Built], kernels: Path) -> Iterator[Line]:
     """Yield missing headers and omitted code."""
     for header in _every(built, "empty_headers"):
         yield f"header not found, replaced by an empty one: {header}", "yellow"
-    for line in _every(built, "brought"):
+    for line in _every(built, "implied"):
         yield f"line added for a missing header (guessed from its name): {line}", "yellow"
     pieces = _every(built, "left_out")
     for piece in (each for each in pieces if each.function):

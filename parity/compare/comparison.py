@@ -51,6 +51,9 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
         if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
             divergences.append("D22")
     budget = float(shares.max(initial=0.0))
+    if right.all() and expected.bias and (biased := expected.bias(got)):
+        wrong = np.asarray(bit_patterns(value) != bit_patterns(got)) & ~exactly
+        return _failure(expected, got, wrong, shares, poison, budget, tuple(divergences)).noted(biased)
     if right.all():
         allowed = bounds is not None and _allows(bounds)
         by_budget = right & ~exactly

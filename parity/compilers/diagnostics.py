@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 ATTRIBUTES = re.compile(
@@ -73,6 +73,12 @@ class Diagnostic:
         match = _NOT_FOUND.search(self.text)
         name = (match["clang"] or match["gcc"]) if match else ""
         return "" if name.endswith("/") else name
+
+    def renamed(self, named: Callable[[Place], Place]) -> Diagnostic:
+        """Return the error with other names of its files, or with corrected places."""
+        previous = named(self.previous) if self.previous else None
+        places, included, candidates = (tuple(map(named, e)) for e in (self.places, self.included, self.candidates))
+        return replace(self, places=places, included=included, previous=previous, candidates=candidates)
 
     def place_in(self, files: Collection[str]) -> Place:
         """Return the first place of the error in one of these files, or the error's own place."""

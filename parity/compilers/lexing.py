@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 COMMENT_OR_LITERAL = r"""
@@ -56,6 +56,16 @@ class Lines:
 def code(text: str) -> str:
     """Replace each character of comments and literals by a blank, except line ends."""
     return _SKIPPED.sub(lambda m: m[0] if m["number"] else re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def replaced(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """Replace parts of a text, each given by start, end and new text. An edit within a previous one has no effect."""
+    parts, done = [], 0
+    for start, end, new in sorted(edits):
+        if start >= done:
+            parts += [text[done:start], new]
+            done = end
+    return "".join((*parts, text[done:]))
 
 
 def arguments(text: str, start: int) -> tuple[Span, ...]:

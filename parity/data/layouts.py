@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.model.layout import Layout, contiguous
@@ -86,24 +87,12 @@ def layout(draw: Draw, shape: tuple[int, ...], kinds: Sequence[str]) -> Layout:
     return Layout(shape, tuple(strides), pick(draw, (0, 1, 5)) if kind in ("sliced", "any") else 0)
 
 
-def _any(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return layout(draw, shape, ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any"))
-
-
-def _distinct(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return layout(draw, shape, ("contiguous", "transposed", "sliced"))
-
-
 def _dense(draw: Draw, shape: tuple[int, ...]) -> Layout:
     return contiguous(shape, pick(draw, (0, 0, 1, 3)))
 
 
 def _not_dense(layout: Layout) -> str:
     return "" if layout.is_contiguous else "it must be contiguous, because the kernel does not get its strides"
-
-
-def _aligned(draw: Draw, shape: tuple[int, ...]) -> Layout:
-    return contiguous(shape)
 
 
 def _not_aligned(layout: Layout) -> str:
@@ -147,10 +136,10 @@ class Strides:
 
 
 STRIDES: dict[str, Strides] = {
-    "any": Strides(_any),
-    "distinct": Strides(_distinct),
+    "any": Strides(partial(layout, kinds=("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any"))),
+    "distinct": Strides(partial(layout, kinds=("contiguous", "transposed", "sliced"))),
     "dense": Strides(_dense, _not_dense),
-    "aligned": Strides(_aligned, _not_aligned),
+    "aligned": Strides(lambda draw, shape: contiguous(shape), _not_aligned),
     "rows": Strides(_rows, _not_rows),
     "matrix": Strides(_by_rows_or_columns),
 }

@@ -41,28 +41,8 @@ def special_values(dtype: DType) -> Array:
         return np.array(list(dict.fromkeys(n for n in signed if low <= n <= high)), dtype.numpy)
     p, tiny = dtype.precision, 2.0 ** (dtype.emin - dtype.precision + 1)
     ulp = 2.0 ** (1 - p)
-    positive = [
-        0.0,
-        1.0,
-        0.5,
-        2.0,
-        1.5,
-        2.5,
-        3.0,
-        0.25,
-        0.75,
-        3.5,
-        10.0,
-        100.0,
-        0.1,
-        1 / 3,
-        2 / 3,
-        np.pi,
-        np.e,
-        255.0,
-        255.5,
-        256.0,
-    ]
+    positive = [0.0, 1.0, 0.5, 2.0, 1.5, 2.5, 3.0, 0.25, 0.75, 3.5, 10.0, 100.0, 0.1, 1 / 3, 2 / 3, np.pi, np.e]
+    positive += [255.0, 255.5, 256.0]
     positive += [1.0 + ulp, 1.0 - ulp / 2, 0.5 - ulp / 4, 2.0 ** (p - 1) + 0.5, 2.0 ** (p - 1), 2.0**p, 2.0**p + 2.0]
     positive += [tiny, 2 * tiny, 3 * tiny, 2.0 ** (dtype.emin - 1), 2.0**dtype.emin - tiny, 2.0**dtype.emin]
     positive += [float(dtype.max), float(dtype.max) / 2, np.inf, 1e-3, 1e-5, 20.0, 50.0, 300.0]

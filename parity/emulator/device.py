@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -268,14 +267,6 @@ class Device:
             raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
         self.write(there, data)
 
-    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
-        """Return a copy of the contents of a variable.
-
-        Raises:
-            UsageError: the variable does not exist.
-        """
-        return self.read(self.symbol(code, name))
-
     # --- launches ---
 
     def take_printed(self) -> str:
@@ -454,17 +445,9 @@ def _check_shape(loaded: _Loaded, name: str, shape: LaunchShape, args: bytes) ->
         )
 
 
-@functools.cache
-def _fesetround() -> Callable[[int], int]:
-    function = ctypes.CDLL(None).fesetround
-    function.argtypes, function.restype = [ctypes.c_int], ctypes.c_int
-    found: Callable[[int], int] = function
-    return found
-
-
 def _round_to_nearest() -> None:
     """Reset the rounding mode of this thread, after a shadow run."""
-    _fesetround()(0)  # FE_TONEAREST, on x86-64 and aarch64
+    ctypes.CDLL(None).fesetround(0)  # FE_TONEAREST, on x86-64 and aarch64
 
 
 def _mailbox(at: int) -> bytes:

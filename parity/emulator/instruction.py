@@ -30,6 +30,11 @@ class Instruction:
     align: int = 1
     array: str | None = None
 
+    @property
+    def base(self) -> str:
+        """The first word of the mnemonic: ``add`` for ``add.rn.f32``."""
+        return self.mnemonic.partition(".")[0]
+
 
 class Unknown(Exception):
     """A part of an instruction is not in the emulator's tables; the message names the part."""

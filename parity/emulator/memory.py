@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 import mmap
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ _RED_ZONE = 256
 _ALIGNMENT = 256
 _NO_RESERVE = 0x4000
 _CLEAR_LIMIT = 1 << 22
+_address = operator.attrgetter("address")
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -157,10 +159,6 @@ class DeviceMemory:
         self._top = self._system
         self.allocations.clear()
         self._freed.clear()
-
-
-def _address(allocation: Allocation) -> int:
-    return allocation.address
 
 
 def _map(size: int) -> mmap.mmap:

@@ -12,7 +12,8 @@ from parity.build.loaded_modules import MissingKernel
 from parity.compare.comparison import check_unmodified, compare
 from parity.compare.ulps import format_value
 from parity.compare.verdict import Status, Verdict
-from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, possible_divergences
+from parity.data.streams import quiet
+from parity.engine.cuda_oracle import CudaOracle, ExecutableCode, has_extrema, possible_divergences
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, Unreferenced, Unsupported, describe_os_error
 from parity.model.case import Case
 from parity.model.code_object import CodeObject
@@ -134,6 +135,8 @@ def judge(
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
+    if verdict.first and verdict.failed and baseline:
+        verdict, expected = _judge_quiet_nans(case, call, implementation) or (verdict, expected)
     if verdict.first and verdict.failed and oracle and oracle.code:
         verdict = verdict.noted(*(f"its code may meet {each}" for each in possible_divergences(call, oracle.code)))
     return CheckedCase(
@@ -148,6 +151,35 @@ def judge(
         expected=expected,
         reached=outcome.reached,
     )
+
+
+def _judge_quiet_nans(
+    case: Case, call: Call, implementation: Implementation
+) -> tuple[Verdict, Mapping[str, Expected] | None] | None:
+    """Return the result of a failing case with quiet NaNs, if only signalling NaNs in minima or maxima (D7) explain it.
+
+    Returns None if there are none, or if the case fails with quiet NaNs as well.
+    """
+    oracle, code = implementation.oracle, implementation.code
+    buffers = {name: replace(each, data=quiet(each.data, each.dtype)) for name, each in call.buffers.items()}
+    if all(each.data.tobytes() == call.buffers[name].data.tobytes() for name, each in buffers.items()):
+        return None
+    if not (oracle and oracle.code and code and (has_extrema(call, code) or has_extrema(call, oracle.code))):
+        return None
+    quieter = replace(call, buffers=buffers)
+    baseline = judge(case, quieter, oracle)
+    if not baseline.unreferenced:
+        return Verdict(Status.NOT_JUDGED, "reference", detail=SIGNALLING), None
+    again = judge(case, quieter, implementation, baseline=baseline)
+    if not again.verdict.passed:
+        return None
+    return replace(again.verdict, divergences=(*again.verdict.divergences, "D7")), again.expected
+
+
+SIGNALLING = (
+    "the inputs contain signalling NaNs, which the vendors' minimum and maximum treat differently (D7), and CUDA's "
+    "side has no result for quiet NaNs"
+)
 
 
 def _expectation(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from parity.compilers.targets import target
 from parity.emulator.amdgpu.codegen import coverage_blocks, executed_items
@@ -47,36 +48,32 @@ def _is_control_flow(instruction: Instruction) -> bool:
 def basic_blocks(code: CodeObject, symbol: str) -> tuple[BasicBlock, ...]:
     """Return the blocks of a kernel in the order of their bits in ``Reached``. Successors of a return are unknown."""
     if target(code.target).vendor == "amd":
-        return _amd(kernel_code(code.listing, symbol))
-    found = [*control_flow(optimized_functions(code.listing, symbol))]
+        found = [*_amd_blocks(kernel_code(code.listing, symbol))]
+    else:
+        blocks = control_flow(optimized_functions(code.listing, symbol))
+        found = [(block.first, instructions, after) for block, instructions, after in blocks]
     before: list[list[int]] = [[] for _ in found]
     for number, (_, _, after) in enumerate(found):
         for each in after:
             before[each].append(number)
-    return tuple(BasicBlock(at.first, inside, tuple(b)) for (at, inside, _), b in zip(found, before, strict=True))
+    return tuple(BasicBlock(first, inside, tuple(b)) for (first, inside, _), b in zip(found, before, strict=True))
 
 
-def _amd(kernel: KernelCode) -> tuple[BasicBlock, ...]:
+def _amd_blocks(kernel: KernelCode) -> Iterator[tuple[int, tuple[Instruction, ...], tuple[int, ...]]]:
+    """Yield the number of the first instruction, the instructions, and the successors of each block."""
     items = executed_items(kernel)
     runs = sorted(coverage_blocks(items))
-    numbers = [0]
-    for item in items:
-        numbers.append(numbers[-1] + isinstance(item, Instruction))
+    numbers = [*accumulate((isinstance(item, Instruction) for item in items), initial=0)]
     bounds = [*runs[1:], len(items)]
     # A label that is only followed by waits and hints belongs to the next block.
     at = {item: next((b for b, end in enumerate(bounds) if i < end), len(runs) - 1) for i, item in enumerate(items)
           if isinstance(item, str)}  # fmt: skip
-    before: list[list[int]] = [[] for _ in runs]
-    inside: list[tuple[Instruction, ...]] = []
     for number, (start, end) in enumerate(zip(runs, bounds, strict=True)):
         found = tuple(item for item in items[start:end] if isinstance(item, Instruction))
-        inside.append(found)
         deciding = next((each for each in reversed(found) if each.mnemonic in (*BRANCHES, *_ENDS)), None)
-        if deciding and deciding.mnemonic in BRANCHES and deciding.operands[0] in at:
-            before[at[deciding.operands[0]]].append(number)
-        if not (deciding and deciding.mnemonic in _ENDS) and number + 1 < len(runs):
-            before[number + 1].append(number)
-    return tuple(BasicBlock(numbers[s], i, tuple(b)) for s, i, b in zip(runs, inside, before, strict=True))
+        targets = deciding.operands[:1] if deciding and deciding.mnemonic in BRANCHES else ()
+        ends = number + 1 == len(runs) or (deciding is not None and deciding.mnemonic in _ENDS)
+        yield numbers[start], found, (*(at[each] for each in targets if each in at), *(() if ends else (number + 1,)))
 
 
 def point_places(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:

@@ -29,15 +29,9 @@ def kernel_constants(code: CodeObject, symbols: Iterable[str]) -> Constants:
         for symbol in symbols:
             for block in basic_blocks(code, symbol):
                 for instruction in block.instructions:
-                    for each in _halves(instruction):
+                    for each in filter(None, (instruction, instruction.paired)):
                         _collect(each, compares, whole, real)
     return Constants(tuple(whole)[:MOST], tuple(real)[:MOST])
-
-
-def _halves(instruction: Instruction) -> Iterator[Instruction]:
-    yield instruction
-    if instruction.paired:
-        yield instruction.paired
 
 
 def _collect(instruction: Instruction, compares: bool, whole: dict[int, None], real: dict[float, None]) -> None:

@@ -14,28 +14,14 @@ from pathlib import Path
 from parity.compilers.cuda_toolkit import nvcc
 from parity.emulator.amdgpu.classes import class_totals, classifier
 from parity.errors import MissingTool, ParityError
+from parity.platform.files import read_table
 from parity.platform.installation import install_command
 
-# The prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference". The classes are AMD's.
-# The uniform datapath counts as "salu", loads of constants as "smem", and shared memory as "lds". A shuffle counts as
-# "lds", like its counterpart ds_bpermute.
+# sass_classes.csv has the prefixes of the opcodes of each class: CUDA Binary Utilities, "Instruction Set Reference".
+# The classes are AMD's. The uniform datapath counts as "salu", loads of constants as "smem", shared memory as "lds".
+# A shuffle counts as "lds", like its counterpart ds_bpermute.
 opcode_class = classifier(
-    {
-        "valu": "F H D I V MOV MUFU MATCH PRMT PLOP PSET P2R R2P SEL SGXT SHF SHL SHR S2R CS2R LEA LOP LEPC POPC BMMA "
-        "BMSK BREV B2R R2B QMMA OMMA ELECT",
-        "salu": "U R2UR S2UR REDUX VOTEU CREDUX",
-        "smem": "LDC ULDC",
-        "vmem load": "LD TEX TLD TMML TXD TXQ SULD UTMALDG UTMAPF UBLKCP UBLKPF",
-        "vmem store": "ST SUST UTMASTG",
-        "vmem atomic": "ATOM RED SUATOM SURED UTMAREDG UBLKRED",
-        "lds": "LDS STS ATOMS LDSM STSM SHFL MOVM STAS REDAS",
-        "scratch": "LDL STL",
-        "branch": "BRA BRX JMP JMX CALL RET RTT BSSY BSYNC BREAK BMOV WARPSYNC KILL RPCMOV",
-        "barrier": "BAR SYNCS UCGABAR",
-        "wait": "NOP DEPBAR LDGDEPBAR LDTMDEPBAR ARRIVES MEMBAR FENCE ERRBAR CGAERRBAR CCTL UTMACCTL UTMACMDFLUSH "
-        "NANOSLEEP YIELD WARPGROUP ENDCOLLECTIVE ACQBULK PREEXIT",
-        "other": "EXIT BPT",
-    }
+    {row["class"]: row["opcodes"] for row in read_table(Path(__file__).with_name("sass_classes.csv"))}
 )
 
 _SECTION = re.compile(r"^\t\.section\t\.text\.(?P<name>[\w$.]+),", re.MULTILINE)

@@ -108,12 +108,12 @@ def find_gaps(code: CodeObject, symbols: Iterable[str], reached: Reached) -> lis
     return found
 
 
-def _place(instruction: Instruction) -> tuple[str | None, str | None]:
-    return instruction.source, instruction.header
+def _place(instruction: Instruction) -> tuple[str, str]:
+    return instruction.source or "", instruction.header or ""
 
 
 def _block_gaps(
-    blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int, lines: set[tuple[str | None, str | None]]
+    blocks: Sequence[BasicBlock], ran: Sequence[bool], number: int, lines: set[tuple[str, str]]
 ) -> list[Gap]:
     block = blocks[number]
     guard = _guard(blocks, ran, number)
@@ -121,19 +121,15 @@ def _block_gaps(
     where = (condition.header or condition.source or "") if condition else ""
     reason = _reason(block, guard)
     places = list(dict.fromkeys(_place(each) for each in block.instructions if each.source))
-    if not block.computes:
-        source, header = places[0] if places else ("", None)
-        return [Gap(GapKind.BRANCH, source or "", where, header or "", reason)]
     never = [place for place in places if place not in lines]
-    if not never:
-        source, header = places[0] if places else ("", None)
-        kind = GapKind.LIBRARY if header else GapKind.COPY
-        return [Gap(kind, source or "", where, header or "", reason)]
-    own = [(source, header) for source, header in never if not header]
-    chosen = own or never[:1]
+    if not block.computes or not never:
+        source, header = next(iter(places), ("", ""))
+        kind = GapKind.BRANCH if not block.computes else GapKind.LIBRARY if header else GapKind.COPY
+        return [Gap(kind, source, where, header, reason)]
+    own = [place for place in never if not place[1]]
     return [
-        Gap(GapKind.LIBRARY if header else GapKind.LINE, source or "", where, header or "", reason)
-        for source, header in chosen
+        Gap(GapKind.LIBRARY if header else GapKind.LINE, source, where, header, reason)
+        for source, header in own or never[:1]
     ]
 
 

@@ -4,56 +4,45 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from parity.compilers.targets import Target
 from parity.hip.library import DEVICE_NAME
+from parity.platform.files import read_rows
 
 CLOCK_KHZ = 1_000_000
 
-# The fields of hipDeviceProp_t that are set: offset in HIP 6 and 7 (hipDeviceProp_tR0600), offset in older versions,
-# and format (struct module).
 _PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
-_PROPERTIES: dict[str, tuple[int, int | None, str]] = {
-    "name": (0, 0, "256s"),
-    "total_memory": (288, 256, "Q"),
-    "shared_bytes": (296, 264, "Q"),
-    "registers": (304, 272, "i"),
-    "wavefront": (308, 276, "i"),
-    "threads": (320, 280, "i"),
-    "block": (324, 284, "3i"),
-    "grid": (336, 296, "3i"),
-    "clock_khz": (348, 308, "i"),
-    "major": (360, 328, "i"),
-    "minor": (364, 332, "i"),
-    "processors": (388, 336, "i"),
-    "bus": (584, 368, "i"),
-    "unified_addresses": (604, None, "i"),
-    "l2_bytes": (616, 340, "i"),
-    "threads_per_processor": (624, 344, "i"),
-    "architecture": (1160, 396, "256s"),
-}
 
-# The supported values of hipDeviceAttribute_t.
-ATTRIBUTES = {
-    5: "clock_khz",
-    19: "l2_bytes",
-    23: "major",
-    56: "threads",
-    57: "threads_per_processor",
-    61: "minor",
-    63: "processors",
-    67: "bus",
-    71: "registers",
-    74: "shared_bytes",
-    87: "wavefront",
-    **{26 + i: f"block {i}" for i in range(3)},
-    **{29 + i: f"grid {i}" for i in range(3)},
-}
+
+@dataclass(frozen=True)
+class _Property:
+    """A row of ``properties.csv``: a field of ``hipDeviceProp_t`` that is set.
+
+    Attributes:
+        name: The property.
+        offset: The place of the field in HIP 6 and 7 (``hipDeviceProp_tR0600``).
+        old_offset: The place in older versions, if they have the field.
+        format: The type of the field, for the struct module.
+        attributes: The values of ``hipDeviceAttribute_t`` for the elements of the property.
+    """
+
+    name: str
+    offset: int
+    old_offset: int | None
+    format: str
+    attributes: tuple[str, ...]
+
+
+_PROPERTIES = read_rows(Path(__file__).with_suffix(".csv"), _Property)
+ATTRIBUTES = {int(value): (row.name, i) for row in _PROPERTIES for i, value in enumerate(row.attributes)}
+"""The property, and the index of its element, by the supported values of ``hipDeviceAttribute_t``."""
 
 
 def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
-    """Return the properties of a GPU by the names in ``_PROPERTIES``."""
+    """Return the properties of a GPU by name."""
     limits = target.limits
     return {
         "name": f"{DEVICE_NAME} ({target})".encode(),
@@ -79,9 +68,9 @@ def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
 def as_struct(values: Mapping[str, Any], *, old: bool) -> bytes:
     """Return the struct ``hipDeviceProp_t``, in the layout from before HIP 6 if ``old``."""
     content = bytearray(_OLD_PROPERTIES_BYTES if old else _PROPERTIES_BYTES)
-    for name, (offset, old_offset, format) in _PROPERTIES.items():
-        value = values[name]
-        at = old_offset if old else offset
+    for row in _PROPERTIES:
+        value = values[row.name]
+        at = row.old_offset if old else row.offset
         if at is not None:
-            struct.pack_into(f"<{format}", content, at, *(value if isinstance(value, tuple) else (value,)))
+            struct.pack_into(f"<{row.format}", content, at, *(value if isinstance(value, tuple) else (value,)))
     return bytes(content)

@@ -16,18 +16,9 @@ from typing import Any
 import numpy as np
 
 from parity.compilers.targets import Target, target
+from parity.emulator import faults
 from parity.emulator.amdgpu.data_sections import data_image
 from parity.emulator.amdgpu.device import AmdgpuDevice
-from parity.emulator.faults import (
-    FailedAssertion,
-    InstructionBudgetExceeded,
-    KernelFault,
-    LdsExceeded,
-    MemoryFault,
-    NoProgress,
-    UnknownInstruction,
-    UnsupportedFeature,
-)
 from parity.emulator.launch_options import LaunchOptions
 from parity.emulator.memory import Allocation
 from parity.errors import ParityError, UsageError, nearest
@@ -47,14 +38,14 @@ VERSION = 7 * 10_000_000
 """HIP 7.0.0 in the format of hipRuntimeGetVersion."""
 
 _LAUNCH_ERRORS: dict[type[ParityError], tuple[str, bool]] = {
-    UnknownInstruction: ("hipErrorNotSupported", False),
-    MemoryFault: ("hipErrorIllegalAddress", True),
-    InstructionBudgetExceeded: ("hipErrorLaunchTimeOut", True),
-    NoProgress: ("hipErrorLaunchTimeOut", True),
-    UnsupportedFeature: ("hipErrorNotSupported", False),
-    LdsExceeded: ("hipErrorInvalidConfiguration", False),
-    FailedAssertion: ("hipErrorAssert", True),
-    KernelFault: ("hipErrorLaunchFailure", True),
+    faults.UnknownInstruction: ("hipErrorNotSupported", False),
+    faults.MemoryFault: ("hipErrorIllegalAddress", True),
+    faults.InstructionBudgetExceeded: ("hipErrorLaunchTimeOut", True),
+    faults.NoProgress: ("hipErrorLaunchTimeOut", True),
+    faults.UnsupportedFeature: ("hipErrorNotSupported", False),
+    faults.LdsExceeded: ("hipErrorInvalidConfiguration", False),
+    faults.FailedAssertion: ("hipErrorAssert", True),
+    faults.KernelFault: ("hipErrorLaunchFailure", True),
     ParityError: ("hipErrorInvalidConfiguration", False),
 }
 """The HIP error for each error of a launch (the first match counts), and whether it is sticky."""
@@ -136,9 +127,9 @@ class Runtime:
         attribute, device = arguments[:2]
         if attribute not in ATTRIBUTES:
             raise HipError("hipErrorInvalidValue", f"the emulated GPUs have no attribute {attribute}")
-        name, _space, axis = ATTRIBUTES[attribute].partition(" ")
+        name, element = ATTRIBUTES[attribute]
         value = self._properties(device)[name]
-        return 0, struct.pack("<i", value[int(axis)] if axis else value)
+        return 0, struct.pack("<i", value[element] if isinstance(value, tuple) else value)
 
     def do_bus(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         self._target(arguments[0])

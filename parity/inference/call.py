@@ -6,7 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
@@ -66,10 +67,9 @@ def guessed_call(one: Signature, kinds: Mapping[str, str], *, shaped: bool) -> D
         else:
             words.append(each.name)
             params[each.name] = kind
-    pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
-    lanes = max(each.lanes for each in pointers)
+    lanes = max(each.lanes for each in one.tensors)
     extent = "n" if lanes == 1 else f"{lanes}*n"
-    shapes = "; ".join(f"{each.name}: {extent}" for each in pointers)
+    shapes = "; ".join(f"{each.name}: {extent}" for each in one.tensors)
     keywords = [] if shaped and lanes == 1 else [Keyword("shapes", shapes, _GUESS)]
     return DeclaredCall(words, params, keywords, [Keyword("block", _host_block(one), _PER_ELEMENT)])
 
@@ -78,9 +78,10 @@ def inferred_call(
     one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]
 ) -> DeclaredCall:
     """Return the call of a kernel from what launches show. ``filled`` are the tensors with data."""
-    facts = _Facts.of(one, kinds, spec, filled)
+    facts = _Facts(one, kinds, spec, filled)
     params: dict[str, str] = dict.fromkeys(sorted({*facts.drawn} & _GRID_EXTENTS), "i32")
-    choices: dict[str, Literal] = {**facts.drawn, **facts.few, **spec.choices, **facts.masks}
+    masks = {each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound}
+    choices: dict[str, Literal] = {**facts.drawn, **_few(spec), **spec.choices, **masks}
     words = []
     for each in one.args:
         word, kind = _word(each, facts)
@@ -120,54 +121,53 @@ def safe_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What follows from a specification.
+    """The conclusions from a specification. ``given`` are the tensors with data."""
 
-    ``filled`` are the tensors with data, and ``determined`` the names whose values follow from their shapes. ``drawn``
-    has choices for all other names, ``few`` for names with which the work grows fast, and ``masks`` for numbers that
-    elements are compared with. Nothing depends on ``idle`` integers. ``extent`` is the dim of all tensors if there is
-    only one. ``any_grid`` is True if one block is enough for a kernel that loops over its elements, and ``is_plain`` if
-    one thread per element is enough for every rank.
-    """
-
+    one: Signature
     kinds: Mapping[str, str]
     spec: InferredSpec
-    filled: Collection[str]
-    determined: frozenset[str]
-    drawn: Mapping[str, Literal]
-    idle: Sequence[Parameter]
-    extent: str
-    any_grid: bool
-    is_plain: bool
-    few: Mapping[str, Literal] = field(default_factory=dict)
-    masks: Mapping[str, Literal] = field(default_factory=dict)
+    given: Collection[str]
 
-    @classmethod
-    def of(cls, one: Signature, kinds: Mapping[str, str], spec: InferredSpec, filled: Collection[str]) -> _Facts:
-        """Derive the facts."""
-        dims = set(spec.shapes.values())
-        (extent,) = dims if len(dims) == 1 else ("",)
-        with_data = filled or set(spec.shapes)
-        determined = frozenset(
-            match[1] for each in with_data for dim in spec.shapes[each].split() if (match := _DIM.fullmatch(dim))
-        )
-        drawn: dict[str, Literal] = dict.fromkeys(sorted(spec.names - determined - {"threads"}), _DRAWN)
-        any_grid = spec.grid == ("1",) and one.flow is not None and one.flow.strided
-        per_element = spec.grid == (f"ceil({extent}/{math.prod(spec.block)})",)
-        special = drawn or spec.where or spec.threads or spec.shared or spec.indices or spec.roles
-        is_plain = (any_grid or per_element) and len(spec.block) == 1 and extent.isidentifier()
-        return cls(
-            kinds,
-            spec,
-            with_data,
-            determined,
-            drawn,
-            [each for each in one.args if is_idle(each, kinds, spec)],
-            extent,
-            any_grid,
-            is_plain=is_plain and bool(filled) and not special,
-            few=_few(spec),
-            masks={each.bound: _MASK_CHOICES for each in spec.roles.values() if each.use == "mask" and each.bound},
-        )
+    @cached_property
+    def filled(self) -> Collection[str]:
+        """The tensors with data, or else all tensors."""
+        return self.given or set(self.spec.shapes)
+
+    @cached_property
+    def determined(self) -> frozenset[str]:
+        """The names whose values follow from the shapes of tensors with data."""
+        dims = (dim for each in self.filled for dim in self.spec.shapes[each].split())
+        return frozenset(match[1] for dim in dims if (match := _DIM.fullmatch(dim)))
+
+    @cached_property
+    def drawn(self) -> Mapping[str, Literal]:
+        """Choices for all other names."""
+        return dict.fromkeys(sorted(self.spec.names - self.determined - {"threads"}), _DRAWN)
+
+    @cached_property
+    def idle(self) -> Sequence[Parameter]:
+        """The integers that nothing depends on."""
+        return [each for each in self.one.args if is_idle(each, self.kinds, self.spec)]
+
+    @cached_property
+    def extent(self) -> str:
+        """The dim of all tensors, if there is only one."""
+        dims = set(self.spec.shapes.values())
+        return dims.pop() if len(dims) == 1 else ""
+
+    @property
+    def any_grid(self) -> bool:
+        """True if one block is enough for a kernel that loops over its elements."""
+        return self.spec.grid == ("1",) and self.one.flow is not None and self.one.flow.strided
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """True if one thread per element is enough for every rank."""
+        spec = self.spec
+        per_element = spec.grid == (f"ceil({self.extent}/{math.prod(spec.block)})",)
+        special = self.drawn or spec.where or spec.threads or spec.shared or spec.indices or spec.roles
+        is_flat = (self.any_grid or per_element) and len(spec.block) == 1 and self.extent.isidentifier()
+        return is_flat and bool(self.given) and not special
 
 
 def _few(spec: InferredSpec) -> dict[str, Literal]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from parity.inference.conditions import Condition, numbers_for
 from parity.inference.experiment import Experiment
-from parity.inference.grid_formulas import counted_grids, extent_grids
 from parity.inference.launch_hints import LaunchHint, substituted
 from parity.inference.shape_inference import Geometry, infer_shapes
 from parity.inference.spec import AXES, GRID_EXTENTS, InferredSpec, Numbers, Triple, evaluate
@@ -35,7 +34,7 @@ def candidate_specs(experiment: Experiment, block: Triple, condition: Condition)
         if counts[0] is None:
             continue
         counts += [_blocks_needed(experiment, axis, each, block, shared, 16 * _MOST_BLOCKS) for each in choices[1:]]
-        formula = next(counted_grids(axis, experiment.numbers, choices, block, counts), None)
+        formula = next(_counted_grids(axis, experiment.numbers, choices, block, counts), None)
         if formula is None:
             return
         grid[axis] = formula
@@ -84,7 +83,7 @@ def _formulas(
     is_only = len(free) == 1
     products = is_only and condition.unit > 4
     options = [
-        ["", *extent_grids(axis, experiment.numbers, block, products=products, is_only=is_only)] for axis in free
+        ["", *_extent_grids(axis, experiment.numbers, block, products=products, is_only=is_only)] for axis in free
     ]  # fmt: skip
     for formulas in sorted(itertools.product(*options), key=lambda each: sum(map(bool, each))):
         given = [text for text in formulas if text]
@@ -146,3 +145,39 @@ def _blocks_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if accessed(middle) == before else (middle + 1, high)
     return low
+
+
+def _counted_grids(
+    axis: str, names: Sequence[str], choices: Sequence[Numbers], block: Triple, counts: Sequence[int | None]
+) -> Iterator[str]:
+    """Yield formulas that have the value ``counts`` for each choice of numbers."""
+    if set(counts) == {1}:
+        yield "1"
+    along, threads = block[AXES.index(axis)], math.prod(block)
+    per_block = dict.fromkeys((along, threads, threads // 32, *(along * i for i in (2, 4, 8)), 8, 16, 32))
+    for size in range(1, 6):
+        for chosen in itertools.combinations(names, size):
+            product = "*".join(chosen)
+            for text in (product, *(f"ceil({product}/{each})" for each in per_block if each > 1)):
+                if all(evaluate(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
+                    yield text
+
+
+def _extent_grids(axis: str, names: Sequence[str], block: Triple, *, products: bool, is_only: bool) -> Iterator[str]:
+    """Yield formulas for an axis without a bounds check, along which no number of blocks is enough.
+
+    ``products`` adds formulas of several numbers, ``is_only`` adds formulas for kernels with a single such axis.
+    """
+    along = block[AXES.index(axis)]
+    for size in (3, 2) if products else ():
+        for chosen in itertools.combinations(names, size):
+            yield f"ceil({'*'.join(chosen)}/{along})"
+    for name in names:
+        if along > 1:
+            yield f"ceil({name}/{along})"
+        if along == 1 or is_only:
+            yield name
+        if is_only and (threads := math.prod(block)) != along:
+            yield f"ceil({name}/{threads})"
+        if is_only:
+            yield f"ceil({name}/{2 * along})"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-_CAST = re.compile(
+CAST = re.compile(
     r"\(\s*(?:(?:const|unsigned|signed)\s+)*(?:unsigned|int|u?int\d+_t|size_t|long|long\s+long|float|double|uint)\s*\)"
     r"|(?:static_cast|reinterpret_cast)\s*<[^<>]*>|\bstd\s*::"
 )
@@ -53,11 +53,11 @@ class Formulas:
 
     def __init__(self, host: HostValues, grid: Sequence[str], arguments: Sequence[str]) -> None:
         self._host = host
-        nodes = [_parsed(text) for text in arguments]
+        nodes = [parsed_arithmetic(text) for text in arguments]
         given = [self._given(node) for node in nodes]
         passed = {_named(node).id for node in nodes if isinstance(node, _ATOMS)}
         free = {name for node in given if node is not None for name in free_names(node)} - passed
-        self.grid = tuple(self._text(_parsed(part), passed | free) for part in grid)
+        self.grid = tuple(self._text(parsed_arithmetic(part), passed | free) for part in grid)
         known = passed | {name for part in self.grid if part for name in free_names(ast.parse(part, mode="eval"))}
         found, made = list[str](), dict[str, ast.expr]()
         for node, of in zip(nodes, given, strict=True):
@@ -76,7 +76,7 @@ class Formulas:
         """Return the formula of an argument or of the variable it names, or None without one."""
         if isinstance(node, ast.Name):
             text = self._host.defined(node.id)
-            node = _parsed(text) if text is not None else None
+            node = parsed_arithmetic(text) if text is not None else None
         if not isinstance(node, ast.BinOp):
             return None
         kept = {name for name in free_names(node) if name not in self._host.fixed}
@@ -87,7 +87,7 @@ class Formulas:
 
     def _text(self, node: ast.expr | None, kept: Collection[str]) -> str:
         try:
-            return ast.unparse(_Signs().visit(self._expanded(node, kept, _DEEP))).replace(" ", "") if node else ""
+            return compact(rewritten(self._expanded(node, kept, _DEEP), _as_difference)) if node else ""
         except ValueError:
             return ""
 
@@ -112,7 +112,7 @@ class Formulas:
                 if values and name in values:
                     return values[name]
                 text = None if name in kept else self._host.defined(name)
-                given = _parsed(text) if text is not None else None
+                given = parsed_arithmetic(text) if text is not None else None
                 if given is None or (isinstance(given, _OPAQUE) and not self._is_known(given)):
                     return node
                 return self._expanded(given, kept, deep - 1)
@@ -121,7 +121,7 @@ class Formulas:
             case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis) if parts := self._host.sizes(
                 name
             ):
-                part = _parsed(parts["xyz".index(axis)]) if "xyz".index(axis) < len(parts) else ast.Constant(1)
+                part = parsed_arithmetic(dict(zip("xyz", parts, strict=False)).get(axis, "1"))
                 if part is None:
                     raise ValueError
                 return self._expanded(part, kept, deep - 1)
@@ -146,7 +146,7 @@ class Formulas:
             return ast.Call(ast.Name(name), list(args), [])
         if name in self._host.functions:
             parameters, body = self._host.functions[name]
-            if (parsed := _parsed(body)) is not None and len(parameters) == len(args):
+            if (parsed := parsed_arithmetic(body)) is not None and len(parameters) == len(args):
                 try:
                     return self._expanded(parsed, (), deep, dict(zip(parameters, args, strict=True)))
                 except ValueError:
@@ -158,15 +158,24 @@ class Formulas:
 
 def with_formulas(text: str, formulas: Mapping[str, ast.expr]) -> str:
     """Replace names in an expression by formulas."""
-    return ast.unparse(_Replaced(formulas).visit(ast.parse(text, mode="eval"))).replace(" ", "")
+    tree = ast.parse(text, mode="eval")
+    return compact(rewritten(tree, lambda node: formulas.get(node.id, node) if isinstance(node, ast.Name) else node))
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, formulas: Mapping[str, ast.expr]) -> None:
-        self._formulas = formulas
+def rewritten(node: ast.AST, change: Callable[[ast.AST], ast.AST]) -> ast.AST:
+    """Return an expression after ``change`` of all its parts, inner parts first."""
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._formulas.get(node.id, node)
+    class Rewriter(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return change(self.generic_visit(node))
+
+    changed: ast.AST = Rewriter().visit(node)
+    return changed
+
+
+def compact(node: ast.AST) -> str:
+    """Return the text of an expression without blanks."""
+    return ast.unparse(node).replace(" ", "")
 
 
 def free_names(node: ast.AST) -> frozenset[str]:
@@ -175,9 +184,9 @@ def free_names(node: ast.AST) -> frozenset[str]:
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called)
 
 
-def _parsed(text: str) -> ast.expr | None:
+def parsed_arithmetic(text: str) -> ast.expr | None:
     """Parse C arithmetic as Python. Return None for anything else."""
-    bare = _SUFFIX.sub(r"\1\2", _OF_TYPE.sub("", _CAST.sub("", text))).replace("->", ".").replace("::", ".")
+    bare = _SUFFIX.sub(r"\1\2", _OF_TYPE.sub("", CAST.sub("", text))).replace("->", ".").replace("::", ".")
     try:
         return ast.parse(" ".join(bare.split()), mode="eval").body
     except (SyntaxError, ValueError):
@@ -260,10 +269,7 @@ def _quotient(a: ast.expr, b: ast.expr) -> ast.expr:
     return ast.BinOp(a, ast.FloorDiv(), b)
 
 
-class _Signs(ast.NodeTransformer):
-    """Writes a sum with a negative constant as a difference."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        most, more = _more(node)
-        return ast.BinOp(most, ast.Sub(), ast.Constant(-more)) if more < 0 else node
+def _as_difference(node: ast.AST) -> ast.AST:
+    """Write a sum with a negative constant as a difference."""
+    most, more = _more(node) if isinstance(node, ast.BinOp) else (node, 0)
+    return ast.BinOp(most, ast.Sub(), ast.Constant(-more)) if isinstance(most, ast.expr) and more < 0 else node

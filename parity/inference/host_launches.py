@@ -10,15 +10,14 @@ import ast
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-import tree_sitter
-
-from parity.inference.host_formulas import OPERATORS, Formulas, HostValues
+from parity.inference.host_formulas import CAST, OPERATORS, Formulas, HostValues, parsed_arithmetic
+from parity.inference.structures import SIZES
 from parity.platform.files import find_below, read_text
-from parity.porting import included, parse
+from parity.porting import descendants, included, parse, source_of
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLES = re.compile(r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(?=(\w+\s*[={][^;]*);)")
@@ -32,16 +31,7 @@ _MACRO = re.compile(
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]*)\)\s*(?:const|noexcept)?\s*\{\s*return\s+([^;{}]+);\s*\}")
 _ENUM = re.compile(r"\benum\b[^{};]*\{([^{}]*)\}")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
-_CAST = re.compile(
-    r"\(\s*(?:unsigned(?:\s+(?:int|long))?|int|size_t|long(?:\s+long)?|u?int(?:32|64)_t)\s*\)|static_cast\s*<[^<>]*>"
-)
-_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
-_SIZES: Mapping[str, int] = {
-    "char": 1, "bool": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "unsigned": 4,
-    "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
-    "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
-}  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
@@ -136,22 +126,22 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
     """
     known = _HostDefinitions(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
-    for call in _calls(parse(text).root):
-        function = call.child_by_field_name("function")
-        geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
-        if function is None or geometry is None:
+    for geometry in descendants(parse(text).root):
+        call = geometry.parent
+        function = call.child_by_field_name("function") if call is not None else None
+        if call is None or function is None or geometry.type != "kernel_call_syntax":
             continue
-        name, _, arguments = _source(function).partition("<")
-        parts = [_source(each) for each in geometry.named_children if each.type != "comment"]
+        name, _, arguments = source_of(function).partition("<")
+        parts = [source_of(each) for each in geometry.named_children if each.type != "comment"]
         if len(parts) < 2:
             continue
         block = known.dims(parts[1], call.start_byte)
         shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
-        written, at = " ".join(_source(call).split()), call.start_point.row + 1
+        written, at = " ".join(source_of(call).split()), call.start_point.row + 1
         passed = call.child_by_field_name("arguments")
-        given = [_source(each) for each in passed.named_children if each.type != "comment"] if passed else []
+        given = [source_of(each) for each in passed.named_children if each.type != "comment"] if passed else []
         formulas = Formulas(known.host(call.start_byte), known.sizes(parts[0], call.start_byte) or parts[:1], given)
         found.setdefault(bare, []).append(
             HostLaunch(bare, template, block, shared, written, at, grid=formulas.grid, arguments=formulas.arguments)
@@ -229,7 +219,7 @@ class _HostDefinitions:
 
         Names in ``met`` are not followed, because a program may add to a variable what it was before.
         """
-        text = _with_sizes(_CAST.sub("", text)).strip()
+        text = CAST.sub("", _with_sizes(text)).strip()
         for _ in range(_DEEP):
             if not text.isidentifier():
                 break
@@ -237,13 +227,13 @@ class _HostDefinitions:
             if given is None or given.strip() == text:
                 return text
             met |= {text}
-            text = _with_sizes(_CAST.sub("", given)).strip()
+            text = CAST.sub("", _with_sizes(given)).strip()
         try:
-            return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, met)
-        except (SyntaxError, ValueError, ZeroDivisionError):
+            return self._number(parsed_arithmetic(text), at, met)
+        except (ValueError, ZeroDivisionError):
             return None
 
-    def _number(self, node: ast.AST, at: int, met: frozenset[str]) -> int:
+    def _number(self, node: ast.expr | None, at: int, met: frozenset[str]) -> int:
         """Return the value of an expression.
 
         Raises:
@@ -267,18 +257,7 @@ class _HostDefinitions:
 
 def _with_sizes(text: str) -> str:
     """Replace ``sizeof`` of known types by numbers."""
-    return _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
-
-
-def _calls(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    for child in node.children:
-        if child.type == "call_expression" and any(each.type == "kernel_call_syntax" for each in child.children):
-            yield child
-        yield from _calls(child)
-
-
-def _source(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+    return _SIZEOF.sub(lambda match: str(SIZES.get(match[1], match[0])), text)
 
 
 def _split(text: str) -> list[str]:

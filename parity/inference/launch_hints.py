@@ -10,7 +10,7 @@ from keyword import iskeyword
 
 from parity.dsl.expression import FUNCTIONS
 from parity.inference.conditions import likely_blocks
-from parity.inference.host_formulas import free_names, with_formulas
+from parity.inference.host_formulas import compact, free_names, rewritten, with_formulas
 from parity.inference.host_launches import HostLaunch
 from parity.inference.ptx_dataflow import Flow
 from parity.inference.spec import GRID_EXTENTS, KernelArgument, Triple
@@ -91,15 +91,13 @@ def _named(
 
 
 def _rounded_up(text: str) -> str:
-    return ast.unparse(_RoundedUp().visit(_tree(text))).replace(" ", "")
+    return compact(rewritten(_tree(text), _as_ceil))
 
 
-class _RoundedUp(ast.NodeTransformer):
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.FloorDiv):
-            return node
-        return ast.Call(ast.Name("ceil"), [ast.BinOp(node.left, ast.Div(), node.right)], [])
+def _as_ceil(node: ast.AST) -> ast.AST:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
+        return node
+    return ast.Call(ast.Name("ceil"), [ast.BinOp(node.left, ast.Div(), node.right)], [])
 
 
 def _tree(text: str) -> ast.Expression:

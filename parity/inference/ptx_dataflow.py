@@ -11,32 +11,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from parity.emulator.instruction import Instruction
+from parity.emulator.ptx.parse import FunctionText, function_texts, module_variables, parse_function
 
 _Access = Literal["ld", "st", "atom"]
 
 Key = tuple[int, int]
 """An argument: its position, and a byte offset that is 0 except for fields of structures."""
 
-# Inline assembly may have braces at the beginning of lines, so a body extends to the next declaration.
-_ENTRY = re.compile(
-    r"\.entry (?P<name>[\w$]+)\((?P<parameters>[^)]*)\)(?P<directives>[^{]*)\{\n"
-    r"(?P<body>.*?)(?=^[ \t]*(?:\.\w+ )*\.(?:entry|func|section)\b|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.(?P<type>[a-z]+\d+)(?P<pointer> \.ptr)?[^,\n]*")
-_INSTRUCTION = re.compile(r"^[\s{]*(?:@!?%\w+\s+)?(?P<op>[a-z]\w*(?:[.:]+\w+)*)\s+(?P<operands>[^;]*);", re.MULTILINE)
 _REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
-_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s]+")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
-_DYNAMIC, _WORD = re.compile(r"\.extern \.shared [^;]*?([\w$]+)\[\]"), re.compile(r"[A-Za-z_$][\w$]*")
-_TABLE = re.compile(
-    r"^[ \t]*(?:\.\w+ )*\.const (?:\.align \d+ )?\.[a-z]+(?P<bits>\d+) (?P<name>[\w$]+)(?:\[(?P<count>\d+)\])?;",
-    re.MULTILINE,
-)
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
@@ -126,26 +117,26 @@ class Flow:
 
 def flows(ptx: str) -> dict[str, Flow]:
     """Return the data flow of each kernel of a PTX text, by symbol."""
-    dynamic = _DYNAMIC.findall(ptx)
-    sizes = {each["name"]: int(each["bits"]) // 8 * int(each["count"] or 1) for each in _TABLE.finditer(ptx)}
+    variables = module_variables(ptx).values()
+    dynamic = [each.name for each in variables if each.space == "shared" and not each.size]
+    sizes = {each.name: each.size for each in variables if each.space == "const" and not each.value}
     found = {}
-    for entry in _ENTRY.finditer(ptx):
-        words = set(_WORD.findall(entry["body"]))
-        kernel = _DataFlow(entry)
+    for text in (each for each in function_texts(ptx).values() if each.entry):
+        words = set(_WORD.findall(text.text))
+        kernel = _DataFlow(text)
         tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
-        crosses = _CROSSES.search(entry["body"]) is not None
-        flow = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
-        found[entry["name"]] = flow
+        crosses = _CROSSES.search(text.text) is not None
+        found[text.name] = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
     return found
 
 
 class _DataFlow:
     """The registers of one kernel, and what each is computed from."""
 
-    def __init__(self, entry: re.Match[str]) -> None:
-        self._text = entry["body"]
-        self._parameters = list(_PARAMETER.finditer(entry["parameters"]))
-        self._threads = _THREADS.search(entry["directives"])
+    def __init__(self, text: FunctionText) -> None:
+        self._text = text.text
+        self._parameters = list(_PARAMETER.finditer(text.parameters))
+        self._threads = _THREADS.search(text.text)
         self._made: dict[str, set[str]] = {}
         self._defined = Counter[str]()
         self._same: dict[str, set[str]] = {}
@@ -162,8 +153,9 @@ class _DataFlow:
         self._fetched: set[str] = set()
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str]] = []
-        for match in _INSTRUCTION.finditer(entry["body"]):
-            self._read(match["op"].split("."), _OPERAND.findall(match["operands"]), match["operands"])
+        for item in parse_function(text, {}).items:
+            if isinstance(item, Instruction):
+                self._read(item.mnemonic.split("."), item.operands)
         # A register with different values before and in a loop is not a copy of either.
         self._same = {register: made for register, made in self._same.items() if self._defined[register] == 1}
 
@@ -232,11 +224,11 @@ class _DataFlow:
                         bounds[key] = Bound(old.pointers | pointers, old.direct | direct)
         return bounds
 
-    def _read(self, op: list[str], operands: list[str], text: str) -> None:
+    def _read(self, op: list[str], operands: Sequence[str]) -> None:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
         if name == "ld" and "param" in op:
-            match = _PARAM.search(text)
+            match = _PARAM.search(operands[1])
             if match:
                 size = int(re.sub(r"\D", "", kind) or 64) // 8
                 for i, register in enumerate(_REGISTER.findall(operands[0])):
@@ -261,7 +253,7 @@ class _DataFlow:
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
             self._combine(name, operands)
 
-    def _combine(self, name: str, operands: list[str]) -> None:
+    def _combine(self, name: str, operands: Sequence[str]) -> None:
         for register in _REGISTER.findall(operands[0]):
             self._defined[register] += 1
             sources = [source for operand in operands[1:] for source in _REGISTER.findall(operand)]

@@ -84,6 +84,11 @@ class Signature:
     structs: Mapping[str, int] = field(default_factory=dict)
     launches: tuple[HostLaunch, ...] = ()
 
+    @property
+    def tensors(self) -> list[Parameter]:
+        """The parameters that are tensors."""
+        return [each for each in self.args if each.is_pointer and each.name != "info"]
+
 
 def read_signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
     """Return the signature of a kernel, with what PTX and the declared structures show of its parameters."""

@@ -124,7 +124,7 @@ def _skeleton(name: str, source: str, alike: Sequence[Signature]) -> Skeleton:
     one = alike[0]
     if not any(each.is_pointer for each in one.args):
         return Skeleton("", one.text, omitted=_NO_OUTPUT)
-    pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
+    pointers = one.tensors
     written = _written(pointers)
     if not written:
         return Skeleton("", one.text, omitted=_NOTHING_WRITTEN)
@@ -165,7 +165,7 @@ def _keywords(
 ) -> list[Keyword]:
     """Return the arguments of ``Op``, in the order of a case file."""
     one = alike[0]
-    pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
+    pointers = one.tensors
     role = "" if any(each.is_input is not None for each in pointers) else _GUESSED_ROLE
     written = tensors.outputs | tensors.updates
     kinds = (written.get(each.name, "") for each in pointers)

@@ -7,23 +7,19 @@ members whose type is declared elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import tree_sitter
 
-from parity.porting import parse
+from parity.platform.files import read_table
+from parity.porting import descendants, parse, source_of
 
-_SCALARS: Mapping[str, tuple[str, int]] = {
-    "float": ("float", 4), "double": ("double", 8), "half": ("__half", 2), "__half": ("__half", 2),
-    "bool": ("bool", 1), "char": ("signed char", 1), "signed char": ("signed char", 1),
-    "unsigned char": ("unsigned char", 1), "uchar": ("unsigned char", 1), "short": ("short", 2), "int": ("int", 4),
-    "unsigned": ("unsigned int", 4), "unsigned int": ("unsigned int", 4), "uint": ("unsigned int", 4),
-    "long": ("long", 8), "unsigned long": ("unsigned long", 8), "long long": ("long long", 8),
-    "unsigned long long": ("unsigned long long", 8), "size_t": ("unsigned long", 8), "ptrdiff_t": ("long", 8),
-    "int8_t": ("signed char", 1), "uint8_t": ("unsigned char", 1), "int16_t": ("short", 2), "int32_t": ("int", 4),
-    "uint32_t": ("unsigned int", 4), "int64_t": ("long", 8), "uint64_t": ("unsigned long", 8),
-}  # fmt: skip
+_TYPES = read_table(Path(__file__).with_name("scalar_types.csv"))
+SIZES = {row["name"]: int(row["size"]) for row in _TYPES}
+"""The sizes in bytes of scalars, and of some other types."""
+_SCALARS = {row["name"]: (row["spelled"], SIZES[row["name"]]) for row in _TYPES if row["spelled"]}
 """The type of a scalar as a demangler spells it, and its size in bytes."""
 _VECTOR = re.compile(r"(char|uchar|int|uint|float|double|longlong|ulonglong)([1-4])|dim3")
 _LONG = {"longlong": "long long", "ulonglong": "unsigned long long"}
@@ -72,8 +68,10 @@ class Structures:
         self._aliases |= dict.fromkeys(_ENUM.findall(text), "int")
         self._bodies: dict[str, tree_sitter.Node] = {}
         self._parameters: dict[str, list[str]] = {}
-        for node in _structures(parse(text).root):
-            for name in _names(node):
+        kinds = ("struct_specifier", "class_specifier")
+        for node in descendants(parse(text).root):
+            is_whole = node.type in kinds and node.child_by_field_name("body") is not None
+            for name in _names(node) if is_whole else ():
                 self._bodies.setdefault(name, node)
                 self._parameters.setdefault(name, _type_parameters(node))
 
@@ -117,12 +115,12 @@ class Structures:
         if (
             body is None
             or any(child.type == "base_class_clause" for child in node.children)
-            or "alignas" in _head(node)
+            or "alignas" in source_of(node).partition("{")[0]
         ):
             return None
         fields, at, align = list[Field](), 0, 1
         for member in body.named_children:
-            text = _source(member)
+            text = source_of(member)
             if member.type != "field_declaration" or text.startswith("static"):
                 if member.type in ("preproc_if", "preproc_ifdef", "ERROR") or "virtual" in text:
                     return None
@@ -135,7 +133,7 @@ class Structures:
                 return None
             for declarator in declarators:
                 stars, name, counts = self._declared(declarator)
-                one = self._layout(_source(kind) + "*" * stars, types, deep + 1)
+                one = self._layout(source_of(kind) + "*" * stars, types, deep + 1)
                 if one is None or not name or None in counts:
                     return None
                 at += -at % one.align
@@ -156,32 +154,25 @@ class Structures:
                 stars += 1
             elif node.type == "array_declarator":
                 extent = node.child_by_field_name("size")
-                text = _source(extent) if extent is not None else ""
+                text = source_of(extent) if extent is not None else ""
                 counts.insert(0, int(text) if text.isdecimal() else self._numbers.get(text))
             inner = node.child_by_field_name("declarator")
             if inner is None:
                 return 0, "", []
             node = inner
-        return stars, _source(node), counts
+        return stars, source_of(node), counts
 
 
 def _inside(field: Field, name: str, at: int) -> Field:
     return replace(field, name=f"{name}_{field.name}" if field.name else name, offset=at + field.offset)
 
 
-def _structures(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    for child in node.children:
-        if child.type in ("struct_specifier", "class_specifier") and child.child_by_field_name("body") is not None:
-            yield child
-        yield from _structures(child)
-
-
 def _names(node: tree_sitter.Node) -> list[str]:
     """Return the name of a structure, and the name of its typedef."""
     own = node.child_by_field_name("name")
-    names = [_source(own)] if own is not None else []
+    names = [source_of(own)] if own is not None else []
     if node.parent is not None and node.parent.type == "type_definition":
-        names += [_source(each) for each in node.parent.children_by_field_name("declarator")]
+        names += [source_of(each) for each in node.parent.children_by_field_name("declarator")]
     return names
 
 
@@ -189,7 +180,7 @@ def _type_parameters(node: tree_sitter.Node) -> list[str]:
     if node.parent is None or node.parent.type != "template_declaration":
         return []
     parameters = node.parent.child_by_field_name("parameters")
-    return [_source(each).split()[-1] for each in parameters.named_children] if parameters is not None else []
+    return [source_of(each).split()[-1] for each in parameters.named_children] if parameters is not None else []
 
 
 def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -202,11 +193,3 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
             return node
         node = inner
     return node
-
-
-def _head(node: tree_sitter.Node) -> str:
-    return _source(node).partition("{")[0]
-
-
-def _source(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

@@ -7,16 +7,33 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import fcntl
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from parity.errors import SYSTEM_ERRORS, ResourceExhausted, UsageError
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """Suffixes of CUDA sources. The builds of TensorFlow and JAX use ``.cu.cc``."""
+
+T = TypeVar("T")
+
+_CELLS: Mapping[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "int | None": lambda cell: int(cell) if cell else None,
+    "bool": "yes".__eq__,
+    "tuple[str, ...]": lambda cell: tuple(cell.split()),
+    "frozenset[str]": lambda cell: frozenset(cell.split()),
+    "tuple[int, ...]": lambda cell: tuple(int(part) for part in cell.split(".") if part),
+    "re.Pattern[str]": re.compile,
+}
+"""The value of a cell by the type of its field: words, the numbers of a version, or a regular expression."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -115,6 +132,12 @@ def read_table(path: Path) -> list[dict[str, str]]:
     """Read the rows of one of parity's CSV files, each as a mapping from column name to value."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
+    """Read one of parity's CSV files as instances of a dataclass whose fields are named like the columns."""
+    convert = {field.name: _CELLS[str(field.type)] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return tuple(kind(**{name: of(row[name]) for name, of in convert.items()}) for row in read_table(path))
 
 
 def find_below(folder: Path, *suffixes: str) -> Iterator[Path]:

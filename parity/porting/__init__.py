@@ -28,49 +28,21 @@ if TYPE_CHECKING:
     from parity.porting.includes import found_in, included
     from parity.porting.kernel_templates import Instantiation, instantiations, kernels_of, parameters
     from parity.porting.project import forget_folders
-    from parity.porting.source_tree import parse
+    from parity.porting.source_tree import descendants, parse, source_of
     from parity.porting.sources import PORTED_SUFFIXES, Source, find_modules, find_ported
     from parity.porting.staging import compile_as_hip
     from parity.porting.stubs import real_libraries, stubbed_libraries
     from parity.porting.translation import Translation
-    from parity.porting.translators import (
-        HIPIFIERS,
-        HIPIFY,
-        TranslationError,
-        chosen_hipifier,
-        hipifier_fingerprint,
-    )
+    from parity.porting.translators import HIPIFIERS, HIPIFY, TranslationError, chosen_hipifier, hipifier_fingerprint
     from parity.porting.variants import ARCH, COMBINABLE, Variant, after_errors, with_cuda_version, with_kernels
 
 __all__ = [
     "ARCH", "COMBINABLE", "HELPFUL", "HIPIFIERS", "HIPIFY", "HIP_ON_CUDA", "LITERAL", "PORTED_SUFFIXES",
     "Instantiation", "PortError", "Source", "StagedCuda", "Switch", "Translation", "TranslationError", "Variant",
     "after_errors", "chosen_hipifier", "closure", "compile_as_cuda", "compile_as_hip", "compile_with_templates",
-    "confirmed", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint", "included",
-    "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "stubbed_libraries",
-    "switches_of_kernels", "with_cuda_version", "with_kernels",
+    "confirmed", "descendants", "find_modules", "find_ported", "forget_folders", "found_in", "hipifier_fingerprint",
+    "included", "instantiations", "kernels_of", "parameters", "parse", "real_libraries", "setting_for", "source_of",
+    "stubbed_libraries", "switches_of_kernels", "with_cuda_version", "with_kernels",
 ]  # fmt: skip
 
-__getattr__ = lazy_getattr(
-    __name__,
-    {
-        "build_files": "Switch",
-        "compat": "confirmed",
-        "cuda_staging": "HIP_ON_CUDA StagedCuda compile_as_cuda",
-        "cuda_templates": "compile_with_templates",
-        "errors": "PortError",
-        "hints": "setting_for switches_of_kernels",
-        "hipify": "HELPFUL LITERAL",
-        "include_closure": "closure",
-        "includes": "found_in included",
-        "kernel_templates": "Instantiation instantiations kernels_of parameters",
-        "project": "forget_folders",
-        "source_tree": "parse",
-        "sources": "PORTED_SUFFIXES Source find_modules find_ported",
-        "staging": "compile_as_hip",
-        "stubs": "real_libraries stubbed_libraries",
-        "translation": "Translation",
-        "translators": "HIPIFIERS HIPIFY TranslationError chosen_hipifier hipifier_fingerprint",
-        "variants": "ARCH COMBINABLE Variant after_errors with_cuda_version with_kernels",
-    },
-)
+__getattr__ = lazy_getattr(__name__, __file__)

@@ -6,6 +6,7 @@ name, a header that is missing or in several folders, or code that is not valid 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -204,19 +205,13 @@ def _ranked(folders: Iterable[Path]) -> list[Path]:
     """Return the build files in folders, the most likely first."""
     ranks: dict[Path, int] = {}
     for folder in folders:
-        if folder.is_dir() and folder.name[:1] != ".":
-            for path in _small_files(folder):
+        with contextlib.suppress(OSError):  # no folder, or unreadable
+            small = [path for path in folder.iterdir() if path.is_file() and path.stat().st_size <= _MAX_BYTES]
+            for path in sorted(small) if folder.name[:1] != "." else ():
                 rank = next((i for i, each in enumerate(_BUILD_FILES) if fnmatchcase(path.name, each)), None)
                 if rank is not None:
                     ranks[path] = rank
     return sorted(ranks, key=lambda path: ranks[path])
-
-
-def _small_files(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_file() and path.stat().st_size <= _MAX_BYTES)
-    except OSError:
-        return []
 
 
 def _definitions(name: str, files: Iterable[tuple[Path, str]], every: str) -> dict[str, Switch]:

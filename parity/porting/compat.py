@@ -16,7 +16,7 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import read_table
+from parity.platform.files import read_rows
 from parity.porting.cuda_names import defined_macros
 from parity.porting.includes import INCLUDE
 
@@ -67,9 +67,7 @@ class Compat:
 def rules() -> Mapping[str, tuple[CompatRule, ...]]:
     """Return the rows by name."""
     rows: dict[str, tuple[CompatRule, ...]] = {}
-    for each in read_table(TABLE):
-        beside, until = frozenset(each["beside"].split()), parse_version(each["until"])
-        row = CompatRule(each["name"], each["header"], beside, until, each["reason"])
+    for row in read_rows(TABLE, CompatRule):
         rows[row.name] = (*rows.get(row.name, ()), row)
     return rows
 

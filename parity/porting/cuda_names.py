@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parity.compilers.lexing import code
-from parity.platform.files import read_table
+from parity.platform.files import read_rows
 
 TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 
@@ -99,7 +99,6 @@ def defined_macros(text: str) -> set[str]:
 def _tables() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     names: dict[str, Rule] = {}
     headers: dict[str, Rule] = {}
-    for row in read_table(TABLE):
-        rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
+    for rule in read_rows(TABLE, Rule):
         (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers

@@ -21,6 +21,7 @@ from parity.compilers.include import HEADERS, STUBS
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit
 from parity.model.finding import Finding
+from parity.porting import staged_files
 from parity.porting.errors import PortError
 from parity.porting.hints import remedies
 from parity.porting.host_code import HostCode
@@ -28,15 +29,6 @@ from parity.porting.library_names import LIBRARY_NAMES, library_names
 from parity.porting.removed_apis import headers_for
 from parity.porting.repair import repair
 from parity.porting.sources import Source
-from parity.porting.staged_files import (
-    EMPTY,
-    FINE_ROUNDS,
-    ROUNDS,
-    appended_code,
-    missing_headers,
-    repair_headers,
-    write,
-)
 from parity.porting.stubs import cuda_library, cuda_stub, forwarding_header
 from parity.porting.translation import Translation
 
@@ -53,7 +45,7 @@ class StagedCuda:
         originals: The names of the source's files, by the paths that nvcc reads.
         host: The host code that is left out.
         stubs: Absent headers that stubs replace.
-        former: Headers that supply what CUDA has removed.
+        removed_apis: Headers that supply what CUDA has removed.
         needs: The names that these supply.
     """
 
@@ -61,7 +53,7 @@ class StagedCuda:
     originals: dict[Path, str]
     host: HostCode = field(default_factory=HostCode)
     stubs: tuple[str, ...] = ()
-    former: tuple[str, ...] = ()
+    removed_apis: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
 
     @property
@@ -130,47 +122,49 @@ class _CudaStaging:
                 errors = [self._with_source_names(each, staged) for each in diagnostics(error.log)]
                 if any(each.missing_header for each in errors):
                     missed = nvcc.headers_missed(staged.unit, self._target, self._folder.parent)
-                    errors += missing_headers(missed, self._texts)
+                    errors += staged_files.missing_headers(missed, self._texts)
                 refused = [self._with_source_names(each, staged) for each in warnings(error.log)]
-                supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.former]
+                supplied = [each for each in headers_for((*errors, *refused)) if each[0] not in staged.removed_apis]
                 host: HostCode | None = staged.host
                 if not supplied:
-                    host = repair(staged.host, self._texts, errors, coarse=rounds >= FINE_ROUNDS)
-                if host is None or rounds == ROUNDS or (host.stuck and not tolerate_device_errors):
+                    host = repair(staged.host, self._texts, errors, coarse=rounds >= staged_files.FINE_ROUNDS)
+                if host is None or rounds == staged_files.ROUNDS or (host.stuck and not tolerate_device_errors):
                     raise self._port_error(error, staged) from None
                 # Supplying absent headers and removed APIs does not count as a round.
                 rounds += not supplied and len(host.empty_headers) == len(staged.host.empty_headers)
-                former = tuple(dict.fromkeys((*staged.former, *(header for header, _ in supplied))))
+                removed_apis = tuple(dict.fromkeys((*staged.removed_apis, *(header for header, _ in supplied))))
                 needs = {each.name: each for each in staged.needs}
                 for _, each in supplied:
                     needs.setdefault(each.name, each)
-                staged = _with_removed_apis(self._staged(host), former, tuple(needs.values()))
+                staged = _with_removed_apis(self._staged(host), removed_apis, tuple(needs.values()))
 
     def _staged(self, host: HostCode) -> StagedCuda:
         source = self._source
         if host != HostCode() or source.linked:
             return self._write(host)
-        unit = Unit(source.path, source.folders, tuple(map(_forced, source.side.forced)), source.side.flags)
+        unit = Unit(source.path, source.folders, tuple(map(_forced, source.options.forced)), source.options.flags)
         return StagedCuda(unit, {path: source.name(path) for path in source.files})
 
     def _write(self, host: HostCode) -> StagedCuda:
-        source, empty = self._source, self._folder / EMPTY
+        source, empty = self._source, self._folder / staged_files.EMPTY
         originals = {}
         for path, text in source.files.items():
             text = host.blanked(source.name(path), text)
-            write(self._place(path), text + appended_code(source, host) if path == source.path else text)
+            staged_files.write(
+                self._place(path), text + staged_files.appended_code(source, host) if path == source.path else text
+            )
             originals[self._place(path)] = source.name(path)
         curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None
         real = (*((curand,) if curand else ()), HIP_ON_CUDA)
         for header in host.empty_headers:
             if not any((place / header).is_file() for place in real):
                 stub = self._stub_for(header)
-                write(empty / header, forwarding_header(stub) if stub else "")
+                staged_files.write(empty / header, forwarding_header(stub) if stub else "")
         stubs = tuple(each for each in host.empty_headers if self._stub_for(each) or (HIP_ON_CUDA / each).is_file())
         if stubs:
-            write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
-        forced = {path: str(self._place(Path(path))) for path in source.side.forced if Path(path) in source.files}
-        standard, others = repair_headers(host, stubs=False)
+            staged_files.write(empty / LIBRARY_NAMES, library_names(source.files.values(), cuda=cuda_toolkit.headers()))
+        forced = {path: str(self._place(Path(path))) for path in source.options.forced if Path(path) in source.files}
+        standard, others = staged_files.repair_headers(host, stubs=False)
         unit = Unit(
             self._place(source.path),
             (
@@ -179,8 +173,8 @@ class _CudaStaging:
                 *((curand,) if curand else ()),
                 *((STUBS, HIP_ON_CUDA) if stubs else ()),
             ),
-            (*map(str, (*standard, *others)), *(forced.get(name, _forced(name)) for name in source.side.forced)),
-            source.side.flags,
+            (*map(str, (*standard, *others)), *(forced.get(name, _forced(name)) for name in source.options.forced)),
+            source.options.flags,
         )
         return StagedCuda(unit, originals, host, stubs)
 
@@ -198,7 +192,7 @@ class _CudaStaging:
                 column += len(lines[line - 1]) - len(lines[line - 1].lstrip())
             return name, line, column
 
-        return replace(error, places=tuple(map(named, error.places)), included=tuple(map(named, error.included)))
+        return error.renamed(named)
 
     def _port_error(self, error: CompileError, staged: StagedCuda) -> PortError:
         """Return an error in terms of the source's files, preceded by its possible causes."""
@@ -212,11 +206,11 @@ class _CudaStaging:
         return PortError(error.module, error.target, log, error.files, remedies=found)
 
 
-def _with_removed_apis(staged: StagedCuda, former: tuple[str, ...], needs: tuple[Finding, ...]) -> StagedCuda:
-    if not former:
+def _with_removed_apis(staged: StagedCuda, removed_apis: tuple[str, ...], needs: tuple[Finding, ...]) -> StagedCuda:
+    if not removed_apis:
         return staged
-    forced = (*(str(HIP_ON_CUDA / header) for header in former), *staged.unit.forced)
-    return replace(staged, unit=replace(staged.unit, forced=forced), former=former, needs=needs)
+    forced = (*(str(HIP_ON_CUDA / header) for header in removed_apis), *staged.unit.forced)
+    return replace(staged, unit=replace(staged.unit, forced=forced), removed_apis=removed_apis, needs=needs)
 
 
 def _forced(name: str | Path) -> str:

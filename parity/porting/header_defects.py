@@ -17,8 +17,8 @@ from pathlib import Path
 
 from parity.compilers.lexing import Lines, code
 from parity.model.finding import Finding
-from parity.platform.files import read_table
-from parity.porting.compat import identifiers, parse_version
+from parity.platform.files import read_rows
+from parity.porting.compat import identifiers
 
 TABLE = Path(__file__).with_name("header_defects.csv")
 OPERATOR = "operator"
@@ -29,24 +29,11 @@ _NAMESPACE = re.compile(r"\bnamespace\s*\{")
 _OPERATORS = {"<": r"(?<=\s)<(?=\s)", ">": r"(?<=\s)>(?=\s)"}
 # Words before a name, or before its type, that are not a type.
 _NO_TYPE = (
-    *(
-        "return",
-        "const",
-        "else",
-        "case",
-        "typename",
-        "class",
-        "struct",
-        "using",
-        "operator",
-        "template",
-        "static",
-        "inline",
-    ),
-    *("volatile", "extern", "constexpr", "register", "__shared__", "__device__", "__constant__", "__forceinline__"),
+    r"(?:return|const|else|case|typename|class|struct|using|operator|template|static|inline|volatile|extern|constexpr"
+    r"|register|__shared__|__device__|__constant__|__forceinline__)"
 )
 _DECLARED = re.compile(
-    rf"\b(?!(?:{'|'.join(_NO_TYPE)})\b)(?P<type>[A-Za-z_]\w*)\b"
+    rf"\b(?!{_NO_TYPE}\b)(?P<type>[A-Za-z_]\w*)\b"
     r"(?P<marks>[\s*&]*(?:\bconst\b|\b__restrict(?:__)?\b)?[\s*&]+)(?!(?:operator|const|__restrict__|__restrict)\b)"
     r"(?P<name>[A-Za-z_]\w*)\b(?P<after>\s*(?:\[|\(|::))?"
 )
@@ -72,13 +59,7 @@ class Defect:
 @functools.cache
 def known_defects() -> tuple[Defect, ...]:
     """Return the rows of the table."""
-    return tuple(
-        Defect(
-            row["name"], frozenset(row["beside"].split()), frozenset(row["without"].split()),
-            parse_version(row["first"]), parse_version(row["last"]), row["happens"], row["instead"],
-        )
-        for row in read_table(TABLE)
-    )  # fmt: skip
+    return read_rows(TABLE, Defect)
 
 
 def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding, ...]:

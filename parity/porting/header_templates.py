@@ -23,7 +23,7 @@ _ON = frozenset(("ON", "TRUE", "YES", "1"))
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedHeader:
     """A header that a build generates: its template, its text, and the switches of the template that are on."""
 
     template: Path
@@ -31,7 +31,7 @@ class Made:
     on: tuple[str, ...]
 
 
-def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | None:
+def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> GeneratedHeader | None:
     """Return a header that the project's build generates; the arguments are as in ``switches_of``.
 
     A switch of the template is on if its name enables CUDA (``USE_CUDA``), or if CMake's ``option`` turns it on.
@@ -63,7 +63,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
         return _set_value(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return Made(path, insert(_DEFINE.sub(define, _LINES.sub(lines, text))), tuple(on))
+    return GeneratedHeader(path, insert(_DEFINE.sub(define, _LINES.sub(lines, text))), tuple(on))
 
 
 def _template(header: str, folders: Iterable[Path]) -> Path | None:

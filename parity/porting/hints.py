@@ -86,7 +86,7 @@ def remedies(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnosti
                 _ambiguous_header(match[1], source)
                 or _submodule(error, source)
                 or project.behind_a_switch(match[1])
-                or _macro_itself(error, source.side.flags)
+                or _macro_itself(error, source.options.flags)
             )
         if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
             found[line] = project.of_error_directive(Path(file), error.places[0][1])
@@ -153,7 +153,7 @@ def _undeclared(error: str) -> str:
 
 
 def _ambiguous_header(header: str, source: Source) -> _Hint:
-    places = source.doubtful.get(header)
+    places = source.ambiguous.get(header)
     if not places:
         return _Hint()
     shown = [os.path.relpath(place) for place in places]
@@ -185,7 +185,7 @@ class _Project:
         self.source = source
         self.texts = texts
         self.lines = {path: list(_lines(text)) for path, text in texts.items()}
-        self.defined = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
+        self.defined = {*macros_of(source.options.flags), *DEFINED, *RENAMED}
         self.defined |= {macro for text in texts.values() for macro in defined_macros(text)}
 
     def behind_a_switch(self, name: str) -> _Hint:

@@ -21,21 +21,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
+from parity.compilers.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code, replaced
 from parity.model.finding import Finding
-from parity.porting import inline_ptx
+from parity.porting import cuda_names, inline_ptx
 from parity.porting.conditionals import NVCC, Conditionals, Region
-from parity.porting.cuda_names import (
-    DIRECTIVE,
-    NO_TYPE,
-    Rule,
-    declared_names,
-    defined_macros,
-    header_rule,
-    looks_like_cuda,
-    looks_like_cuda_header,
-    name_rules,
-)  # fmt: skip
 from parity.porting.nvcc_syntax import replacements
 from parity.porting.vector_types import short_of_components
 from parity.porting.warp_calls import SHUFFLES, WARP_FUNCTIONS, for_32_lanes
@@ -99,7 +88,7 @@ _OPERATOR_BEFORE, _OPERATOR_AFTER = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$"), re.
 _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 _DEFINED_AS = re.compile(r"[ \t]+(\w+)[ \t]*\r?$", re.MULTILINE)
-_DIRECTIVE_BEFORE = re.compile(rf"{DIRECTIVE.pattern}\n", re.MULTILINE)
+_DIRECTIVE_BEFORE = re.compile(rf"{cuda_names.DIRECTIVE.pattern}\n", re.MULTILINE)
 _CALL = re.compile(r"\s*\(")
 _LAUNCH_BOUNDS = "__launch_bounds__"
 
@@ -138,7 +127,7 @@ def hipify(
     plain, refused = inline_ptx.translate(
         text, lambda at: not conditionals.region(lines.number(at)).is_left_out, assembly
     )
-    known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
+    known = frozenset(own) | cuda_names.defined_macros(text), frozenset(headers), conditionals
     both = any(name in text for name in WARP_FUNCTIONS) or any(each.compiled for each in short_of_components(plain))
     works = {each: _FileTranslation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}
     for each in works.values():
@@ -196,12 +185,7 @@ class _FileTranslation:
 
     def result(self) -> str:
         """Return the text with all edits."""
-        parts, done = [], 0
-        for start, end, new in sorted(self._edits):
-            if start >= done:  # not within another edit
-                parts += [self.text[done:start], new]
-                done = end
-        return "".join([*parts, self.text[done:]])
+        return replaced(self.text, self._edits)
 
     @functools.cached_property
     def _lines(self) -> Lines:
@@ -209,7 +193,7 @@ class _FileTranslation:
 
     @functools.cached_property
     def _declared(self) -> frozenset[str]:
-        return declared_names(self.text)
+        return cuda_names.declared_names(self.text)
 
     def run(self) -> None:
         """Translate every token, and then the syntax that only nvcc accepts."""
@@ -233,7 +217,9 @@ class _FileTranslation:
         for each in replacements(self.text, literal=self.style == LITERAL):
             if each.counted:
                 region = self.conditionals.region(self._lines.number(each.span.start))
-                self._apply(Rule("syntax", each.name, each.new or "", each.note), each.name, each.span.start, region)
+                self._apply(
+                    cuda_names.Rule("syntax", each.name, each.new or "", each.note), each.name, each.span.start, region
+                )
             else:
                 self._warn(each.name, each.span.start, each.note)
                 self._edits += [] if each.new is None else [(each.span.start, each.span.end, each.new)]
@@ -242,9 +228,9 @@ class _FileTranslation:
         header = match["header"]
         if header in self.headers:
             return
-        rule = header_rule(header)
+        rule = cuda_names.header_rule(header)
         # A quoted header belongs to the program unless the table has it.
-        if rule or (match["open"] == "<" and looks_like_cuda_header(header)):
+        if rule or (match["open"] == "<" and cuda_names.looks_like_cuda_header(header)):
             self._apply(rule, header, match.start("header"), region)
 
     def _name(self, name: _Name) -> None:
@@ -255,10 +241,10 @@ class _FileTranslation:
             return
         if name.text == _LAUNCH_BOUNDS:
             self._in_parentheses(name)
-        rule = name_rules().get(name.text)
+        rule = cuda_names.name_rules().get(name.text)
         if rule is None:
             # In a condition, an undefined name is 0.
-            if looks_like_cuda(name.text) and not name.in_condition and not self._is_own(name):
+            if cuda_names.looks_like_cuda(name.text) and not name.in_condition and not self._is_own(name):
                 self._apply(None, name.text, name.start, name.region)
         elif not self._stays(rule, name) and not self._is_call_without_renaming(name):
             self._apply(rule, name.text, name.start, name.region)
@@ -275,7 +261,7 @@ class _FileTranslation:
             self._without_wmma(name)
         return True
 
-    def _stays(self, rule: Rule, name: _Name) -> bool:
+    def _stays(self, rule: cuda_names.Rule, name: _Name) -> bool:
         """Return whether a name that has a rule is kept."""
         if name.text == NVCC and name.text not in self.conditionals.renamed:
             return True
@@ -307,7 +293,7 @@ class _FileTranslation:
             self._as_address(given[place])
         return False
 
-    def _as_vector(self, name: _Name) -> Rule | None:
+    def _as_vector(self, name: _Name) -> cuda_names.Rule | None:
         """Return the rule for a whole coordinate that initializes a uint3, or is an operand of the program's own."""
         before = self.text[max(0, name.start - 80) : name.start]
         factor = _OPERATOR_AFTER.match(self.text, name.end)
@@ -315,9 +301,11 @@ class _FileTranslation:
         if not (factor or (whole and (_OPERATOR_BEFORE.search(before) or _UINT3_BEFORE.search(before)))):
             return None
         declared = re.finditer(rf"\b([A-Za-z_]\w*)[\s&]+{name.text}\b", code(self.text))
-        if any(each[1] not in NO_TYPE for each in declared):
+        if any(each[1] not in cuda_names.NO_TYPE for each in declared):
             return None
-        return Rule("device", name.text, f"make_uint3({name.text}.x, {name.text}.y, {name.text}.z)", _AS_UINT3)
+        return cuda_names.Rule(
+            "device", name.text, f"make_uint3({name.text}.x, {name.text}.y, {name.text}.z)", _AS_UINT3
+        )
 
     def _in_parentheses(self, name: _Name) -> None:
         """Put the arguments of a macro in parentheses if they contain commas."""
@@ -344,9 +332,9 @@ class _FileTranslation:
         begin = max(self.text.rfind("\n", 0, max(0, start - 60)) + 1, start - 300)
         # The end of a directive, such as #endif, is not a type.
         before = _TYPE_BEFORE.search(_DIRECTIVE_BEFORE.sub("", self.text[begin:start]))
-        return before is not None and before[1] not in NO_TYPE
+        return before is not None and before[1] not in cuda_names.NO_TYPE
 
-    def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
+    def _apply(self, rule: cuda_names.Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
             finding = Finding(
                 name, self.file, self._lines.number(at), self._lines.column(at), rule.note if rule else _UNKNOWN

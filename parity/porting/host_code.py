@@ -50,11 +50,6 @@ class LeftOut:
         """True if this is a call in ``function`` that fails when it is executed."""
         return bool(self.function) and self.instead.startswith("(")
 
-    @property
-    def is_error(self) -> bool:
-        """True if this is an ``#error`` directive."""
-        return bool(_ERROR.match(self.name))
-
     def is_in(self, piece: LeftOut) -> bool:
         """True if another piece of the same file contains this one."""
         return self.file == piece.file and piece.start <= self.start and self.end <= piece.end
@@ -69,7 +64,7 @@ class HostCode:
         empty_headers: Absent headers that an empty file replaces.
         missing: The compiler's messages about these headers.
         instantiated: Kernel templates to instantiate, because the code that launched them is left out.
-        brought: Lines for names that the absent headers would have provided.
+        implied: Lines for names that the absent headers would have provided.
         pasted: CUDA's names that macros paste together.
         stuck: Errors that the last round could not attribute to host code, with their places.
         stubbed: Real libraries that do not compile, so that their stubs are used.
@@ -79,7 +74,7 @@ class HostCode:
     empty_headers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
-    brought: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
     pasted: tuple[Finding, ...] = ()
     stuck: frozenset[tuple[str, Place]] = frozenset()
     stubbed: tuple[Finding, ...] = ()
@@ -87,7 +82,7 @@ class HostCode:
     @property
     def errors(self) -> tuple[LeftOut, ...]:
         """The ``#error`` directives that are left out, because an absent header may have prevented them."""
-        return tuple(piece for piece in self.left_out if piece.is_error)
+        return tuple(piece for piece in self.left_out if _ERROR.match(piece.name))
 
     def blanked(self, file: str, text: str) -> str:
         """Return the text of a file without the pieces left out of it. Lines and conditionals stay."""

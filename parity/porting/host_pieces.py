@@ -16,6 +16,7 @@ from parity.porting.source_tree import (
     CLASSES,
     SourceEdit,
     SourceTree,
+    ancestors,
     container,
     decode,
     definition,
@@ -106,13 +107,7 @@ def definition_edits(tree: SourceTree, line: int, column: int) -> tuple[tuple[st
     The first edit of a device function deletes its body, so that no call selects another overload. Kernels, classes
     and variables can only be removed as a whole.
     """
-    node = tree.node_at(line, column)
-    while node is not None:
-        has_body = node.type in (*CLASSES, "function_definition") and node.child_by_field_name("body")
-        is_unit = node.type in _UNITS and container(node).type in _SCOPES
-        if (has_body or is_unit) and not is_in_function(node):
-            break
-        node = node.parent
+    node = next(filter(_is_definition, ancestors(tree.node_at(line, column))), None)
     if node is None:
         return ()
     name, whole = _name_of(node), tree.edit(definition(node))
@@ -124,6 +119,12 @@ def definition_edits(tree: SourceTree, line: int, column: int) -> tuple[tuple[st
     return ((name, deleted), (name, whole))
 
 
+def _is_definition(node: tree_sitter.Node) -> bool:
+    has_body = node.type in (*CLASSES, "function_definition") and node.child_by_field_name("body")
+    is_unit = node.type in _UNITS and container(node).type in _SCOPES
+    return bool(has_body or is_unit) and not is_in_function(node)
+
+
 def type_in_host_head(text: str, line: int, column: int, macros: frozenset[str]) -> TypeName | None:
     """Return the type at a place in the head of a host function; None anywhere else."""
     node = parse(text).node_at(line, column)
@@ -132,13 +133,11 @@ def type_in_host_head(text: str, line: int, column: int, macros: frozenset[str])
     while node.parent is not None and node.parent.type in ("qualified_identifier", "template_type"):
         node = node.parent
     name, bracket, _ = source_of(node).partition("<")
-    above = node.parent
-    while above is not None and above.type not in _FUNCTIONS:
-        if above.type in ("compound_statement", "field_initializer_list"):
-            return None
-        above = above.parent
-    is_function = above is not None and any(each.type == "function_declarator" for each in descendants(above))
-    if above is None or not is_function or "__global__" in source_of(above).partition("{")[0]:
+    outside = (*_FUNCTIONS, "compound_statement", "field_initializer_list")
+    above = next((each for each in ancestors(node.parent) if each.type in outside), None)
+    if above is None or above.type not in _FUNCTIONS or "__global__" in source_of(above).partition("{")[0]:
+        return None
+    if not any(each.type == "function_declarator" for each in descendants(above)):
         return None
     if not host_edits(text, line, column, macros):
         return None
@@ -248,12 +247,10 @@ def _replacement(node: tree_sitter.Node) -> str:
 def _return_replacement(node: tree_sitter.Node) -> str:
     if not node.named_children:
         return ""
-    above = node.parent
-    while above is not None and above.type not in ("lambda_expression", "function_definition"):
-        above = above.parent
-    # All return statements of a lambda must have one type.
-    is_lambda = above is not None and above.type == "lambda_expression"
-    if is_lambda and above and sum(each.type == "return_statement" for each in descendants(above)) > 1:
+    functions = (each for each in ancestors(node) if each.type in ("lambda_expression", "function_definition"))
+    around = next(functions, None)
+    nodes = descendants(around) if around is not None and around.type == "lambda_expression" else ()
+    if sum(each.type == "return_statement" for each in nodes) > 1:  # all of a lambda must have one type
         return "__builtin_unreachable();"
     return f"return {ANYTHING};"
 

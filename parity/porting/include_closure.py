@@ -14,7 +14,7 @@ from parity.errors import MissingTool
 from parity.platform.files import is_file
 from parity.porting.build_files import folders_of, named_folder
 from parity.porting.cuda_names import header_rules
-from parity.porting.header_templates import Made, made_header
+from parity.porting.header_templates import GeneratedHeader, made_header
 from parity.porting.includes import found_in, included, read_source, searched
 from parity.porting.project import header_folders, header_folders_anywhere, project_of
 from parity.porting.stubs import stub_for
@@ -37,38 +37,38 @@ class Closure:
     Attributes:
         files: Texts by path.
         around: Folders of the project that have included headers although no setting names these folders.
-        doubtful: Headers that several folders have, with these folders.
+        ambiguous: Headers that several folders have, with these folders.
         made: Headers that the project's build generates from templates.
     """
 
     files: Mapping[Path, str]
     around: tuple[Path, ...] = ()
-    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    made: Mapping[str, Made] = field(default_factory=dict)
+    ambiguous: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, GeneratedHeader] = field(default_factory=dict)
 
 
-def closure(path: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
+def closure(path: Path, options: CompileOptions, folder: Path, texts: dict[Path, str]) -> Closure:
     """Return a source and all files that it may include, ignoring conditionals.
 
     The compiler reports headers that are not found. ``texts`` caches the files that were read.
     """
-    return _HeaderSearch(path, side, folder, texts).run()
+    return _HeaderSearch(path, options, folder, texts).run()
 
 
 class _HeaderSearch:
     """A search for the headers of one source."""
 
-    def __init__(self, source: Path, side: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
+    def __init__(self, source: Path, options: CompileOptions, folder: Path, texts: dict[Path, str]) -> None:
         self._source, self._texts = source, texts
         self._project = project_of(source.parent)
-        self._folders = [folder, *side.include]
+        self._folders = [folder, *options.include]
         self._named = len(self._folders)
         self._files: dict[Path, str] = {}
         self._missing: dict[tuple[str, str], Path] = {}
         """Brackets and names of headers that were not found, with the folder of an including file."""
-        self._doubtful: dict[str, tuple[Path, ...]] = {}
-        self._made: dict[str, Made] = {}
-        self._open = [source, *(each for name in side.forced if (each := found_in(name, self._folders)))]
+        self._ambiguous: dict[str, tuple[Path, ...]] = {}
+        self._made: dict[str, GeneratedHeader] = {}
+        self._open = [source, *(each for name in options.forced if (each := found_in(name, self._folders)))]
 
     def run(self) -> Closure:
         # Folders that settings name have priority over folders around the source, and these over templates.
@@ -78,8 +78,8 @@ class _HeaderSearch:
                 self._open += [each for each in self._headers_around() if each not in self._files]
             if not self._open:
                 self._open += self._generated_headers()
-        doubtful = {header: places for header, places in self._doubtful.items() if len(places) > 1}
-        return Closure(self._files, tuple(self._folders[self._named :]), doubtful, self._made)
+        ambiguous = {header: places for header, places in self._ambiguous.items() if len(places) > 1}
+        return Closure(self._files, tuple(self._folders[self._named :]), ambiguous, self._made)
 
     def _read(self, path: Path) -> None:
         if path in self._files:
@@ -105,13 +105,13 @@ class _HeaderSearch:
         return found
 
     def _folder_of(self, header: str, bracket: str, folder: Path) -> Path | None:
-        if header not in self._doubtful and _is_of_a_project(header, bracket):
+        if header not in self._ambiguous and _is_of_a_project(header, bracket):
             places = header_folders(header, folder)
             if not places and (named := self._folder_in_build_files(header)):
                 places = (named,)
             if len(places) > 1 and (named := named_folder(places, self._source, self._project)):
                 places = (named,)
-            self._doubtful[header] = places
+            self._ambiguous[header] = places
             return places[0] if len(places) == 1 else None
         stub = stub_for(header)
         is_split = stub is not None and stub.library in _SPLIT_LIBRARIES

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from parity.compilers.lexing import replaced
 from parity.porting.asm_statements import ASM, AsmOperand, AsmStatement, known_macros, parse
 from parity.porting.ptx_rules import OPCODES, TYPES, InstructionRule, rules_for
 
@@ -80,7 +81,7 @@ def translate(text: str, is_compiled: Callable[[int], bool], macros: str = "") -
     ``macros`` are definitions from other files, see ``macros_of_statements``.
     """
     refused: list[Untranslated] = []
-    parts: list[str] = []
+    edits: list[tuple[int, int, str]] = []
     done = 0
     known = known_macros(f"{macros}\n{text}")
     for match in ASM.finditer(text):
@@ -94,10 +95,10 @@ def translate(text: str, is_compiled: Callable[[int], bool], macros: str = "") -
             name = new.opcode if new else name
             refused.append(Untranslated(name, match.start()))
             new = _refusal(name)
-        ends = re.findall(r"\\?\r?\n", text[match.start() : statement.end])
-        parts += [text[done : match.start()], new, *ends]
         done = statement.end
-    return "".join([*parts, text[done:]]), refused
+        ends = re.findall(r"\\?\r?\n", text[match.start() : done])
+        edits.append((match.start(), done, "".join((new, *ends))))
+    return replaced(text, edits), refused
 
 
 def _refusal(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import tree_sitter
 
-from parity.porting.source_tree import CLASSES, descendants, head_of, parse, source_of
+from parity.porting.source_tree import CLASSES, ancestors, descendants, head_of, parse, source_of
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """The file name that errors report for the lines of ``instantiations``."""
@@ -220,9 +220,8 @@ def _parameter_name(parameter: tree_sitter.Node) -> str:
 
 
 def _root(node: tree_sitter.Node) -> tree_sitter.Node:
-    while node.parent is not None:
-        node = node.parent
-    return node
+    *_, root = ancestors(node)
+    return root
 
 
 def _name_field(node: tree_sitter.Node) -> str:
@@ -241,10 +240,5 @@ def _defined_name(template: tree_sitter.Node) -> str:
 
 
 def _namespaces(node: tree_sitter.Node) -> tuple[str, ...]:
-    found: list[str] = []
-    above = node.parent
-    while above is not None:
-        name = above.child_by_field_name("name") if above.type == "namespace_definition" else None
-        found += [source_of(name)] if name else []
-        above = above.parent
-    return tuple(reversed(found))
+    spaces = [each for each in ancestors(node.parent) if each.type == "namespace_definition"]
+    return tuple(name for each in reversed(spaces) if (name := _name_field(each)))

@@ -53,7 +53,7 @@ def others_define(names: Iterable[str], source: Source) -> dict[Path, int]:
 
 def linked(source: Source, others: Iterable[Path]) -> Source:
     """Return the source with other files compiled after it."""
-    closures = [closure(path, source.side, source.folder, {}) for path in others]
+    closures = [closure(path, source.options, source.folder, {}) for path in others]
     files = dict(source.files)
     for each in closures:
         files |= each.files
@@ -86,7 +86,7 @@ class _Definitions:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._distances = self._include_distances()
-        self._named = {folder.name for folder in source.side.include}
+        self._named = {folder.name for folder in source.options.include}
         self._code: Callable[[Path], str] = functools.cache(lambda path: code(read_source(path)))
 
     def of(self, name: str) -> Place | None:

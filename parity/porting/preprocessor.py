@@ -14,14 +14,7 @@ _TOKEN = re.compile(
       | (?P<operator>\|\||&&|<<|>>|[<>=!]=|[-+*/%&|^~!<>?:()]) | (?P<other>\S)""",
     re.VERBOSE,
 )
-_QUERIES = (
-    "__has_include",
-    "__has_include_next",
-    "__has_builtin",
-    "__has_attribute",
-    "__has_feature",
-    "__has_extension",
-)
+_QUERY = re.compile(r"__has_(?:include(?:_next)?|builtin|attribute|feature|extension)")
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,8 @@ def _expanded(text: str, find: Callable[[str], str | None], within: frozenset[st
             yield _Token(name, value=int(name == "true"), used=within)
         else:
             is_operand = before[1] == "defined" or before == ("defined", "(")
-            value = None if is_operand or name in (*within, "defined", *_QUERIES) else find(name)
+            is_fixed = is_operand or name in (*within, "defined") or _QUERY.fullmatch(name)
+            value = None if is_fixed else find(name)
             if value is None:
                 yield _Token(name, is_name=True, used=within)
             elif value:

@@ -13,13 +13,7 @@ from parity.platform.files import is_file
 from parity.porting.build_files import folders_of
 
 _MARKERS = (
-    "CMakeLists.txt",
-    "Cargo.toml",
-    "LICENSE*",
-    "Makefile",
-    "README*",
-    "meson.build",
-    "pyproject.toml",
+    *("CMakeLists.txt", "Cargo.toml", "LICENSE*", "Makefile", "README*", "meson.build", "pyproject.toml"),
     "setup.py",
 )
 """Files that mark the top folder of a project that is not a checkout."""

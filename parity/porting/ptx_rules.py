@@ -25,16 +25,7 @@ TYPES = {
 }  # fmt: skip
 """The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
 
-_OPCODES = """
-abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
-clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns
-getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min
-mma mov movmatrix mul mul24 multimem nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret
-rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt st stackrestore stacksave stmatrix sub subc suld suq
-sured sust szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2
-vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor
-"""
-OPCODES = frozenset(_OPCODES.split())
+OPCODES = frozenset(row["opcode"] for row in read_table(Path(__file__).with_name("ptx_opcodes.csv")))
 """The instructions of PTX ISA 8.7."""
 
 _NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)(?:@(?P<space>\w+))?")

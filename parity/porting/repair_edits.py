@@ -1,4 +1,4 @@
-"""Locates the edits that repair an error, one function per row of ``repair_rules.REPAIRS``.
+"""Locates the edits that repair an error, one function per row of ``repair_rules.toml``.
 
 Each function returns alternative edits, the smallest first. It returns none if the error is the user's, and None if
 another row of the table applies.
@@ -18,6 +18,7 @@ from parity.porting.repair_sites import ErrorSite, Located, Module
 from parity.porting.source_tree import (
     BLOCKS,
     SourceEdit,
+    ancestors,
     decode,
     definition,
     descendants,
@@ -76,11 +77,9 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
     node = tree.node_at(line, column)
     begins = node.start_byte if node is not None else 0
     functions = ("function_definition", "declaration", "field_declaration")
-    while node is not None and node.type not in functions:
-        if node.type in ("compound_statement", "call_expression"):
-            return None
-        node = node.parent
-    if node is None:
+    ends = (*functions, "compound_statement", "call_expression")
+    node = next((each for each in ancestors(node) if each.type in ends), None)
+    if node is None or node.type not in functions:
         return None
     first = node  # tree-sitter reads two macros before a type as an unfinished declaration
     while (before := first.prev_sibling) and before.type in functions and before.children[-1].is_missing:
@@ -92,14 +91,11 @@ def _side_words_at(module: Module, place: Place) -> tuple[tuple[str, ...], Sourc
 
 def shared_constructor(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
     """Mark an empty constructor of a shared variable ``__host__ __device__``."""
-    text, error = site.module.texts.get(error_file := site.error.places[0][0], ""), site.error
-    _, line, column = error.places[0]
-    lines = text.split("\n")[:line]
-    before = "\n".join(lines)[: len("\n".join(lines[:-1])) + column] if error_file in site.module.texts else ""
-    if not error.host_only or "__shared__" not in re.split(r"[;{}]", before)[-1]:
+    declaration = site.enclosing("declaration")
+    if not site.error.host_only or declaration is None or "__shared__" not in source_of(declaration):
         return None
     does_nothing = re.compile(rb"\w+\s*\(\s*\)\s*(?:noexcept\s*)?\{\s*\}")
-    for file, line, column in error.candidates:
+    for file, line, column in site.error.candidates:
         tree = parse(site.module.texts[file]) if file in site.module.texts else None
         name = tree.match_at(_WORD_BYTES, line, column) if tree else None
         if tree and name and does_nothing.match(tree.data, name.start):
@@ -219,10 +215,9 @@ def own_atomic(site: ErrorSite, match: re.Match[str]) -> list[Located] | None:
 
 def _function(site: ErrorSite) -> list[Located]:
     """Return the edit that removes the function or function template that is defined at the place."""
-    node = site.enclosing("function_definition")
-    while node is not None and (node.type != "function_definition" or is_in_function(node)):
-        node = node.parent
-    return [] if node is None else site.here(site.tree.edit(definition(node)))
+    around = ancestors(site.enclosing("function_definition"))
+    functions = (node for node in around if node.type == "function_definition" and not is_in_function(node))
+    return site.here(*(site.tree.edit(definition(node)) for node in itertools.islice(functions, 1)))
 
 
 def _extern(site: ErrorSite) -> list[Located]:

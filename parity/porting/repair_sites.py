@@ -10,14 +10,7 @@ from dataclasses import dataclass
 import tree_sitter
 
 from parity.compilers.diagnostics import Diagnostic
-from parity.porting.device_words import (
-    DEVICE_ONLY,
-    DEVICE_WORD,
-    HOST_WORD,
-    KERNEL_WORD,
-    SIDE_WORD,
-    device_macros,
-)
+from parity.porting.device_words import DEVICE_ONLY, DEVICE_WORD, HOST_WORD, KERNEL_WORD, SIDE_WORD, device_macros
 from parity.porting.host_code import HostCode
 from parity.porting.source_tree import SourceEdit, SourceTree, parse
 

@@ -81,10 +81,7 @@ class SourceTree:
 
     def enclosing(self, line: int, column: int, kind: str) -> tree_sitter.Node | None:
         """Return the smallest node of a type around a place."""
-        node = self.node_at(line, column)
-        while node is not None and node.type != kind:
-            node = node.parent
-        return node
+        return next((node for node in ancestors(self.node_at(line, column)) if node.type == kind), None)
 
     def nodes(self) -> Iterator[tree_sitter.Node]:
         """Yield all nodes, parents before their children."""
@@ -141,12 +138,25 @@ def descendants(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         yield from descendants(child)
 
 
+def ancestors(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:
+    """Yield a node and all nodes around it, the smallest first."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
 def container(node: tree_sitter.Node) -> tree_sitter.Node:
     """Return the parent of a node, without the preprocessor's conditionals in between."""
-    above = node.parent or node
-    while above.type.startswith("preproc_") and above.parent is not None:
-        above = above.parent
-    return above
+    around = (above for above in ancestors(node.parent) if not above.type.startswith("preproc_"))
+    return next(around, node)
+
+
+def declared_name(declarator: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the innermost part of a declarator: the name, without pointers, arrays and parameters."""
+    while declarator.type.endswith("declarator"):
+        inner = (each for each in declarator.named_children if each.type.endswith(("declarator", "identifier")))
+        declarator = next(inner, declarator.children[-1])
+    return declarator
 
 
 def definition(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -159,12 +169,8 @@ def is_in_function(node: tree_sitter.Node) -> bool:
 
     A loop that a macro opens (``LOOP(i, n) { }``) looks like such a definition. It must not be taken out of a kernel.
     """
-    above = node.parent
-    while above is not None and above.type != "field_declaration_list":
-        if above.type in BLOCKS:
-            return True
-        above = above.parent
-    return False
+    kinds = (above.type for above in ancestors(node.parent))
+    return next((kind in BLOCKS for kind in kinds if kind in BLOCKS or kind == "field_declaration_list"), False)
 
 
 def head_of(unit: tree_sitter.Node) -> str:

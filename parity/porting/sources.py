@@ -14,7 +14,7 @@ from parity.errors import UsageError, nearest
 from parity.model.code_object import replaced_source
 from parity.platform.files import CUDA_SUFFIXES, find_below
 from parity.porting.build_files import Switch
-from parity.porting.header_templates import Made
+from parity.porting.header_templates import GeneratedHeader
 from parity.porting.hipify import LITERAL
 from parity.porting.host_code import RepairState
 from parity.porting.includes import included, searched
@@ -35,13 +35,13 @@ class Source:
         module: The module's name.
         folder: The kernels folder.
         path: The file to compile.
-        side: The compile options of the side.
+        options: The compile options of the side.
         files: Texts of the file and of all files that it may include, by path.
         ported: The sources are HIP already, and compiled without translation.
         hipifier: The translator of other sources.
         kernels: Kernel templates with arguments to instantiate, even if host code does not launch them.
         prebuilt: Code objects that replace a source, by target.
-        around, doubtful, made: As in ``Closure``.
+        around, ambiguous, made: As in ``Closure``.
         switches: Flags that come from the project's build files, and not from a setting.
         linked: Other sources that nvcc links with this one, and that are compiled after it.
         parts: Sources that ``path`` includes, and that are built by building it.
@@ -53,15 +53,15 @@ class Source:
     module: str
     folder: Path
     path: Path
-    side: CompileOptions
+    options: CompileOptions
     files: Mapping[Path, str]
     ported: bool = False
     hipifier: str = LITERAL
     kernels: tuple[str, ...] = ()
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
-    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    made: Mapping[str, Made] = field(default_factory=dict)
+    ambiguous: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, GeneratedHeader] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
     linked: tuple[Path, ...] = ()
     parts: tuple[Path, ...] = ()
@@ -91,7 +91,7 @@ class Source:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders to search for headers."""
-        return (self.folder, *self.side.include, *self.around)
+        return (self.folder, *self.options.include, *self.around)
 
     @functools.cached_property
     def originals(self) -> Mapping[str, Path]:

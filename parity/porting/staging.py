@@ -22,6 +22,7 @@ from parity.compilers.include import HIP_RUNTIME
 from parity.compilers.targets import Target
 from parity.compilers.unit import Unit, with_user_paths
 from parity.model.finding import Finding
+from parity.porting import staged_files
 from parity.porting.compat import Compat, parse_version, supplied
 from parity.porting.cuda_names import counterpart
 from parity.porting.errors import PortError
@@ -38,22 +39,13 @@ from parity.porting.redeclared_names import redeclarations
 from parity.porting.repair import repair
 from parity.porting.source_tree import encode
 from parity.porting.sources import Source
-from parity.porting.staged_files import (
-    EMPTY,
-    FINE_ROUNDS,
-    ROUNDS,
-    appended_code,
-    missing_headers,
-    repair_headers,
-    write,
-)
 from parity.porting.stubs import Choice, choose, forwarding_header, needed_for
 from parity.porting.thread_coordinates import with_plain_coordinates
 from parity.porting.translation import Translation
 from parity.porting.translators import hipified
 from parity.porting.vector_types import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
-_BROUGHT = "brought.h"
+_IMPLIED = "implied.h"
 """The header with declarations that absent headers would have provided."""
 _STUBS, _LIBRARIES = "stubs", "libraries"
 
@@ -128,16 +120,16 @@ class _HipStaging:
             raise self._port_error(error, host, staged) from None
         if any(each.missing_header for each in errors):
             missed = self._rocm.headers_missed if self._rocm else clang.headers_missed
-            errors += missing_headers(missed(staged.unit, self._target), texts)
-        new = implied_lines(errors, texts, host.brought) if host.empty_headers else ()
+            errors += staged_files.missing_headers(missed(staged.unit, self._target), texts)
+        new = implied_lines(errors, texts, host.implied) if host.empty_headers else ()
         names = () if source.ported else pasted_names(errors, texts.values(), host.pasted)
         if new or names:
-            state.host = replace(host, brought=(*host.brought, *new), pasted=(*host.pasted, *names))
+            state.host = replace(host, implied=(*host.implied, *new), pasted=(*host.pasted, *names))
             return
         lacks = self._lacks if source.without else None
-        coarse = state.rounds >= FINE_ROUNDS
+        coarse = state.rounds >= staged_files.FINE_ROUNDS
         more = repair(host, texts, errors, coarse=coarse, lacks=lacks, guessed=source.guessed)
-        if more is not None and state.rounds < ROUNDS:
+        if more is not None and state.rounds < staged_files.ROUNDS:
             state.rounds += len(more.empty_headers) == len(host.empty_headers)  # absent headers do not count
             state.host = more
         elif staged.real:  # a stub may have what the real library lacks
@@ -151,36 +143,36 @@ class _HipStaging:
         source, folder = self._source, self._folder
         for path, each in self._hip.items():
             head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
-            write(self._place(path), head + self._staged_text(path, each.text, host))
+            staged_files.write(self._place(path), head + self._staged_text(path, each.text, host))
         for header in host.empty_headers:
-            write(folder / EMPTY / header, "")
+            staged_files.write(folder / staged_files.EMPTY / header, "")
         choice = choose(self._foreign_headers(), [each.name for each in host.stubbed])
         for header, stub in choice.stubs.items():
-            write(folder / _STUBS / header, forwarding_header(stub))
+            staged_files.write(folder / _STUBS / header, forwarding_header(stub))
         if choice.stubs:
-            write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
-        lines = (*host.brought, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
+            staged_files.write(folder / _STUBS / LIBRARY_NAMES, library_names(each.text for each in self._hip.values()))
+        lines = (*host.implied, *(f"#define {each.name} {counterpart(each.name)}" for each in host.pasted))
         if lines:
-            write(folder / _BROUGHT, "\n".join((*lines, "")))
+            staged_files.write(folder / _IMPLIED, "\n".join((*lines, "")))
         libraries = (folder / _LIBRARIES).resolve()
         real = {library.name: library.link_into(libraries / str(i)) for i, library in enumerate(choice.real)}
         after = (*itertools.chain(*real.values()), *(((folder / _STUBS).resolve(),) if choice.stubs else ()))
-        standard, others = repair_headers(host, stubs=bool(choice.stubs))
+        standard, others = staged_files.repair_headers(host, stubs=bool(choice.stubs))
         unit = Unit(
             self._place(source.path),
             (
                 *(folder / os.path.relpath(path, source.root) for path in source.folders),
-                *((folder / EMPTY,) if host.empty_headers else ()),
+                *((folder / staged_files.EMPTY,) if host.empty_headers else ()),
             ),
             (
                 *(() if source.ported else (HIP_RUNTIME, *self._compat.headers)),
                 *standard,
-                *(((folder / _BROUGHT).resolve(),) if lines else ()),
+                *(((folder / _IMPLIED).resolve(),) if lines else ()),
                 *others,
                 *(library.first for library in choice.real if library.first),
-                *map(self._forced, source.side.forced),
+                *map(self._forced, source.options.forced),
             ),
-            (*source.side.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
+            (*source.options.flags, *choice.flags, *(part for place in after for part in (STUBS_AFTER, str(place)))),
             {name: str(path) for name, path in source.originals.items()},
         )
         return Staged(unit, self._translation(host, choice), real)
@@ -192,10 +184,10 @@ class _HipStaging:
     def _staged_text(self, path: Path, text: str, host: HostCode) -> str:
         text = host.blanked(self._source.name(path), text)
         if path == self._source.path:
-            text += appended_code(self._source, host)
+            text += staged_files.appended_code(self._source, host)
         if self._rocm is not None and not self._source.ported:
             text = with_plain_coordinates(text)
-        return with_plain_bases(text) if PLAIN in self._source.side.forced else text
+        return with_plain_bases(text) if PLAIN in self._source.options.forced else text
 
     def _foreign_headers(self) -> Iterator[str]:
         """Yield the headers that the source includes and no folder of the project has."""
@@ -235,7 +227,7 @@ class _HipStaging:
             ),
             needs=self._compat.needs,
             defects=self._compat.defects,
-            brought=host.brought,
+            implied=host.implied,
             libraries=tuple(f"{library.name} ({path[0]})" for library, path in choice.real.items()),
             stubbed=host.stubbed,
         )
@@ -280,7 +272,7 @@ def _hip_version(installed: rocm.InstalledRocm | None) -> tuple[int, ...]:
 def _translated(source: Source) -> dict[Path, Hipified]:
     if source.ported:
         return {path: Hipified(text, {}) for path, text in source.files.items()}
-    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
+    return hipified(source.files, source.name, source.folders, source.options.flags, source.hipifier)
 
 
 def _instantiated(source: Source) -> Iterator[Instantiation]:
@@ -310,12 +302,4 @@ def _with_source_names(error: CompileError, source: Source) -> list[Diagnostic]:
     def named(place: Place) -> Place:
         return (names.get(place[0], place[0]), *place[1:])
 
-    return [
-        replace(
-            each,
-            places=tuple(map(named, each.places)),
-            previous=named(each.previous) if each.previous else None,
-            candidates=tuple(map(named, each.candidates)),
-        )
-        for each in diagnostics(error.log)
-    ]
+    return [each.renamed(named) for each in diagnostics(error.log)]

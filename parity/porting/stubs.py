@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from parity.platform.files import read_table
+from parity.platform.files import read_rows
 from parity.porting.cuda_names import header_rules
 
 TABLE = Path(__file__).with_name("stubs.csv")
@@ -83,6 +83,14 @@ class Library:
             if (found := _find(name, path)) and not (folder / name).is_symlink():
                 (folder / name).symlink_to(found.resolve(), target_is_directory=True)
         return (folder,) if self.folders else path
+
+
+@dataclass(frozen=True)
+class _Need:
+    """A row of ``needs.csv``: names of a library, and advice for a source that needs them."""
+
+    pattern: re.Pattern[str]
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ def forwarding_header(stub: str) -> str:
 
 def needed_for(name: str) -> str:
     """Return advice on the library that a name belongs to; empty if parity's headers should have the name."""
-    return next((sentence for pattern, sentence in _needs() if pattern.fullmatch(name)), "")
+    return next((need.sentence for need in _needs() if need.pattern.fullmatch(name)), "")
 
 
 def library_of(stub: str) -> str:
@@ -194,26 +202,14 @@ def _find(name: str, path: Iterable[Path]) -> Path | None:
 
 @functools.cache
 def _stubs() -> tuple[Stub, ...]:
-    return tuple(Stub(row["header"], row["stub"], row["library"]) for row in read_table(TABLE))
+    return read_rows(TABLE, Stub)
 
 
 @functools.cache
 def _libraries() -> Mapping[str, Library]:
-    return {
-        row["library"]: Library(
-            row["library"],
-            row["header"],
-            row["place"],
-            tuple(row["folders"].split()),
-            row["first"],
-            tuple(row["defines"].split()),
-            row["nvcc"] == "yes",
-            row["stub_used"],
-        )
-        for row in read_table(LIBRARIES)
-    }
+    return {library.name: library for library in read_rows(LIBRARIES, Library)}
 
 
 @functools.cache
-def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in read_table(NEEDS))
+def _needs() -> tuple[_Need, ...]:
+    return read_rows(NEEDS, _Need)

@@ -27,7 +27,7 @@ class Translation:
         made: Headers that the project's build generates, each with its template and the switches that are on.
         needs: Names that parity's compatibility headers supply.
         defects: Names whose function in AMD's headers is known to be wrong.
-        brought: Lines that replace declarations of missing headers.
+        implied: Lines that replace declarations of missing headers.
         libraries: Real libraries that were used instead of stubs, with their folders.
         stubbed: Real libraries whose headers do not compile for the device, so that their stubs were used.
     """
@@ -45,6 +45,6 @@ class Translation:
     made: tuple[Finding, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
-    brought: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     stubbed: tuple[Finding, ...] = ()

@@ -36,6 +36,7 @@ _WARNING = re.compile(r"warning: [^\n:]*?:#?(?P<line>\d+)(?::(?P<column>\d+))?:?
 _QUOTED = re.compile(r"[\"']([\w:./]+)[\"']")
 _NUMERIC = re.compile(r"\(*-?(?:0[xX][\da-fA-F]+|\d+)[uUlL]*\)*")
 _SECONDS = 120
+_conditionals = functools.lru_cache(maxsize=256)(Conditionals)
 
 
 class TranslationError(ParityError):
@@ -136,11 +137,6 @@ def _constants(texts: Iterable[str], own: frozenset[str]) -> dict[str, str]:
             if not _NUMERIC.fullmatch(value) or found.setdefault(name, value) != value:
                 ambiguous.add(name)
     return {name: value for name, value in found.items() if name not in ambiguous}
-
-
-@functools.lru_cache(maxsize=256)
-def _conditionals(text: str, own: frozenset[str]) -> Conditionals:
-    return Conditionals(text, own)
 
 
 def _tool(name: str) -> Path:

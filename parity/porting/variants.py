@@ -7,17 +7,19 @@ reports the chosen one.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from parity.compilers.diagnostics import CRASHED, NOT_DEFINED, diagnostics
 from parity.compilers.errors import undefined_names
 from parity.compilers.lexing import code
+from parity.platform.files import read_rows
 from parity.porting.build_files import (
     Switch,
     is_against_cuda,
@@ -39,7 +41,6 @@ from parity.porting.linking import includers, linked, others_define
 from parity.porting.project import project_of
 from parity.porting.sources import Source
 from parity.porting.stubs import stub_for
-from parity.porting.vector_types import DERIVED, PLAIN
 
 ARCH = "__CUDA_ARCH__"
 _MIN_ARCH, _MAX_ARCH = 700, 900
@@ -78,45 +79,17 @@ _LEVELS = ("-O3", "-O1", "-O0")
 
 @dataclass(frozen=True)
 class _ForcedHeader:
-    """A header to include before a source: the errors without it, the code that needs it, and the reason."""
+    """A row of ``forced_headers.csv``: a header to include before a source.
 
+    ``errors`` matches the errors without it, and ``uses`` the code that needs it.
+    """
+
+    header: str
+    vendors: frozenset[str]
     errors: re.Pattern[str]
     uses: re.Pattern[str]
     reason: str
-    vendors: frozenset[str] = frozenset(("amd",))
 
-
-_FORCED_HEADERS: Mapping[str, _ForcedHeader] = {
-    "parity/compat/min_max.h": _ForcedHeader(
-        re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)"),
-        re.compile(r"\b(?:min|max)\s*\("),
-        "because min and max of a signed and an unsigned number are a double in HIP",
-    ),
-    PLAIN: _ForcedHeader(
-        re.compile(r"HIP_vector_type|\bambiguous\b|found in multiple base classes"),
-        DERIVED,
-        "because HIP's vector types have operators, which a class that derives from one would inherit",
-    ),
-    "parity/compat/unnamed.h": _ForcedHeader(
-        re.compile(r"no matching function for call to '(?:__ld(?:g|c[agsv]|lu)|__shfl(?:_up|_down|_xor)?|__hadd)'"),
-        re.compile(r"\bnamespace\s*\{"),
-        "because HIP's functions of halves hide others of their names in an unnamed namespace",
-    ),
-    "hip/hip_bf16.h": _ForcedHeader(
-        re.compile(r"(?:undeclared identifier|unknown type name) '__hip_bfloat16'"),
-        re.compile(r"\b(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)\b"),
-        "because CUDA's headers, CUB's among them, bring it",
-    ),
-    "parity/standard.h": _ForcedHeader(
-        re.compile(
-            r"(?:undeclared identifier|unknown type name|^identifier) ['\"]"
-            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))['\"]"
-        ),
-        re.compile(r"\b(?:[A-Z]+\d*_(?:MAX|MIN|EPSILON)|u?int\d+_t|mem(?:cpy|set))\b"),
-        "because other compilers' headers bring what is in the standard library",
-        frozenset(("amd", "cuda")),
-    ),
-}
 
 Kind = Literal[
     "folder", "hipcc", "switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries",
@@ -156,8 +129,8 @@ def _after_errors(source: Source, vendor: str, error: PortError) -> Iterator[Var
         yield Variant("optimized", _LEVELS)
         return
     errors = diagnostics(error.log)
-    if header := next((each.missing_header for each in errors if source.doubtful.get(each.missing_header)), ""):
-        names = [source.name(place) for place in source.doubtful[header]]
+    if header := next((each.missing_header for each in errors if source.ambiguous.get(each.missing_header)), ""):
+        names = [source.name(place) for place in source.ambiguous[header]]
         yield Variant("folder", (next(filter(_CUDA_FOLDER.search, names), names[0]), header))
     compiled = [each for each in errors if not each.missing_header]
     if compiled and all(NOT_DEFINED in each.text for each in compiled):
@@ -191,9 +164,9 @@ def _flag_variants(source: Source, vendor: str, error: PortError, tested: Iterab
         yield Variant("cuda", cudas)
     if vendor == "amd":
         yield Variant("linked", undefined_names(error))
-    for header, rule in _FORCED_HEADERS.items():
+    for rule in _forced_headers().values():
         if vendor in rule.vendors and reports(rule.errors):
-            yield Variant("headers", (header, f"{_SETTING_PREFIX[vendor]}-force-include"))
+            yield Variant("headers", (rule.header, f"{_SETTING_PREFIX[vendor]}-force-include"))
     if reports(_AMBIGUOUS):
         yield Variant("halves", _HALF_FLAGS[vendor])
     if vendor == "amd":
@@ -231,7 +204,7 @@ def _including(source: Source) -> Iterator[Variant]:
 def _with_switches(source: Source, names: tuple[str, ...]) -> Source | None:
     """Define the macros that the project's build files define as well, and use their C++ standard."""
     folders = project_of(source.path.parent)
-    given = macros_of(source.side.flags)
+    given = macros_of(source.options.flags)
     # If a switch exists for CUDA and for HIP, a CUDA source needs the former; it never needs a switch against CUDA.
     if twins := {each: each.replace("HIP", "CUDA") for each in names if "HIP" in each}:
         tested = {*names, *given, *switches_tested(source)}
@@ -244,10 +217,10 @@ def _with_switches(source: Source, names: tuple[str, ...]) -> Source | None:
     switches = (*switches, *(each for name, each in others.items() if name not in known and _is_used(name, source)))
     defined = {name for each in switches for name in macros_of([each.flag])}
     switches = (*switches, *_warp_sizes(source, set(names) - defined))
-    if not any(flag.startswith("-std=") for flag in source.side.flags):
+    if not any(flag.startswith("-std=") for flag in source.options.flags):
         standard = standard_of(source.path, folders) or standard_used(source.files)
         switches = (*switches, standard) if standard else switches
-    if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
+    if ARCH in names and not source.ported and ARCH not in macros_of(source.options.flags):
         place = _first_test(source, ARCH)
         arch = (Switch(f"-D{ARCH}={_MIN_ARCH}", *place, f"cuda-arch = {_MIN_ARCH}"),) if place else ()
         switches = (*switches, *arch)
@@ -276,30 +249,29 @@ def _of_folder(source: Source, names: tuple[str, ...]) -> Source | None:
     include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"]{re.escape(header)}[>"]', re.MULTILINE)
     if place in source.folders or not (at := _first(source, include)):
         return None
-    others = (os.path.relpath(each) for each in source.doubtful.get(header, ()) if each != place)
+    others = (os.path.relpath(each) for each in source.ambiguous.get(header, ()) if each != place)
     setting, why = f'include = ["{os.path.relpath(place)}"]', f"which has {header} as {', '.join(others)} has it"
-    side = replace(source.side, include=(*source.side.include, place))
+    options = replace(source.options, include=(*source.options.include, place))
     switches = (*source.switches, Switch(f"-I{os.path.relpath(place)}", *at, setting, why=why))
-    return _reread(replace(source, side=side, switches=switches))
+    return _reread(replace(source, options=options, switches=switches))
 
 
 def _reread(source: Source) -> Source:
     """Find the files of a source again, and discard its repairs."""
-    every = closure(source.path, source.side, source.folder, {})
-    found = replace(source, files=every.files, around=every.around, doubtful=every.doubtful, made=every.made)
+    every = closure(source.path, source.options, source.folder, {})
+    found = replace(source, files=every.files, around=every.around, ambiguous=every.ambiguous, made=every.made)
     return found.unrepaired()
 
 
 def _as_hipcc(source: Source, names: tuple[str, ...]) -> Source | None:
     """Undefine macros of CUDA that the flags define, as hipcc does not define them."""
-    flags = tuple(flag for flag in source.side.flags if not set(macros_of([flag])) & set(names))
-    given = {flag for flag in source.side.flags if flag not in flags} - {each.flag for each in source.switches}
+    flags = tuple(flag for flag in source.options.flags if not set(macros_of([flag])) & set(names))
+    given = {flag for flag in source.options.flags if flag not in flags} - {each.flag for each in source.switches}
     place = next(filter(None, (_first_test(source, name) for name in names)), None)
     if source.ported or not given or place is None:
         return None
     undefined = tuple(Switch(f"-U{name}", *place, "no cuda-arch", why="as hipcc does it") for name in names)
-    side = replace(source.side, flags=flags)
-    return replace(source, side=side, switches=(*source.switches, *undefined), repairs=_fresh_repairs(source))
+    return _with(source, undefined, flags=flags)
 
 
 def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -314,14 +286,14 @@ def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _with_half_flags(source: Source, names: tuple[str, ...]) -> Source | None:
     """Add the flags of torch's build to the source of a torch extension that does not have them."""
-    if source.ported or set(names) & set(source.side.flags):
+    if source.ported or set(names) & set(source.options.flags):
         return None
     for path, text in source.files.items():
         for match in INCLUDE.finditer(text):
             if (stub := stub_for(match[2])) and stub.library == "PyTorch":
                 line = text.count("\n", 0, match.start()) + 1
-                why, side = "as torch's builds of extensions are", "cuda" if "__CUDA_" in names[0] else "hip"
-                found = (Switch(flag, path, line, f'{side}-flags = ["{flag}"]', why=why) for flag in names)
+                why, vendor = "as torch's builds of extensions are", "cuda" if "__CUDA_" in names[0] else "hip"
+                found = (Switch(flag, path, line, f'{vendor}-flags = ["{flag}"]', why=why) for flag in names)
                 return _with(source, tuple(found))
     return None
 
@@ -329,17 +301,16 @@ def _with_half_flags(source: Source, names: tuple[str, ...]) -> Source | None:
 def _with_header(source: Source, names: tuple[str, ...]) -> Source | None:
     """Force a header in, if the source has code that needs it."""
     header, setting = names
-    rule = _FORCED_HEADERS[header]
-    if source.ported or header in source.side.forced or not (place := _first(source, rule.uses, code)):
+    rule = _forced_headers()[header]
+    if source.ported or header in source.options.forced or not (place := _first(source, rule.uses, code)):
         return None
     switch = Switch(f"-include {header}", *place, f'{setting} = ["{header}"]', why=rule.reason)
-    side = replace(source.side, forced=(*source.side.forced, header))
-    return replace(source, side=side, switches=(*source.switches, switch), repairs=_fresh_repairs(source))
+    return _with(source, (switch,), forced=(*source.options.forced, header))
 
 
 def _newest(source: Source, names: tuple[str, ...]) -> Source | None:
     """Define CUDA's version, and the newest ``__CUDA_ARCH__`` that the source tests, where it tests these macros."""
-    given = {flag for flag in source.side.flags if not flag.startswith(f"-D{ARCH}={_MIN_ARCH}")}
+    given = {flag for flag in source.options.flags if not flag.startswith(f"-D{ARCH}={_MIN_ARCH}")}
     numbers = [int(number) for text in source.files.values() for number in _ARCH_TESTED.findall(text)]
     newest = max((number for number in numbers if _MIN_ARCH < number <= _MAX_ARCH), default=_MIN_ARCH)
     found = []
@@ -348,12 +319,12 @@ def _newest(source: Source, names: tuple[str, ...]) -> Source | None:
             setting = f"cuda-arch = {value}" if name == ARCH else f'hip-flags = ["-D{name}={value}"]'
             found.append(Switch(f"-D{name}={value}", *place, setting, why="as nvcc has it"))
     flags = tuple(each.flag for each in found)
-    if source.ported or set(flags) <= set(source.side.flags):
+    if source.ported or set(flags) <= set(source.options.flags):
         return None
-    kept = tuple(flag for flag in source.side.flags if flag in given)
+    kept = tuple(flag for flag in source.options.flags if flag in given)
     switches = tuple(each for each in source.switches if each.flag in given or not each.flag.startswith("-D"))
-    side = replace(source.side, flags=(*kept, *flags))
-    return replace(source, side=side, switches=(*switches, *found), repairs=_fresh_repairs(source))
+    options = replace(source.options, flags=(*kept, *flags))
+    return replace(source, options=options, switches=(*switches, *found), repairs=_fresh_repairs(source))
 
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -387,7 +358,7 @@ def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:
     """Compile at the next lower optimization level."""
-    now = next((flag for flag in reversed(source.side.flags) if flag.startswith("-O")), names[0])
+    now = next((flag for flag in reversed(source.options.flags) if flag.startswith("-O")), names[0])
     level = next((lower for higher, lower in itertools.pairwise(names) if higher == now), "")
     why = f"because clang itself crashes at {now}"
     return _with(source, (Switch(level, source.path, 1, f'hip-flags = ["{level}"]', why=why),)) if level else None
@@ -398,18 +369,25 @@ def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, without=True, repairs=RepairState(source.repairs.host))
 
 
-def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
+def _with(source: Source, switches: tuple[Switch, ...], **changed: Any) -> Source | None:
+    """Return the source with these switches: their flags are added, unless it is ``changed`` otherwise."""
     if not switches:
         return None
-    side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
-    return replace(source, side=side, switches=(*source.switches, *switches), repairs=_fresh_repairs(source))
+    changed = changed or {"flags": (*source.options.flags, *(each.flag for each in switches))}
+    options = replace(source.options, **changed)
+    return replace(source, options=options, switches=(*source.switches, *switches), repairs=_fresh_repairs(source))
 
 
 def _fresh_repairs(source: Source) -> RepairState:
     """Keep only the absent headers of the repair state, because a variant lacks them as well."""
     host = source.repairs.host
-    kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought, pasted=host.pasted)
+    kept = HostCode(empty_headers=host.empty_headers, missing=host.missing, implied=host.implied, pasted=host.pasted)
     return RepairState(kept)
+
+
+@functools.cache
+def _forced_headers() -> Mapping[str, _ForcedHeader]:
+    return {row.header: row for row in read_rows(Path(__file__).with_name("forced_headers.csv"), _ForcedHeader)}
 
 
 def _first_test(source: Source, macro: str) -> tuple[Path, int] | None:

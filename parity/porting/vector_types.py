@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from parity.compilers.lexing import Span, code
+from parity.compilers.lexing import Span, code, replaced
 
 PLAIN = "parity/compat/plain_vectors.h"
 """The header with vector types that have no operators."""
@@ -55,12 +55,9 @@ _ZERO = re.compile(r"0*\.?0*[fFuUlL]*")
 
 def with_plain_bases(text: str) -> str:
     """Return the HIP text, with classes derived from vector types of ``PLAIN`` instead of HIP's."""
-    parts, done = [], 0
-    for match in DERIVED.finditer(code(text)):
-        start, end = match.span("bases")
-        parts += [text[done:start], _BASE.sub(r"parity_compat::plain::\g<0>", text[start:end])]
-        done = end
-    return "".join((*parts, text[done:]))
+    spans = (match.span("bases") for match in DERIVED.finditer(code(text)))
+    plain = r"parity_compat::plain::\g<0>"
+    return replaced(text, ((start, end, _BASE.sub(plain, text[start:end])) for start, end in spans))
 
 
 def names_of_vectors(texts: Iterable[str]) -> Mapping[str, int]:

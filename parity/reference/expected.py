@@ -82,6 +82,7 @@ class Expected:
         alternatives: further correct values, for example of a contracted multiply-add.
         unspecified: marks elements for which any value is correct.
         accepts: returns a mask of correct elements, for results that a property defines.
+        bias: returns a sentence if accepted results are wrong as a whole, such as truncated ones; empty if not.
 
     Raises:
         UsageError: no known divergence has the given id.
@@ -95,6 +96,7 @@ class Expected:
     alternatives: tuple[Array, ...] = ()
     unspecified: Array | bool = False
     accepts: Callable[[Array], Array] | None = None
+    bias: Callable[[Array], str] | None = None
 
     def __post_init__(self) -> None:
         for name in self.divergences:

@@ -14,13 +14,14 @@ from parity.compilers.compile_options import CompileOptions, Sides
 from parity.errors import UsageError
 from parity.platform.files import read_text
 from parity.platform.serialization import checked
+from parity.platform.version import PACKAGE
 
 Launches = Literal["any", "host"]
 LAUNCHES = get_args(Launches)
 """Which launches drawn cases have: any, or only launches by the rule of the op, as the host makes them."""
 
-SHIPPED = Path(__file__).parents[1] / "_suite"
-"""The suite that an installed parity contains."""
+SHIPPED = PACKAGE / "_suite" if (PACKAGE / "_suite").is_dir() else PACKAGE.parent
+"""The suite that an installed parity contains; for an editable installation, the suite of the checkout."""
 
 SHIPPED_ARCH = 890
 """``__CUDA_ARCH__`` for kernels that run the cases of the shipped suite. Kernels for bfloat16 and f8 require it."""

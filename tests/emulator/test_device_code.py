@@ -169,7 +169,7 @@ def test_variables_persist_until_restore(run):
         return run("variables", 2, numbers(2), np.zeros(2, np.int32), block=2)[1].tolist()
 
     assert [launched(), launched()] == [[1, 6], [2, 7]]
-    assert run.device.read_symbol(run.code, "counter").view(np.int32).tolist() == [2]
+    assert run.device.read(run.device.symbol(run.code, "counter")).view(np.int32).tolist() == [2]
     run.device.restore()
     assert launched() == [1, 6]
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from parity.build.modules import build
 from parity.emulator.amdgpu.listing import parse_instruction
-from parity.emulator.amdgpu.shadow import EACH_LANE, SHADOW_RUNS, classify_arithmetic, integer_divisions
+from parity.emulator.amdgpu.shadow import (
+    EACH_LANE,
+    SHADOW_RUNS,
+    classify_arithmetic,
+    foreign_types,
+    integer_divisions,
+    round_to_nearest,
+)
 from parity.model.dtypes import dtype
 from parity.model.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import SupportsShadows, runner, shadow_session
@@ -22,6 +31,7 @@ extern "C" __global__ void whole_f32(const float* x, float* out, int n) { EACH o
 extern "C" __global__ void every_f32(const float* x, float* out, int n) {
     EACH { float y = x[i]; if (i % 2) y /= 3.0f; out[i] = y + __shfl_xor(y, 1) * 0.0f; }
 }
+extern "C" __global__ void through_f32(const float* x, float* out, int n) { EACH out[i] = float(_Float16(x[i])); }
 extern "C" __global__ void copy_f32(const float* x, float* out, int n) { EACH out[i] = x[i]; }
 extern "C" __global__ void larger_f32(const float* x, float* out, int n) { EACH out[i] = fmaxf(x[i], 0.5f); }
 extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int n) {
@@ -197,3 +207,18 @@ def test_shadow_runs_keep_exact_matrix_sum(sums):
 def test_unflushed_runs_keep_subnormal_numbers(sums):
     """CUDA's matrix cores keep them; gfx90a's do not (divergence D25)."""
     assert sums(2.0**-20) == [{0.0}, {0.0}, {2.0**-20}]
+
+
+def test_overflow_far_beyond_range_is_infinite_in_every_run(session, code):
+    (nearest, *runs), _ = shadows(session, code, "through_f32", [1e30, -1e5, 65510.0, 1.0001])
+    assert np.isinf(runs).all(0).tolist() == [True, True, False, False]
+    assert {float(run[2]) for run in runs} == {65504.0, np.inf} and nearest[2] == 65504
+
+
+def test_types_that_ptx_lacks_round_to_nearest(session, code):
+    _, _, body = code.listing.partition("\nthrough_f32:")
+    assert foreign_types(body.partition(".Lfunc_end")[0], "mul.rn.f32 %f1, %f2, %f3;") == ("f16",)
+    assert foreign_types("v_cvt_f16_f32_e32 v0, v1", "cvt.rn.f16.f32 %h1, %f1;") == ()
+    listing = round_to_nearest(code.listing, "through_f32", ("f16",))
+    (nearest, *runs), _ = shadows(session, replace(code, listing=listing, digest="other"), "through_f32", [1.0001, 0.3])
+    assert (np.array(runs) == nearest).all()

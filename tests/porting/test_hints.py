@@ -16,7 +16,7 @@ def advice(tmp_path, error, flags=(), at="a.cu", **files):
         (tmp_path / name.replace("_", ".")).write_text(text)
     path, side = tmp_path / "a.cu", CompileOptions(flags=flags)
     every = closure(path, side, tmp_path, {})
-    source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
+    source = Source("a", tmp_path, path, side, every.files, around=every.around, ambiguous=every.ambiguous)
     return found(source, every.files, error, at).hints
 
 

@@ -27,7 +27,7 @@ def built(tmp_path, cache, text):
 def test_implied_lines_supply_library_and_macros(tmp_path, cache):
     one = built(tmp_path, cache, SOURCE.replace(" OTHER_NOTHING", ""))
     assert (one.error, one.entries) == (None, ("sum",))
-    assert set(one.translation.brought) == {
+    assert set(one.translation.implied) == {
         "#define OTHER_API",
         "#define OTHER_HOST_DEVICE __host__ __device__",
         "#define OTHER_CONSTEXPR constexpr",
@@ -38,14 +38,14 @@ def test_implied_lines_supply_library_and_macros(tmp_path, cache):
 def test_implied_lines_omit_unknown_macros_and_macros_of_source(tmp_path, cache):
     assert "OTHER_NOTHING" in str(built(tmp_path, cache, SOURCE).error)
     own = f"#ifdef OTHER\n#define OTHER_API x\n#endif\n{SOURCE.replace(' OTHER_NOTHING', '')}"
-    assert "#define OTHER_API" not in built(tmp_path, cache, own).translation.brought
+    assert "#define OTHER_API" not in built(tmp_path, cache, own).translation.implied
 
 
 def test_implied_lines_without_absent_header_are_empty(tmp_path, cache):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "common.h").write_text("")
     one = built(tmp_path, cache, SOURCE)
-    assert one.error and not one.translation.brought
+    assert one.error and not one.translation.implied
 
 
 def test_implied_lines_define_incomplete_type(tmp_path, cache):
@@ -58,7 +58,7 @@ def test_implied_lines_define_incomplete_type(tmp_path, cache):
         'extern "C" __global__ void sum(float* x) { x[0] = 1; }\n',
     )
     assert (one.error, one.entries) == (None, ("sum",))
-    assert one.translation.brought == ("namespace other { class Data {}; }",)
+    assert one.translation.implied == ("namespace other { class Data {}; }",)
 
 
 def test_names_pasted_by_macro_are_mapped(tmp_path, cache):
@@ -98,7 +98,7 @@ def test_implied_lines_define_types_in_host_code(tmp_path, cache):
     one = built(tmp_path, cache, HEADS)
     assert one.error is None, one.error
     assert set(one.entries) == {one.code_object.symbol(f"own::map<{kind}, own::Twice>") for kind in ("float", "int")}
-    lines = [line.rpartition("\n")[2].partition(" : ")[0] for line in one.translation.brought]
+    lines = [line.rpartition("\n")[2].partition(" : ")[0] for line in one.translation.implied]
     assert lines == [
         "namespace other { struct Status",
         "using ::other::Status;",
@@ -114,4 +114,4 @@ def test_implied_lines_omit_types_in_device_code(tmp_path, cache):
         '#include "other/number.h"\n__device__ Number twice(Number x) { return x + x; }\n'
         'extern "C" __global__ void sum(float* x) { *x = twice(*x); }\n',
     )
-    assert "Number" in str(one.error) and not one.error.translation.brought
+    assert "Number" in str(one.error) and not one.error.translation.implied

@@ -104,7 +104,7 @@ def test_closure_several_headers_prefers_nearest(project):
 def test_closure_header_in_two_folders_is_ambiguous(project):
     found = included_by(project, '#include "twice.h"')
     assert found.around == ()
-    assert found.doubtful == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
+    assert found.ambiguous == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_closure_finds_nearby_headers_in_any_include_order(project):
 def test_closure_prefers_folder_of_build_file(project):
     (project / "src" / "Makefile").write_text("CFLAGS = -I../tools/two\n")
     found = included_by(project, '#include "twice.h"')
-    assert (found.around, found.doubtful) == ((project / "tools" / "two",), {})
+    assert (found.around, found.ambiguous) == ((project / "tools" / "two",), {})
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def built(folder, text, cache):
 
 
 def test_tables_name_the_same_libraries():
-    assert {row["library"] for row in read_table(TABLE)} == {row["library"] for row in read_table(LIBRARIES)}
+    assert {row["library"] for row in read_table(TABLE)} == {row["name"] for row in read_table(LIBRARIES)}
     assert all(library.stub_used and (bool(library.place) == bool(library.header)) for library in libraries())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
 
 
 class _Console(Console):
-    """Does not wrap lines, and raises ``BrokenPipeError``."""
+    """Does not wrap lines. Raises ``BrokenPipeError`` on stdout, and drops messages that stderr does not accept."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
     def print(self, *parts: object, style: str | None = None, **options: object) -> None:  # type: ignore[override]
         texts = [part if isinstance(part, Text) else Text(str(part)) for part in parts]
-        super().print(*texts, style=style, soft_wrap=True, **options)  # type: ignore[arg-type]
+        with suppress(OSError) if self.stderr else nullcontext():
+            super().print(*texts, style=style, soft_wrap=True, **options)  # type: ignore[arg-type]
 
 
 def output() -> Console:

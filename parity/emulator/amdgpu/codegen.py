@@ -229,8 +229,11 @@ def entry_code(kernel: KernelCode, w: Writer) -> list[str]:
     if d.get("float_denorm_mode_32") == 0:
         lines.append("keep_subnormals(false);")
     zero = w.constant(0)
+    # The descriptor of scratch memory swizzles, and adds the number of the lane (runtime/buffers.h).
+    swizzles, by_lane = w.constant(1 << 63), w.constant(1 << 55)
     for key, count, value in (
-        ("user_sgpr_private_segment_buffer", 4, zero),
+        ("user_sgpr_private_segment_buffer", 2, f"(c->scratch | {swizzles})"),
+        ("user_sgpr_private_segment_buffer", 2, by_lane),
         ("user_sgpr_dispatch_ptr", 2, "c->dispatch"),
         ("user_sgpr_queue_ptr", 2, ""),
         ("user_sgpr_kernarg_segment_ptr", 2, "c->kernarg"),

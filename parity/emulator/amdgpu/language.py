@@ -35,7 +35,7 @@ _NOISE = re.compile(
     re.MULTILINE,
 )
 _PRIVATE = ("scratch_", "buffer_", "flat_")
-"""Instructions that may access scratch memory. The compiler uses buffers only for that."""
+"""Instructions that may access scratch memory."""
 _APERTURE: int = constants("memory.h")["PRIVATE"] << 32
 """The first generic address of scratch memory."""
 _FAR, _WILD = 1 << 20, 1 << 34
@@ -115,5 +115,7 @@ class Amdgpu(Language):
         for begin in (own.address + (1 << 32), _APERTURE):
             if 0 < begin - context.address <= _FAR and not context.lds_bytes:
                 return replace(own, address=begin)
+        if instruction.mnemonic.startswith("buffer_"):  # a large index goes beyond the end of scratch memory
+            return own if context.scratch <= context.address else None
         generic = instruction.mnemonic.startswith("flat_")
         return own if not generic or context.scratch <= context.address < context.variables else None

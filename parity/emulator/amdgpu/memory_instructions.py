@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 
 from parity.emulator.amdgpu.isa_names import names
-from parity.emulator.amdgpu.operands import read_scalar, read_vector, registers, write_scalar, write_vector
+from parity.emulator.amdgpu.operands import (
+    read_scalar,
+    read_vector,
+    register_names,
+    registers,
+    write_scalar,
+    write_vector,
+)
 from parity.emulator.amdgpu.writer import Writer
-from parity.emulator.instruction import Instruction, Unknown
+from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 
 LOADS, STORES = ({name: meaning.split() for name, meaning in names(kind).items()} for kind in ("load", "store"))
 ATOMICS = names("atomic")
 _CACHE_POLICY = names("cache policy")
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
+_REFUSED = {"lds": "buffer loads into LDS", "tfe": "buffer accesses with a status (tfe)"}
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
@@ -25,6 +33,8 @@ def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
     if not match:
         return False
     space, verb, kind = match[1], match[2] or "atomic", match[match.re.groups]
+    if refused := next((_REFUSED[modifier] for modifier in item.modifiers if modifier in _REFUSED), None):
+        raise MissingFeature(refused)
     if space == "s":
         if verb != "load":
             return False
@@ -62,8 +72,6 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     if space == "ds":
         offset = _modifiers(item).get("offset", 0)
         return _in_lds(w, lanes, offset)
-    if space == "buffer":
-        return _buffer(w, item, lanes, operands)
     offset = _modifiers(item).get("offset", 0)
     base = operands.pop(0) if operands else None
     if space == "scratch":
@@ -79,13 +87,25 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     return f"{read_scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(read_vector(w, lanes, 'u32'))}, all(0u)"
 
 
-def _buffer(w: Writer, item: Instruction, lanes: str, operands: list[str]) -> str:
-    """C++ of a buffer address. Compilers use buffers only for scratch memory; the scalar offset is per wavefront."""
-    _, offset = operands.pop(0), operands.pop(0)
-    given = _modifiers(item, ("offset", "offen"))
-    terms = ["c->scratch", w.constant(given.get("offset", 0))]
-    terms += [f"{read_scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
-    return f"{' + '.join(terms)}, {_in_scratch(w, lanes if 'offen' in given else '')}, all(0u)"
+def _buffer_access(w: Writer, item: Instruction, operands: list[str], size: int, count: int = 1) -> str:
+    """Write the begin of a buffer access, whose addresses are in ``b``; removes the operands of the address.
+
+    Returns C++ of the fields of the instruction, with ``count`` elements of ``size`` bytes.
+    """
+    lanes, words, offset = (operands.pop(0) for _ in range(3))
+    given = _modifiers(item, ("offset", "offen", "idxen"))
+    names = [*registers(w, lanes)] if lanes != "off" else []
+    index = names.pop(0) if "idxen" in given else "all(0u)"
+    own = f" + {names.pop(0)}" if "offen" in given else ""
+    if names or len(resource := registers(w, words)) != 4:
+        raise Unknown(f"operands of {item.mnemonic}")
+    form = f"{{{w.target.generation}, {int('idxen' in given)}, {size}, {count}}}"
+    w.put("{", "BufferAccess b;", f"constexpr BufferForm form = {form};")
+    w.put(f"const u32 resource[] = {{{', '.join(resource)}}};")
+    w.put(f"const V<u32> index = {index}, offset = all((u32){w.constant(given.get('offset', 0))}){own};")
+    call = f"c, exec, wave, resource, index, offset, {read_scalar(w, offset, 'u32')}, form, {w.here}, &b"
+    w.put(f"if (buffer_access({call})) return 1;")
+    return "0ul, lo32(b.at), hi32(b.at)"
 
 
 def _in_scratch(w: Writer, lanes: str) -> str:
@@ -141,18 +161,26 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         raise Unknown(f"instruction {item.mnemonic}")
     element, into = LOADS[kind]
     target, *rest = item.operands
-    address = _address(w, item, space, rest)
-    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
-    aligned = _alignment(w, item, address)
-    if item.array == "":
-        width = {"x3": 12, "x4": 16}.get(element) or int(element[1:]) // 8
-        w.put(f"mark_written(c, exec, {address}, {width}u);")
-    if element in ("x3", "x4"):
-        n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;", *aligned)
-        w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
-        return
     stored = element.replace("i", "u")
+    words, width = _size(element)
+    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
+    if space == "buffer":
+        address = _buffer_access(w, item, rest, width // words, words)
+        values = {1: f"to<{stored}>(word[0])", 2: "join(word[0], word[1])"}
+        load = f"V<u32> word[{words}]; if (buffer_load(c, b, form, {number}, word)) return 1;"
+        load += f" const auto x = {values.get(words, 'word')};"
+    else:
+        address = _address(w, item, space, rest)
+        w.put("{")
+        call = f"gather(c, exec, {address}, {width}, {number}, x)"
+        call = call if words > 2 else f"load_{stored}(c, exec, {address}, {number}, &x)"
+        load = f"V<{stored if words < 3 else 'u32'}> x{f'[{words}]' * (words > 2)}; if ({call}) return 1;"
+    if item.array == "":
+        w.put(f"mark_written(c, exec, {address}, {width}u);")
+    w.put(load, *_alignment(w, item, address))
+    if words > 2:
+        w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(registers(w, target))), "}")
+        return
     value = "x" if stored == element else f"as<{element}>(x)"
     high = 0
     if into in ("lo", "hi"):
@@ -160,7 +188,6 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;", *aligned)
     if into == "half":
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
@@ -168,9 +195,16 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         w.put(*write_vector(w, target, into, value), "}")
 
 
+def _size(element: str) -> tuple[int, int]:
+    """The number of registers and of bytes of an element of memory."""
+    width = {"x3": 12, "x4": 16}.get(element) or int(element[1:]) // 8
+    return max(width // 4, 1), width
+
+
 def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
     """The check of the alignment that the source's type requires. It follows the access, which checks the bounds."""
-    check = f"if (misaligned(c, exec, {address}, {item.align - 1}u, {w.here})) return 1;"
+    lanes = "b.live[0]" if item.mnemonic.startswith("buffer_") else "exec"
+    check = f"if (misaligned(c, {lanes}, {address}, {item.align - 1}u, {w.here})) return 1;"
     return [check] if item.align > 1 else []
 
 
@@ -189,6 +223,16 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
     element, shift = STORES[kind]
     operands = list(item.operands)
     data = operands.pop(0 if space == "buffer" else 1)
+    if space == "buffer":
+        words, width = _size(element)
+        names = registers(w, data.partition(".")[0])
+        if len(names) != words:
+            raise Unknown(f"{len(names)} registers for {item.mnemonic}")
+        address = _buffer_access(w, item, operands, width // words, words)
+        high = 16 if data.endswith(".h") else shift
+        w.put(f"const V<u32> x[] = {{{', '.join(f'{name} >> {high}' if high else name for name in names)}}};")
+        w.put(f"if (buffer_store(c, b, form, {w.here}, x)) return 1;", *_alignment(w, item, address), "}")
+        return
     address = _address(w, item, space, operands)
     aligned = _alignment(w, item, address)
     if element in ("x3", "x4"):
@@ -234,17 +278,22 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     packed = operation.startswith("pk_")
     kind = {"f16": "PackedF16", "bf16": "PackedBf16"}[element] if packed else element.replace("b", "u")
     bits = 32 if packed else int(element.lstrip("uifb"))
-    compares = operation.startswith("cmp")
+    compares, buffer = operation.startswith("cmp"), space == "buffer"
     operands = list(item.operands)
     if space == "ds":
         target = operands.pop(0) if returning else ""
         lanes, data = [operands.pop(0)], operands
     else:
         returns = "glc" in item.modifiers or "sc0" in item.modifiers or "th:TH_ATOMIC_RETURN" in item.modifiers
-        target = operands.pop(0) if returns else ""
-        lanes = [operands.pop(0), *operands[1:]]
-        data = operands[:1]
-    address = _address(w, item, space, lanes)
+        target = operands.pop(0) if returns and not buffer else ""
+        data, lanes = [operands.pop(0 if buffer else 1)], operands
+    if buffer:
+        address, live = _buffer_access(w, item, lanes, bits // 8), "b.live[0]"
+        if returns:  # the old value replaces the data
+            target = data[0] if not compares else _first(w, data[0], bits // 32)
+    else:
+        address, live = _address(w, item, space, lanes), "exec"
+        w.put("{")
     unit = f"u{bits}"
     if compares and space != "ds":  # the new value, then the value to compare with
         names = registers(w, data[0])
@@ -257,9 +306,16 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     expression = ATOMICS[operation]
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
     given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
-    w.put(f"{{ V<{unit}> old;")
+    w.put(f"V<{unit}> old{f' = all<{unit}>(0)' * buffer};")
     call = f"atomic<{kind}, {'true' if compares else 'false'}>"
-    w.put(f"if ({call}(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
+    w.put(f"if ({call}(c, {live}, {address}, {w.here}, {given}, &old, {body})) return 1;")
     if target:
         w.put(*write_vector(w, target, unit, "old"))
     w.put("}")
+
+
+def _first(w: Writer, operand: str, count: int) -> str:
+    """The first registers of an operand, as an operand."""
+    names = register_names(w, operand)
+    number = int(names[0][1:])
+    return names[0] if count == 1 else f"{names[0][0]}[{number}:{number + count - 1}]"

@@ -14,7 +14,7 @@ these have one correct result on every device.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parity.emulator.amdgpu.approximate import APPROXIMATE
 from parity.emulator.instruction import Instruction
@@ -52,6 +52,8 @@ _CROSSES_LANES = re.compile(r"(?:S\(\d+\)|vcc|scc|exec|left|\bd) ?(?:\[\d+\])? =
 _FUNCTIONS = (
     (re.compile(r"\bfma\(([abcd]), ([abcd]), ([abcd])\)"), r"shadow_fma(\1, \2, \3, shadow_is_up)"),
     (re.compile(r"\ba \* b\b"), "shadow_product(a, b, shadow_is_up)"),
+    (re.compile(r"\bto<f16>\(a\)"), "shadow_half(a)"),
+    (re.compile(r"\bto<f32>\(a\)"), "shadow_single(a)"),
 )
 _BF16 = "(V<u32>)(a + b + c)"
 
@@ -112,6 +114,31 @@ def integer_divisions(items: Sequence[Instruction | str]) -> frozenset[int]:
                 kind |= result
             each = each.paired
     return frozenset(found)
+
+
+TYPES = ("f16", "f32")
+"""Floating-point types that a port may use instead of a wider type of the CUDA kernel."""
+_DIRECTIVE = "nearest_"
+
+
+def foreign_types(code: str, ptx: str) -> tuple[str, ...]:
+    """Return the types of ``TYPES`` that code computes with, and PTX does not mention."""
+    found = {kind for name in _MNEMONIC.findall(code) for kind in re.findall(r"(?<!b)f(?:16|32)", name)}
+    return tuple(each for each in TYPES if each in found and not re.search(rf"\.{each}(?:x2)?\b", ptx))
+
+
+def round_to_nearest(listing: str, kernel: str, types: Sequence[str]) -> str:
+    """Return the listing with directives: operations of a kernel with these types round to nearest in shadow runs."""
+    head = f"\t.amdhsa_kernel {kernel}\n"
+    return listing.replace(head, head + "".join(f"\t\t.amdhsa_{_DIRECTIVE}{each} 1\n" for each in types))
+
+
+def nearest_places(items: Sequence[Instruction | str], descriptor: Mapping[str, int]) -> frozenset[int]:
+    """Return the places of the instructions that round to nearest in shadow runs."""
+    kinds = "|".join(each for each in TYPES if descriptor.get(_DIRECTIVE + each))
+    named = re.compile(rf"(?<!b)(?:{kinds})(?!\d)") if kinds else None
+    typed = {i for i, item in enumerate(items) if named and isinstance(item, Instruction) and named.search(item.text)}
+    return integer_divisions(items) | typed
 
 
 _ADDS = re.compile(r"v_(?:dual_)?(?:fmac|mac)_")

@@ -17,7 +17,7 @@ from parity.emulator.amdgpu.control_flow import END
 from parity.emulator.amdgpu.instructions import emit_instruction
 from parity.emulator.amdgpu.listing import KernelCode
 from parity.emulator.amdgpu.operands import SPECIAL
-from parity.emulator.amdgpu.shadow import NEAREST, integer_divisions
+from parity.emulator.amdgpu.shadow import NEAREST, nearest_places
 from parity.emulator.amdgpu.undefined import FLAGS, is_initial, undefined_registers, unwritten_flags
 from parity.emulator.amdgpu.writer import CoverageFlag, Immediate, Jump, Operand, Register, Writer
 from parity.emulator.instruction import Instruction
@@ -42,7 +42,7 @@ def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int], *, sh
     w.copy, w.covered = _PREFIX, not shadow
     entry = "\n".join(entry_code(kernel, w))
     with located_errors(kernel, w):
-        texts, places = _texts(w, entry, shadow)
+        texts, places = _texts(w, entry, nearest_places(w.items, kernel.descriptor) if shadow else None)
     texts = [f"{unwritten_flags(w)}\n{entry}", *texts, END]
     steps: dict[str, int] = {}
     code, numbers = [], []
@@ -83,14 +83,16 @@ def _instruction_texts(w: Writer) -> dict[int, str]:
     return code
 
 
-def _texts(w: Writer, entry: str, shadow: bool) -> tuple[list[str], dict[str, int]]:
-    """The texts of the operations after the entry, and the operation of each label."""
+def _texts(w: Writer, entry: str, nearest: frozenset[int] | None) -> tuple[list[str], dict[str, int]]:
+    """The texts of the operations after the entry, and the operation of each label.
+
+    ``nearest`` are the places that round to nearest in a shadow run; None outside of shadow runs.
+    """
     texts: list[str] = []
     places: dict[str, int] = {}
-    nearest = integer_divisions(w.items) if shadow else frozenset()
     blocks = coverage_blocks(w.items) if w.covered else {}
     code = _instruction_texts(w)
-    checks = {} if shadow else undefined_registers(w, entry, code).uses
+    checks = undefined_registers(w, entry, code).uses if nearest is None else {}
     for i, item in enumerate(w.items):
         w.at = i
         if isinstance(item, str):
@@ -102,7 +104,7 @@ def _texts(w: Writer, entry: str, shadow: bool) -> tuple[list[str], dict[str, in
             texts.append(" ".join(begin))
         texts += (f"uses(c, {is_initial(w, register)}, {w.here});" for register in checks.get(i, ()))
         if code.get(i):
-            texts.append(NEAREST * (i in nearest) + code[i])
+            texts.append(NEAREST * (i in (nearest or ())) + code[i])
         if i in w.returns:
             places[w.return_label(i)] = len(texts) + 1
     return texts, places

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx.parse import BRANCHES, PtxFunction
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction, falls_through
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def block_ends(function: PtxFunction, number: int) -> dict[int, BlockRange]:
     for i, item in enumerate(function.items):
         if isinstance(item, Instruction):
             number += 1
-            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call", "ways")
+            ends = item.base in (*BRANCHES, "call", "ways")
         else:
             ends = item in targets
         if ends and number > first:
@@ -69,13 +69,9 @@ def control_flow(
         for k, (end, block) in enumerate(blocks.items()):
             inside = tuple(item for item in function.items[begins[k] : end + 1] if isinstance(item, Instruction))
             last = inside[-1]
-            base = last.mnemonic.partition(".")[0]
-            labels = (
-                function.tables.get(last.operands[1], ()) if base == "brx" else last.operands if base == "bra" else ()
-            )
-            after = {at[label] for label in labels if label in at}
-            if base == "call":
+            after = {at[label] for label in function.targets(last) if label in at}
+            if last.base == "call":
                 after |= {entries[name] for name in last.operands[:2] if name in entries}
-            if base not in BRANCHES or (base != "brx" and last.modifiers):
+            if falls_through(last):
                 after |= {number + k + 1} & {*range(stop)}
             yield block, inside, tuple(sorted(after))

@@ -8,14 +8,12 @@ computed once instead of once per warp.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.operands import split_address
 from parity.emulator.ptx.parse import PtxFunction
-from parity.emulator.ptx.register_slots import register_accesses
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
 _WORD = re.compile(r"[%$\w.]+")
@@ -42,7 +40,7 @@ class UniformRegister:
 
 def block_uniform_registers(function: PtxFunction, layout: PtxMemoryLayout) -> tuple[UniformRegister, ...]:
     """Return the block-uniform registers of a function, each after the registers that it is computed from."""
-    written = Counter(name for item in function.items for name in _written(function, item))
+    written = function.writes
     found: dict[str, UniformRegister] = {}
     left = [(i, item) for i, item in enumerate(function.items) if isinstance(item, Instruction) and not item.modifiers]
     left = [(i, item) for i, item in left if item.operands and written[item.operands[0]] == 1]
@@ -54,11 +52,6 @@ def block_uniform_registers(function: PtxFunction, layout: PtxMemoryLayout) -> t
             if name not in found and (per_block := _is_per_block(function, item, layout, found)) is not None:
                 found[name] = UniformRegister(name, i, per_block)
     return tuple(found.values())
-
-
-def _written(function: PtxFunction, item: Instruction | str) -> Iterator[str]:
-    if isinstance(item, Instruction):
-        yield from register_accesses(function, item)[0]
 
 
 def _is_per_block(

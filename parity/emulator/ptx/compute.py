@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from parity.emulator.instruction import MissingFeature, Unknown
+from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.comparisons import combine_masks, comparison
 from parity.emulator.ptx.instruction_table import PtxInstructionRow, instruction_row
 from parity.emulator.ptx.operands import ROUNDINGS, SPACES, cpp_type, integer_literal, split_results, split_types
@@ -132,17 +132,15 @@ def value_of(o: Operation, operand: str) -> tuple[str, str]:
         return f"to<{cpp_type(type_)}>({o.source(operands[0], source)})", type_
     modifiers, (type_,) = split_types(words)
     row = _find_row(o, base, modifiers, type_)
-    lines = [
-        f"const V<{cpp_type(source)}> {name} = {o.source(each, source)};"
-        for name, source, each in zip("abc"[: len(operands)], row.sources, operands, strict=True)
-    ]
-    text = re.sub(r"\bT\b", cpp_type(type_), row.row.expression)
-    return f"[&] {{ {' '.join(lines)} return V<{cpp_type(row.result)}>({text}); }}()", row.result
+    values = [o.source(each, source) for source, each in zip(row.sources, operands, strict=True)]
+    return row.expression(values, cpp_type(type_)), row.result
 
 
 def _logic(o: Operation, base: str) -> None:
     target, *operands = o.item.operands
-    _set(o, target, _combined(base, [o.predicate(each) for each in operands]))
+    value = _combined(base, [o.predicate(each) for each in operands])
+    if target != "_":
+        o.guarded(f"const Mask r = {value};", o.decide(target, "r"))
 
 
 def _combined(base: str, masks: Sequence[str]) -> str:
@@ -159,17 +157,10 @@ _WIDE_COMPARISON = re.compile(r"V<[fiu]64> a\b")
 """A comparison of 64 bits. It is slow, and is skipped if the other operand decides for all threads."""
 
 
-def _set(o: Operation, target: str, value: str) -> None:
-    if target != "_":
-        o.guarded(f"const Mask r = {value};", o.decide(target, "r"))
-
-
 def _packing(o: Operation, type_: str) -> None:
     """Emit a ``mov`` that splits a register into parts, or joins parts."""
     target, source = o.item.operands
     size = size_of(type_)
-    if size > 8:
-        raise MissingFeature("registers of 128 bits")
     if target.startswith("{"):
         parts = split_operands(target.strip("{}"))
         bits = 8 * size // len(parts)
@@ -194,11 +185,8 @@ def _dot(o: Operation, base: str, modifiers: Sequence[str], types: Sequence[str]
     bits = "8" if base == "dp4a" else "16"
     signs = ["true" if each[0] == "s" else "false" for each in types]
     values = [o.source(each, "u32") for each in (a, b, c)]
-    o.guarded(
-        o.result(
-            target, "b32", f"dot_of<{bits}>({values[0]}, {signs[0]}, {values[1]}, {signs[1]}, {values[2]}, {first})"
-        )
-    )
+    value = f"dot_of<{bits}>({values[0]}, {signs[0]}, {values[1]}, {signs[1]}, {values[2]}, {first})"
+    o.guarded(o.result(target, "b32", value))
 
 
 def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
@@ -214,11 +202,7 @@ def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
         o.guarded(o.result(first, "b32", value))
         return
     holds = combine_masks(modifiers[0], "holds(r != 0)", o.predicate(more[0]))
-    o.guarded(
-        f"const V<u32> r = {value}; const Mask p = {holds};",
-        o.result(first, "b32", "r"),
-        o.decide(second, "p"),
-    )
+    o.guarded(f"const V<u32> r = {value}; const Mask p = {holds};", o.result(first, "b32", "r"), o.decide(second, "p"))
 
 
 def _isspacep(o: Operation, words: list[str]) -> None:
@@ -254,24 +238,16 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
     c = f"u{8 * size_of(type_)}"
     signed = cpp_type(type_)
     values = [o.source(each, type_) for each in operands]
-    has_in, out = base.endswith("c"), "cc" in words
-    root = base.removesuffix("c")
-    lines = [
-        f"const V<{c}> in = {f'sel((Mask)t->scalar[CARRY], all<{c}>(1), all<{c}>(0))' if has_in else f'all<{c}>(0)'};"
-    ]
-    if root in ("add", "mad"):
-        if root == "mad":
-            product = "high(x, y)" if "hi" in words else "x * y"
-            lines.append(f"const V<{signed}> x = {values[0]}, y = {values[1]};")
-            lines.append(f"const V<{c}> a = as<{c}>(V<{signed}>({product})), b = as<{c}>({values[2]});")
-        else:
-            lines.append(f"const V<{c}> a = as<{c}>({values[0]}), b = as<{c}>({values[1]});")
-        lines.append(f"const V<{c}> s = a + b, r = s + in;")
-        carried = "holds(s < a) | holds(r < s)"
-    else:
-        lines.append(f"const V<{c}> a = as<{c}>({values[0]}), b = as<{c}>({values[1]});")
-        lines.append(f"const V<{c}> s = a - b, r = s - in;")
-        carried = "holds(a < b) | holds(s < in)"
+    out, root = "cc" in words, base.removesuffix("c")
+    given = f"sel((Mask)t->scalar[CARRY], all<{c}>(1), all<{c}>(0))" if base.endswith("c") else f"all<{c}>(0)"
+    lines, first = [f"const V<{c}> in = {given};"], values[0]
+    if root == "mad":
+        lines.append(f"const V<{signed}> x = {values[0]}, y = {values[1]};")
+        first = f"V<{signed}>({'high(x, y)' if 'hi' in words else 'x * y'})"
+    sign = "-" if root == "sub" else "+"
+    lines.append(f"const V<{c}> a = as<{c}>({first}), b = as<{c}>({values[-1]});")
+    lines.append(f"const V<{c}> s = a {sign} b, r = s {sign} in;")
+    carried = "holds(a < b) | holds(s < in)" if root == "sub" else "holds(s < a) | holds(r < s)"
     if out:
         lines.append(f"const Mask carried = {carried};")
     lines.append(o.result(target, f"b{8 * size_of(type_)}", "r"))
@@ -281,7 +257,7 @@ def _carry(o: Operation, base: str, words: list[str]) -> None:
 
 
 def _add(o: Operation, words: list[str]) -> None:
-    base = o.item.mnemonic.partition(".")[0]
+    base = o.item.base
     if "cc" in words or base in ("addc", "subc", "madc"):
         _carry(o, base, words)
     else:

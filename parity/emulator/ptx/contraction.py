@@ -51,7 +51,7 @@ def fuse_products(items: Sequence[Instruction | str]) -> tuple[Instruction | str
             }
         if kind and item.mnemonic.startswith("mul") and writes[item.operands[0]] == 1:
             products[item.operands[0]] = i, item
-        if item.mnemonic.partition(".")[0] in (*BRANCHES, "call") or _PARTS.match(item.mnemonic):
+        if item.base in (*BRANCHES, "call") or _PARTS.match(item.mnemonic):
             products.clear()
     return tuple(item for i, item in enumerate(found) if i not in dropped)
 

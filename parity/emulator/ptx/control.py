@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange
+from parity.emulator.ptx.instruction_table import REFUSED
 from parity.emulator.ptx.operands import integer_literal, split_results
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.translation import END, call_slots, label_name
-
-_EXTERN = {
-    "malloc": "memory that is allocated on the device (malloc, new)",
-    "free": "memory that is allocated on the device (malloc, new)",
-    "cudaLaunchDeviceV2": "launches from the device",
-    "cudaGetParameterBufferV2": "launches from the device",
-    "cudaCGSynchronize": "synchronisation of a whole grid (cg::this_grid().sync())",
-}
 
 
 def _bra(o: Operation, words: list[str]) -> None:
@@ -110,25 +103,22 @@ def _call(o: Operation, words: list[str]) -> None:
     name, arguments, _ = call_slots(o.whole, o.item)
     if o.item.modifiers:
         raise MissingFeature("calls under a guard")
+    if name in ("vprintf", "__assertfail"):
+        slots = list(arguments.values())[: 2 if name == "vprintf" else 4]
+        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
     if name == "vprintf":
-        form, given = list(arguments.values())[:2]
-        value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
-        o.step(f"{o.counted} if (print(t, exec, {value[0]}, {value[1]}, {o.here})) return 1;")
+        o.step(f"{o.counted} if (print(t, exec, {wide[0]}, {wide[1]}, {o.here})) return 1;")
         return
     if name == "__assertfail":
-        slots = list(arguments.values())[:4]
-        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
         line = f"R(u32, {o.n(slots[2])})"
         o.step(
             f"{o.counted} if (failed_assertion(t, exec, {wide[0]}, {wide[1]}, {line}, {wide[3]}, {o.here})) return 1;"
         )
         return
-    if name in _EXTERN:
-        raise MissingFeature(_EXTERN[name])
     if name in o.function.registers:
         raise MissingFeature("calls through pointers to functions")
     if name not in o.whole.functions:
-        raise MissingFeature(f"the function {name}, which the module declares but does not define")
+        raise MissingFeature(REFUSED.get(name, f"the function {name}, which the module declares but does not define"))
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
@@ -146,18 +136,12 @@ def _bar(o: Operation, words: list[str]) -> None:
         return
     if "cluster" in words:
         raise MissingFeature("clusters of blocks")
-    operands = list(o.item.operands)
     votes = "red" in words
     if "arrive" in words:
         raise MissingFeature("barriers at which some threads do not wait (bar.arrive)")
-    if votes:
-        target, number, *rest = operands
-        predicate = rest[-1]
-        count = rest[0] if len(rest) > 1 else None
-    else:
-        number, *rest = operands or ["0"]
-        count = rest[0] if rest else None
-    if count is not None:
+    target, number, *rest = o.item.operands if votes else ("", *(o.item.operands or ("0",)))
+    predicate = rest.pop() if votes else ""
+    if rest:
         raise MissingFeature("barriers of a number of threads")
     if integer_literal(number) != 0:
         raise MissingFeature("named barriers other than barrier 0")
@@ -201,85 +185,73 @@ def _guard_before(o: Operation) -> None:
     o.step(f"ONLY({o.guard});")
 
 
-def _shfl(o: Operation, words: list[str]) -> None:
+def _exchange(emit: Callable[[Operation, list[str], str], list[str]]) -> Callable[[Operation, list[str]], None]:
+    """Return a function that emits an exchange among the threads that the last operand names, ``members`` in C++."""
+
+    def emit_step(o: Operation, words: list[str]) -> None:
+        _guard_before(o)
+        members = _members(o, o.item.operands[-1])
+        synchronized_step(o, members, *emit(o, words, members))
+
+    return emit_step
+
+
+def _shfl(o: Operation, words: list[str], members: str) -> list[str]:
     if "sync" not in words:
         raise MissingFeature("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
-    _guard_before(o)
-    target, a, b, c, members = o.item.operands
+    target, a, b, c, _ = o.item.operands
     mode = words[1].upper()
     first, valid = split_results(target)
-    named = _members(o, members)
     lane = o.bits(b, "b32")
     if mode == "BFLY" and lane is not None and lane < 32 and o.bits(c, "b32") == 31:
-        value = f"crossed<{lane}>(t, on, {o.source(a, 'b32')}, {named}, {o.here})"
+        value = f"crossed<{lane}>(t, on, {o.source(a, 'b32')}, {members}, {o.here})"
         exchange = f"const Mask valid = on; const V<u32> r = {value};"
     else:
         values = [o.source(each, "b32") for each in (a, b, c)]
-        value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here})"
+        value = f"shuffled<{mode}>(t, on, {', '.join(values)}, {members}, &valid, {o.here})"
         exchange = f"Mask valid; const V<u32> r = {value};"
-    synchronized_step(
-        o,
-        named,
-        exchange,
-        o.result(first, "b32", "r"),
-        o.decide(valid, "valid"),
-    )
+    return [exchange, o.result(first, "b32", "r"), o.decide(valid, "valid")]
 
 
-def _vote(o: Operation, words: list[str]) -> None:
+def _vote(o: Operation, words: list[str], members: str) -> list[str]:
     if "sync" not in words:
         raise MissingFeature("votes of threads without a mask (vote), which GPUs since Volta do not have")
-    _guard_before(o)
-    target, p, members = o.item.operands
-    named = _members(o, members)
-    lines = [f"const V<u32> ayes = voted(on, {o.predicate(p)}, {named}), here = voted(on, ALL, {named});"]
+    target, p, _ = o.item.operands
+    count = f"const V<u32> ayes = voted(on, {o.predicate(p)}, {members}), here = voted(on, ALL, {members});"
     if "ballot" in words:
-        lines.append(o.result(target, "b32", "ayes"))
-    else:
-        value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
-        lines.append(o.decide(target, f"holds({value})"))
-    synchronized_step(o, named, *lines)
+        return [count, o.result(target, "b32", "ayes")]
+    value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
+    return [count, o.decide(target, f"holds({value})")]
 
 
-def _match(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, a, members = o.item.operands
+def _match(o: Operation, words: list[str], members: str) -> list[str]:
+    target, a, _ = o.item.operands
     first, valid = split_results(target)
-    named = _members(o, members)
-    lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
+    equal = f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {members});"
     if "any" in words:
-        lines.append(o.result(first, "b32", "equal"))
-    else:
-        lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
-        lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
-        lines.append(o.decide(valid, "every"))
-    synchronized_step(o, named, *lines)
+        return [equal, o.result(first, "b32", "equal")]
+    every = f"const V<u32> here = voted(on, ALL, {members}); const Mask every = holds(equal == here);"
+    return [equal, every, o.result(first, "b32", "sel(every, here, all(0u))"), o.decide(valid, "every")]
 
 
-def _redux(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, a, members = o.item.operands
-    named = _members(o, members)
+def _redux(o: Operation, words: list[str], members: str) -> list[str]:
+    target, a, _ = o.item.operands
     type_ = words[-1]
     kind = next(word for word in words if word in ("add", "min", "max", "and", "or", "xor"))
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
     if type_ == "f32":
         raise Unknown(f"instruction {o.item.mnemonic}")
-    synchronized_step(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+    return [o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {members}, {op})")]
+
+
+def _elect(o: Operation, words: list[str], members: str) -> list[str]:
+    first, valid = split_results(o.item.operands[0])
+    result = o.result(first, "b32", "leader")
+    return ["const V<u32> leader = all(first(on));", result, o.decide(valid, "holds(leader == IOTA)")]
 
 
 def _activemask(o: Operation, words: list[str]) -> None:
     o.guarded(o.result(o.item.operands[0], "b32", "all<u32>(on)"))
-
-
-def _elect(o: Operation, words: list[str]) -> None:
-    _guard_before(o)
-    target, members = o.item.operands
-    first, valid = split_results(target)
-    named = _members(o, members)
-    lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
-    lines.append(o.decide(valid, "holds(leader == IOTA)"))
-    synchronized_step(o, named, *lines)
 
 
 def _trap(o: Operation, words: list[str]) -> None:
@@ -288,6 +260,6 @@ def _trap(o: Operation, words: list[str]) -> None:
 
 CONTROL: dict[str, Callable[[Operation, list[str]], None]] = {
     "bra": _bra, "ways": _ways, "brx": _brx, "ret": _exit, "exit": _exit, "call": _call, "bar": _bar, "barrier": _bar,
-    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "activemask": _activemask, "elect": _elect,
-    "trap": _trap,
+    "shfl": _exchange(_shfl), "vote": _exchange(_vote), "match": _exchange(_match), "redux": _exchange(_redux),
+    "elect": _exchange(_elect), "activemask": _activemask, "trap": _trap,
 }  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from parity.emulator.instruction import Unknown
 from parity.emulator.ptx.operands import ROUNDINGS, cpp_type, split_types
 from parity.emulator.ptx.operation import Operation
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def convert(o: Operation, words: list[str]) -> None:
@@ -15,9 +17,8 @@ def convert(o: Operation, words: list[str]) -> None:
         return
     modifiers, (to, of) = split_types(words)[0], split_types(words)[1][-2:]
     target, *operands = o.item.operands
-    mode = next((ROUNDINGS[word] for word in modifiers if word in ROUNDINGS), "")
-    whole = any(word.endswith("i") and word in ROUNDINGS for word in modifiers)  # to an integral value
-    flush, sat, relu, limit = (word in modifiers for word in ("ftz", "sat", "relu", "satfinite"))
+    mode = _rounding(modifiers)
+    sat, relu, limit = (word in modifiers for word in ("sat", "relu", "satfinite"))
     unknown = set(modifiers) - {*ROUNDINGS, "ftz", "sat", "satfinite", "relu", "rna"}
     if unknown:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
@@ -31,36 +32,32 @@ def convert(o: Operation, words: list[str]) -> None:
         value = f"tf32_finite({x})" if limit else f"tf32_of<{'AWAY' if 'rna' in modifiers else mode}>({x})"
         o.guarded(o.result(target, "b32", value))
         return
-    floats = ("f16", "bf16", "f32", "f64")
-    if of in floats:
-        x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
-        x = f"of_bf16({x})" if of == "bf16" else x
-        if flush and own == "f32" and to != "f16":  # for f16, a subnormal operand is not flushed, as measured
-            x = f"ftz({x})"
-        if to not in floats:
-            value = f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
-            o.guarded(o.result(target, to, value))
-            return
-        o.guarded(*_to_float(o, target, _FloatConversion(of, to, mode, whole, flush, sat, relu, limit), x))
-        return
     x = o.source(operand, of)
-    if to in floats:
-        nearest = to in ("f32", "f64") and mode in ("", "RN")
-        if not nearest:
-            x = f"to<{'i64' if of[0] == 's' else 'u64'}>({x})"
-        if nearest:
-            value = f"to<{to}>({x})"
-        elif to in ("f32", "f64"):
-            value = f"float_of<{mode}, {to}>({x})"
-        elif to == "f16":
-            value = f"narrow_f16<{mode or 'RN'}>(odd_f64({x}))"
-        else:
-            o.guarded(o.result(target, "b16", f"narrow_bf16<{mode or 'RN'}>(odd_f64({x}))"))
+    if of in _FLOATS:
+        x = f"of_bf16({x})" if of == "bf16" else x
+        # For f16, a subnormal operand is not flushed, as measured.
+        if "ftz" in modifiers and of in ("f32", "bf16") and to != "f16":
+            x = f"ftz({x})"
+        if to in _FLOATS:
+            o.guarded(*_to_float(o, of, to, modifiers, x))
             return
-        o.guarded(o.result(target, to, f"saturated<{to}>({value})" if sat else value))
-        return
-    value = _limited(cpp_type(to), cpp_type(of), x) if sat else f"to<{cpp_type(to)}>({x})"
-    o.guarded(o.result(target, to, value))
+        type_, value = to, f"to_integer<{cpp_type(to)}, {mode or 'RZ'}>({x})"
+    elif to in _FLOATS:
+        type_, value = _of_integer(of, to, mode, x)
+        value = f"saturated<{to}>({value})" if sat and to != "bf16" else value
+    else:
+        type_, value = to, _limited(cpp_type(to), cpp_type(of), x) if sat else f"to<{cpp_type(to)}>({x})"
+    o.guarded(o.result(target, type_, value))
+
+
+def _of_integer(of: str, to: str, mode: str, x: str) -> tuple[str, str]:
+    """Return the type and the value of an integer that is converted to a floating-point type."""
+    if to in ("f32", "f64") and mode in ("", "RN"):
+        return to, f"to<{to}>({x})"
+    x = f"to<{'i64' if of[0] == 's' else 'u64'}>({x})"
+    if to in ("f32", "f64"):
+        return to, f"float_of<{mode}, {to}>({x})"
+    return "b16" if to == "bf16" else to, f"narrow_{to}<{mode or 'RN'}>(odd_f64({x}))"
 
 
 def _cvt_pack(o: Operation, to: str) -> None:
@@ -85,28 +82,16 @@ def _limited(to: str, of: str, x: str) -> str:
     return f"not_negative(to<i64>({x}))" if to == "u64" else f"limited<{to}>(to<i64>({x}))"
 
 
-@dataclass(frozen=True)
-class _FloatConversion:
-    """A conversion from the floating-point type ``of`` to the floating-point type ``to``.
-
-    ``mode`` is the rounding mode, ``whole`` requests an integral result, ``flush`` is ``.ftz``, ``limit`` is
-    ``.satfinite``.
-    """
-
-    of: str
-    to: str
-    mode: str
-    whole: bool
-    flush: bool
-    sat: bool
-    relu: bool
-    limit: bool
+def _rounding(modifiers: Sequence[str]) -> str:
+    """Return the rounding mode as C++, or an empty string."""
+    return next((ROUNDINGS[word] for word in modifiers if word in ROUNDINGS), "")
 
 
-def _to_float(o: Operation, target: str, conversion: _FloatConversion, x: str) -> list[str]:
-    """Convert ``x``, of the C++ type that computes in place of ``conversion.of``."""
-    of, to, mode = conversion.of, conversion.to, conversion.mode
-    whole, flush, sat, relu = conversion.whole, conversion.flush, conversion.sat, conversion.relu
+def _to_float(o: Operation, of: str, to: str, modifiers: Sequence[str], x: str) -> list[str]:
+    """Convert ``x``, of the C++ type that computes in place of ``of``, between floating-point types."""
+    mode = _rounding(modifiers)
+    whole = any(word.endswith("i") and word in ROUNDINGS for word in modifiers)  # to an integral value
+    flush, sat, relu = (word in modifiers for word in ("ftz", "sat", "relu"))
     own = {"bf16": "f32"}.get(of, of)
     lines = [f"const V<{own}> x = {x};"]
     value, kind = "x", own
@@ -120,10 +105,9 @@ def _to_float(o: Operation, target: str, conversion: _FloatConversion, x: str) -
             if of == "f16" or flush:  # a NaN in bf16 without .ftz is unchanged
                 value = f"nan1({value})" if own != "f64" else value
             kind = "f32"
-        elif to == "f16":
-            value, kind = f"narrow_f16<{mode or 'RN'}>(to<f64>({value}))", "f16"
         else:
-            value, kind = f"narrow_bf16<{mode or 'RN'}>(to<f64>({value}))", "u16"
+            value = f"narrow_{to}<{mode or 'RN'}>(to<f64>({value}))"
+            kind = "f16" if to == "f16" else "u16"
     elif of == "bf16":
         value, kind = f"bf16_of({value})", "u16"
     elif not whole and not sat and (own == "f16" or flush):  # otherwise the bits stay the same
@@ -138,9 +122,9 @@ def _to_float(o: Operation, target: str, conversion: _FloatConversion, x: str) -
         value = f"relu<{kind}>({value})"
     if of == "f64" and to in ("f16", "bf16") and not sat:
         value, kind = f"with_nan_of<{10 if to == 'f16' else 7}>(x, as<u16>({value}))", "u16"
-    if conversion.limit:
+    if "satfinite" in modifiers:
         value, kind = _finite(value, to), "u16"
-    return [*lines, o.result(target, "b16" if kind == "u16" else kind, value)]
+    return [*lines, o.result(o.item.operands[0], "b16" if kind == "u16" else kind, value)]
 
 
 def _finite(value: str, to: str) -> str:
@@ -150,34 +134,29 @@ def _finite(value: str, to: str) -> str:
 
 def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, limit: bool) -> None:
     target, *operands = o.item.operands
-    positive = "true" if relu else "false"
+    mantissa = {"e4m3x2": 3, "e5m2x2": 2}
     if to in ("f16x2", "bf16x2") and of == "f32":
         pieces = []
         for operand in operands:  # the first operand is the upper half
-            wide = f"to<f64>({o.source(operand, 'f32')})"
-            piece = f"narrow_{to.removesuffix('x2')}<{mode}>({wide})"
-            if relu and to == "f16x2":
-                piece = f"relu<f16>({piece})"
-            elif relu:
-                piece = f"bf16_of(relu<f32>(of_bf16({piece})))"
+            piece = f"narrow_{to.removesuffix('x2')}<{mode}>(to<f64>({o.source(operand, 'f32')}))"
+            if relu:
+                piece = f"relu<f16>({piece})" if to == "f16x2" else f"bf16_of(relu<f32>(of_bf16({piece})))"
             pieces.append(_finite(piece, to) if limit else piece)
-        o.guarded(o.result(target, "b32", f"of_halves({pieces[1]}, {pieces[0]})"))
-        return
-    mantissa = {"e4m3x2": 3, "e5m2x2": 2}
-    if to in mantissa:
+        type_, value = "b32", f"of_halves({pieces[1]}, {pieces[0]})"
+    elif to in mantissa:
         if of == "f32":
             hi, lo = (o.source(operand, "f32") for operand in operands)
         else:
             x = o.source(operands[0], "b32")
             hi, lo = f"to<f32>(half_hi<f16>({x}))", f"to<f32>(half_lo<f16>({x}))"
-        pieces = [f"fp8_finite<{mantissa[to]}>({each}, {positive})" for each in (lo, hi)]
-        o.guarded(o.result(target, "b16", f"to<u16>({pieces[0]} | {pieces[1]} << 8)"))
-        return
-    if of in mantissa and to == "f16x2":
+        pieces = [f"fp8_finite<{mantissa[to]}>({each}, {str(relu).lower()})" for each in (lo, hi)]
+        type_, value = "b16", f"to<u16>({pieces[0]} | {pieces[1]} << 8)"
+    elif of in mantissa and to == "f16x2":
         x = f"to<u32>({o.source(operands[0], 'b16')})"
         call = f"of_f8<false, {mantissa[of]}, {7 if mantissa[of] == 3 else 15}>"
         pieces = [f"nan1(to<f16>({call}({x} {shift} & 0xff)))" for shift in ("", ">> 8")]
         pieces = [f"relu<f16>({piece})" if relu else piece for piece in pieces]
-        o.guarded(o.result(target, "b32", f"of_halves({pieces[0]}, {pieces[1]})"))
-        return
-    raise Unknown(f"conversion {o.item.mnemonic}")
+        type_, value = "b32", f"of_halves({pieces[0]}, {pieces[1]})"
+    else:
+        raise Unknown(f"conversion {o.item.mnemonic}")
+    o.guarded(o.result(target, type_, value))

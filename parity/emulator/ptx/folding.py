@@ -10,13 +10,11 @@ between.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction
-from parity.emulator.ptx.register_slots import register_accesses
 
 _NUMBERS = re.compile(
     r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
@@ -33,65 +31,52 @@ def fold_instructions(function: PtxFunction, uniform: Collection[str]) -> tuple[
 
     ``uniform`` are the block-uniform registers, which are computed once per block and therefore not folded.
     """
-    accessed = [
-        register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in function.items
-    ]
-    writes = Counter(name for written, _ in accessed for name in written)
-    uses = Counter(name for _, read in accessed for name in read)
-    found: list[Instruction | str | None] = []
+    found: list[Instruction | str] = []
     waiting: dict[str, int] = {}  # foldable registers, with the index in `found` of their writer
-    for item, (written, read) in zip(function.items, accessed, strict=True):
+    for item, (written, read) in zip(function.items, function.accessed, strict=True):
         if isinstance(item, str):
             waiting.clear()
             found.append(item)
             continue
         for name in read:
             if name in waiting and (whole := _with(item, name, found[waiting[name]])):
-                found[waiting.pop(name)] = None
+                found[waiting.pop(name)] = ""
                 item = whole
-        stale = [name for name, at in waiting.items() if not {*written}.isdisjoint(_read(function, found[at]))]
+        stale = [name for name, at in waiting.items() if not {*written}.isdisjoint(function.accesses(found[at])[1])]
         for name in stale:
             del waiting[name]
         is_value = any(kind.match(item.mnemonic) for kind in (_NUMBERS, _AS_FLOAT, _COMPARES, _LOGIC))
         if is_value and not item.modifiers and len(written) == 1:
             (name,) = written
-            if name not in uniform and writes[name] == uses[name] == 1:
+            if name not in uniform and function.writes[name] == function.uses[name] == 1:
                 waiting[name] = len(found)
         found.append(item)
-        if item.mnemonic.partition(".")[0] in (*BRANCHES, "call"):
+        if item.base in (*BRANCHES, "call"):
             waiting.clear()
-    return tuple(item for item in found if item is not None)
+    return tuple(item for item in found if item)
 
 
-def _read(function: PtxFunction, producer: Instruction | str | None) -> list[str]:
-    assert isinstance(producer, Instruction)
-    return register_accesses(function, producer)[1]
-
-
-def _with(item: Instruction, name: str, producer: Instruction | str | None) -> Instruction | None:
+def _with(item: Instruction, name: str, producer: Instruction | str) -> Instruction | None:
     """Fold ``producer``, which computes ``name``, into an instruction; None if that is not possible."""
     assert isinstance(producer, Instruction)
     inside = f"({producer.mnemonic} {', '.join(producer.operands[1:])})"
-    if _NUMBERS.match(producer.mnemonic):
-        if _ACCESSES.match(item.mnemonic):
-            address = int(item.mnemonic.startswith("ld"))
-            within = re.compile(rf"\[\s*{re.escape(name)}(?=\s*[+\]])")
-            places, value = [address], within.sub(lambda _: f"[{inside}", item.operands[address])
-        elif _NUMBERS.match(item.mnemonic) or _COMPARES.match(item.mnemonic):
-            places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
-        else:
+    places, value = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name], inside
+    if _NUMBERS.match(producer.mnemonic) and _ACCESSES.match(item.mnemonic):
+        address = int(item.mnemonic.startswith("ld"))
+        within = re.compile(rf"\[\s*{re.escape(name)}(?=\s*[+\]])")
+        places, value = [address], within.sub(lambda _: f"[{inside}", item.operands[address])
+    elif _NUMBERS.match(producer.mnemonic):
+        if not _NUMBERS.match(item.mnemonic) and not _COMPARES.match(item.mnemonic):
             return None
     elif _AS_FLOAT.match(producer.mnemonic):
         if not _FLOATS.match(item.mnemonic):
             return None
-        places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
     elif item.mnemonic.startswith("bra"):
         return replace(item, modifiers=(item.modifiers[0].replace(name, inside),))
-    elif _LOGIC.match(item.mnemonic):
-        places = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name]
-        value = item.operands[places[0]].replace(name, inside) if places else ""
-    else:
+    elif not _LOGIC.match(item.mnemonic):
         return None
+    else:
+        value = item.operands[places[0]].replace(name, inside) if places else ""
     if not places or value == item.operands[places[0]]:
         return None
     return replace(item, operands=(*item.operands[: places[0]], value, *item.operands[places[0] + 1 :]))

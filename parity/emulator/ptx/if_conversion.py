@@ -17,7 +17,6 @@ from itertools import chain
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import PtxFunction
 from parity.emulator.ptx.peephole import is_branch
-from parity.emulator.ptx.register_slots import register_accesses
 
 _MOST = 4
 """Maximum number of instructions in one way."""
@@ -39,8 +38,7 @@ class _Guards:
     def __init__(self, function: PtxFunction) -> None:
         self._function = function
         self._registers = dict(function.registers)
-        accessed = (self._accessed(item) for item in function.items if isinstance(item, Instruction))
-        self._uses = Counter(chain.from_iterable(accessed))
+        self._uses = function.writes + function.uses
         self._entries = Counter(chain.from_iterable(function.tables.values()))
         for guarded in (False, True):
             self._entries.update(item.operands[0] for item in function.items if is_branch(item, guarded=guarded))
@@ -106,12 +104,12 @@ class _Guards:
         if not _COMPUTES.match(item.mnemonic):
             return False
         within = Counter(chain.from_iterable(map(self._accessed, way)))
-        before = {name for each in way[: way.index(item) + 1] for name in register_accesses(self._function, each)[1]}
-        written = register_accesses(self._function, item)[0]
+        before = {name for each in way[: way.index(item) + 1] for name in self._function.accesses(each)[1]}
+        written = self._function.accesses(item)[0]
         return all(within[name] == self._uses[name] and name not in before for name in written)
 
     def _accessed(self, item: Instruction) -> list[str]:
-        return [*chain(*register_accesses(self._function, item))]
+        return [*chain(*self._function.accesses(item))]
 
     def _at(self, i: int) -> Instruction | str:
         return self._items[i] if i < len(self._items) else ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import struct
 from collections.abc import Iterator
 
 from parity.emulator.image import Image, Relocation
+from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxVariable, function_names, module_variables, size_of, split_operands
 
 _GENERIC = re.compile(r"generic\((.*)\)$")
@@ -46,9 +46,8 @@ def _data(variable: PtxVariable) -> tuple[bytes, list[tuple[int, str, int]]]:
     places: list[tuple[int, str, int]] = []
     for text in _elements(variable.value):
         inner = generic[1].strip() if (generic := _GENERIC.match(text)) else text
-        number = _number(inner, variable.type)
-        if number is not None:
-            data += number.to_bytes(element, "little")
+        if (bits := literal_bits(inner, variable.type)) is not None:
+            data += (bits % (1 << 8 * element)).to_bytes(element, "little")
         elif symbol := _SYMBOL.match(inner):
             places.append((len(data), symbol[1], int(symbol[2] or 0)))
             data += bytes(element)
@@ -63,18 +62,3 @@ def _elements(value: str) -> Iterator[str]:
             yield from _elements(part)
     elif value:
         yield value
-
-
-def _number(text: str, type_: str) -> int | None:
-    """Return the bits of a constant; None for a symbol."""
-    bits = 8 * size_of(type_)
-    if re.fullmatch(r"0[fFdD][0-9a-fA-F]+", text):
-        return int(text[2:], 16)
-    try:
-        return int(text.rstrip("U"), 0) % (1 << bits)
-    except ValueError:
-        pass
-    try:
-        return int.from_bytes(struct.pack("<d" if bits == 64 else "<f", float(text)), "little")
-    except ValueError:
-        return None

@@ -39,6 +39,13 @@ UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 """Float comparisons that are true for a NaN (besides ``equ`` and ``neu``): each is the negation of the named one."""
 
 
+ATOMICS = {row["name"]: row["result"] for row in read_table(Path(__file__).with_name("atomics.csv"))}
+"""The value that an atomic operation stores, as C++ of the old value ``was``, ``given`` and ``compared``."""
+
+REFUSED = {row["name"]: row["feature"] for row in read_table(Path(__file__).with_name("refused.csv"))}
+"""The unsupported feature that an instruction, or a function that is called, belongs to."""
+
+
 @dataclass(frozen=True, slots=True)
 class PtxInstructionRow:
     """The semantics of one instruction. ``sources`` and ``result`` are types, possibly ``T`` or ``W``."""
@@ -68,8 +75,3 @@ def _rows() -> dict[tuple[str, str], PtxInstructionRow]:
 def instruction_row(name: str, type_: str) -> PtxInstructionRow | None:
     """Look up an instruction by its name, without generic modifiers, and its type; None if it is not in the table."""
     return _rows().get((name, type_))
-
-
-def table_entries() -> list[tuple[str, str]]:
-    """Return the names and types of all rows."""
-    return list(_rows())

@@ -27,14 +27,10 @@ from parity.model.code_object import CodeObject, Kernel
 from parity.platform.cache import digest
 
 _HERE = Path(__file__).parent
+_NO_ERRORS = error_table({})
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
 _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
-
-
-@functools.cache
-def _version() -> str:
-    return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), _HERE / "instruction_table.csv"))))
 
 
 class Ptx(Language):
@@ -42,9 +38,9 @@ class Ptx(Language):
 
     warps = True
 
-    @property
+    @functools.cached_property
     def version(self) -> str:
-        return _version()
+        return digest(*(path.read_bytes() for path in sorted((*_HERE.glob("*.py"), *_HERE.glob("*.csv")))))
 
     def parts(self, listing: str, name: str) -> Sequence[str]:
         texts = [_LINE.sub("", text.text) for text in kernel_functions(listing, name)]
@@ -86,12 +82,7 @@ class Ptx(Language):
         return struct.pack("<8I", *shape.block, *shape.grid, dynamic, kernel.lds_bytes + dynamic)
 
     def documented_errors(self, target: Target) -> ctypes.Array[ctypes.Structure]:
-        return _no_errors()
+        return _NO_ERRORS
 
     def private_memory(self, instruction: Instruction, own: Allocation, context: ctypes.Structure) -> Allocation | None:
         return own if ".local" in instruction.mnemonic else None
-
-
-@functools.cache
-def _no_errors() -> ctypes.Array[ctypes.Structure]:
-    return error_table({})

@@ -29,13 +29,21 @@ _ALL = "all(0xffffffffu)"
 def _wmma(o: Operation, words: list[str]) -> None:
     if o.item.modifiers:
         raise MissingFeature("matrix instructions with a guard")
-    shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
-    if not shapes:
-        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
+    shape = _shape(words)
+    if not shape:
+        raise _refusal(o)
     if words[0] == "mma":
-        _multiply(o, words, "LINEAR", *shapes[0])
+        _multiply(o, words, "LINEAR", *shape)
     else:
-        _move(o, words, *shapes[0])
+        _move(o, words, *shape)
+
+
+def _shape(words: list[str]) -> tuple[int, ...]:
+    return next((tuple(map(int, match.groups())) for match in map(_SHAPE.match, words) if match), ())
+
+
+def _refusal(o: Operation) -> MissingFeature:
+    return MissingFeature(f"matrix instructions ({o.item.mnemonic})")
 
 
 def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
@@ -81,20 +89,20 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
 
 
 def _mma(o: Operation, words: list[str]) -> None:
-    shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
+    shape = _shape(words)
     factors = [word for word in words if word in _TYPES]
     odd = {"sp", "block_scale", "kind", "xor", "and"} & set(words) or "sp::ordered_metadata" in words
     # The f16 shape m8n8k4 of Volta has a different layout.
-    if o.item.modifiers or not shapes or odd or (shapes[0] == (8, 8, 4) and "f64" not in factors):
-        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
-    _multiply(o, words, "MMA", *shapes[0])
+    if o.item.modifiers or not shape or odd or (shape == (8, 8, 4) and "f64" not in factors):
+        raise _refusal(o)
+    _multiply(o, words, "MMA", *shape)
 
 
 def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: int) -> None:
     types = [word for word in words if word in _TYPES or word in _SUMS]
     d, a, b, c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
     if a not in _TYPES or b not in _TYPES or c not in _SUMS or d not in _SUMS or {c, d} == {"f16", "f32"}:
-        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
+        raise _refusal(o)
     rounding = {"rz", "rm", "rp"} & set(words)
     if rounding:
         raise MissingFeature(f"matrix instructions that do not round to nearest (.{rounding.pop()})")
@@ -134,7 +142,7 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
     """Load matrices of 8 rows of 16 bytes. Eight threads provide the row addresses of a matrix."""
     count = next((int(word[1]) for word in words if word in ("x1", "x2", "x4")), 0)
     if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
-        raise MissingFeature(f"matrix instructions ({o.item.mnemonic})")
+        raise _refusal(o)
     into, memory = o.item.operands
     place = address_statement(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here

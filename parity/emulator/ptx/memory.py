@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from parity.emulator.instruction import MissingFeature, Unknown
+from parity.emulator.ptx.instruction_table import ATOMICS
 from parity.emulator.ptx.operands import SPACES, cpp_type, integer_literal, split_address
 from parity.emulator.ptx.operation import Operation
 from parity.emulator.ptx.parse import size_of, split_operands
@@ -63,41 +64,33 @@ def _ld(o: Operation, words: list[str]) -> None:
         return
     apart = "apart" in words  # several loads, see peephole.py
     lines = [place, _misaligned(o, size if apart else size * count)]
+    c, bytes_ = f"u{8 * size}", size * count
     if apart:
-        lines.append(
-            f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
-        )
-        lines += [_loaded(o, each, type_, f"x[{i}]") for i, each in enumerate(targets)]
-    elif count == 1:
-        c = f"u{8 * size}"
-        lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]
-        lines.append(_loaded(o, targets[0], type_, "x"))
-    elif (bytes_ := size * count) <= 8:
-        lines.append(f"V<u{8 * bytes_}> x; if (load_at_u{8 * bytes_}(c, on, at, {number}, &x)) return 1;")
-        for i, each in enumerate(targets):
-            if each != "_":
-                lines.append(_loaded(o, each, type_, f"to<u{8 * size}>(x >> (u{8 * bytes_}){8 * size * i})"))
+        lines.append(f"V<{c}> x[{count}]; if (load_apart<{c}, {count}>(c, on, at, {number}, x)) return 1;")
+        values = [f"x[{i}]" for i in range(count)]
+    elif count == 1 or bytes_ <= 8:
+        u = f"u{8 * bytes_}"
+        lines.append(f"V<{u}> x; if (load_at_{u}(c, on, at, {number}, &x)) return 1;")
+        values = ["x"] if count == 1 else [f"to<{c}>(x >> ({u}){8 * size * i})" for i in range(count)]
+    elif bytes_ <= 16:
+        lines += [f"V<u32> x[{bytes_ // 4}];", f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;"]
+        values = [_in_words("x[{}]".format, i * size, size) for i in range(count)]
     else:
-        if bytes_ > 16:
-            raise MissingFeature("accesses of 32 bytes")
-        lines += [
-            f"V<u32> x[{bytes_ // 4}];",
-            f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;",
-        ]
-        for i, each in enumerate(targets):
-            if each != "_":
-                lines.append(_loaded(o, each, type_, _element("x", i, size)))
-    o.guarded(*lines)
+        raise MissingFeature("accesses of 32 bytes")
+    o.guarded(*lines, *_loads(o, targets, type_, values.__getitem__))
 
 
-def _element(name: str, i: int, size: int) -> str:
-    """Return element ``i`` of an array of words as an unsigned number, in C++."""
+def _loads(o: Operation, targets: Sequence[str], type_: str, value: Callable[[int], str]) -> list[str]:
+    """Return statements that load element ``i``, which is ``value(i)`` in C++, into target ``i``."""
+    return [_loaded(o, target, type_, value(i)) for i, target in enumerate(targets) if target != "_"]
+
+
+def _in_words(word: Callable[[int], str], offset: int, size: int) -> str:
+    """Return ``size`` bytes from an offset on as an unsigned number, in C++; ``word`` returns each word of 32 bits."""
+    k = offset // 4
     if size == 8:
-        return f"join({name}[{2 * i}], {name}[{2 * i + 1}])"
-    if size == 4:
-        return f"{name}[{i}]"
-    per = 4 // size
-    return f"to<u{8 * size}>({name}[{i // per}] >> {8 * size * (i % per)})"
+        return f"join({word(k)}, {word(k + 1)})"
+    return word(k) if size == 4 else f"to<u{8 * size}>({word(k)} >> {8 * (offset % 4)})"
 
 
 def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
@@ -111,40 +104,22 @@ def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> Non
     name, offset = split_address(operand)
     size = size_of(type_)
     if name in o.params:
-        lines = []
-        for i, target in enumerate(targets):
-            if target != "_":
-                lines.append(_loaded(o, target, type_, _param(o, o.params[name], offset + i * size, size)))
-        o.guarded(*lines)
+        slot = o.params[name]
+        o.guarded(*_loads(o, targets, type_, lambda i: _param(o, slot, offset + i * size, size)))
         return
     if name in o.function.registers:  # the address of a parameter
         raise MissingFeature("addresses of parameters")
     if name not in o.whole.layout.parameters:
         raise Unknown(f"parameter {name}")
     at = o.whole.layout.parameters[name] + offset
-    c = f"u{8 * size}"
-    o.guarded(
-        *(
-            _loaded(o, target, type_, f"parameter<{c}>(c, N({o.n(at + i * size)}))")
-            for i, target in enumerate(targets)
-            if target != "_"
-        )
-    )
+    o.guarded(*_loads(o, targets, type_, lambda i: f"parameter<u{8 * size}>(c, N({o.n(at + i * size)}))"))
 
 
 def _param(o: Operation, slot: int, offset: int, size: int) -> str:
     """Return bytes of a call parameter, which is stored in slots of 32 bits, as C++."""
     if offset % min(size, 4):
         raise MissingFeature("parameters that are not aligned")
-
-    def word(k: int) -> str:
-        return f"R(u32, {o.n(slot + k)})"
-
-    if size == 8:
-        return f"join({word(offset // 4)}, {word(offset // 4 + 1)})"
-    if size == 4:
-        return word(offset // 4)
-    return f"to<u{8 * size}>({word(offset // 4)} >> {8 * (offset % 4)})"
+    return _in_words(lambda k: f"R(u32, {o.n(slot + k)})", offset, size)
 
 
 def _st(o: Operation, words: list[str]) -> None:
@@ -166,29 +141,33 @@ def _st(o: Operation, words: list[str]) -> None:
     apart = "apart" in words  # several stores, see peephole.py
     lines = [place, _misaligned(o, size if apart else size * count)]
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
+    c, bytes_ = f"u{8 * size}", size * count
     if apart:
-        lines.append(f"const V<u{8 * size}> x[] = {{{', '.join(values)}}};")
-        lines.append(f"if (store_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;")
+        lines.append(f"const V<{c}> x[] = {{{', '.join(values)}}};")
+        lines.append(f"if (store_apart<{c}, {count}>(c, on, at, {number}, x)) return 1;")
     elif count == 1:
-        lines.append(f"if (store_at_u{8 * size}(c, on, at, {number}, {values[0]})) return 1;")
-    elif (bytes_ := size * count) <= 8:
+        lines.append(f"if (store_at_{c}(c, on, at, {number}, {values[0]})) return 1;")
+    elif bytes_ <= 8:
         u = f"u{8 * bytes_}"
         whole = " | ".join(f"to<{u}>({value}) << ({u}){8 * size * i}" for i, value in enumerate(values))
         lines.append(f"const V<{u}> x = {whole}; if (store_at_{u}(c, on, at, {number}, x)) return 1;")
-    else:
-        if bytes_ > 16:
-            raise MissingFeature("accesses of 32 bytes")
+    elif bytes_ <= 16:
         lines.append(f"V<u32> x[{bytes_ // 4}] = {{}};")
-        for i, value in enumerate(values):
-            if size == 8:
-                lines.append(f"{{ const V<u64> v = {value}; x[{2 * i}] = lo32(v), x[{2 * i + 1}] = hi32(v); }}")
-            elif size == 4:
-                lines.append(f"x[{i}] = {value};")
-            else:
-                per = 4 // size
-                lines.append(f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};")
+        lines += [_placed(value, i, size) for i, value in enumerate(values)]
         lines.append(f"if (scatter_at(c, on, at, {bytes_}, {number}, x)) return 1;")
+    else:
+        raise MissingFeature("accesses of 32 bytes")
     o.guarded(*lines)
+
+
+def _placed(value: str, i: int, size: int) -> str:
+    """Return a statement that stores element ``i`` in the array of words ``x``."""
+    if size == 8:
+        return f"{{ const V<u64> v = {value}; x[{2 * i}] = lo32(v), x[{2 * i + 1}] = hi32(v); }}"
+    if size == 4:
+        return f"x[{i}] = {value};"
+    per = 4 // size
+    return f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};"
 
 
 def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
@@ -210,20 +189,6 @@ def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> li
     return [f"put({there}, on, V<u32>({put_in}));"]
 
 
-_ATOMICS = {
-    "add": "(T)(was + given)",
-    "exch": "given",
-    "and": "(T)(was & given)",
-    "or": "(T)(was | given)",
-    "xor": "(T)(was ^ given)",
-    "min": "given < was ? given : was",
-    "max": "given > was ? given : was",
-    "inc": "was >= given ? (T)0 : (T)(was + 1)",
-    "dec": "was == 0 || was > given ? given : (T)(was - 1)",
-    "cas": "was == compared ? given : was",
-}
-
-
 def _atom(o: Operation, words: list[str]) -> None:
     returns = o.item.mnemonic.startswith("atom")
     operands = list(o.item.operands)
@@ -231,7 +196,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     address, *values = operands
     space = next((word for word in words if word in SPACES), "")
     type_ = words[-1]
-    kind = next((word for word in words if word in _ATOMICS), None)
+    kind = next((word for word in words if word in ATOMICS), None)
     if kind is None or any(word in ("v2", "v4", "v8") for word in words):
         raise Unknown(f"instruction {o.item.mnemonic}")
     size = size_of(type_)
@@ -241,7 +206,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     place = address_statement(o, address, space)
     compares = kind == "cas"
     expression, t = (
-        _ATOMICS[kind],
+        ATOMICS[kind],
         {"bf16": "Bf16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp_type(type_)),
     )
     if kind == "add" and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):

@@ -5,32 +5,35 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from parity.emulator.instruction import Unknown
+from parity.emulator.instruction import MissingFeature, Unknown
+from parity.platform.files import read_rows
 
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
+_FLOAT_BITS = re.compile(r"0(?:[fF](?P<single>[0-9a-fA-F]{8})|[dD](?P<double>[0-9a-fA-F]{16}))")
 _ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
-SPECIAL = {
-    "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
-    **{f"%ntid.{a}": f"all(launched(c, {i}))" for i, a in enumerate("xyz")},
-    **{f"%nctaid.{a}": f"all(launched(c, {3 + i}))" for i, a in enumerate("xyz")},
-    **{f"%ctaid.{a}": f"all(c->group[{i}])" for i, a in enumerate("xyz")},
-    "%dynamic_smem_size": "all(launched(c, 6))", "%total_smem_size": "all(launched(c, 7))",
-    "%nwarpid": "all(32u)", "%smid": "all(0u)", "%nsmid": "all(1u)", "%gridid": "all<u64>(1ul)",
-    "%lanemask_eq": "1u << IOTA", "%lanemask_lt": "(1u << IOTA) - 1",
-    "%lanemask_le": "(2u << IOTA) - 1", "%lanemask_gt": "~((2u << IOTA) - 1)", "%lanemask_ge": "~((1u << IOTA) - 1)",
-    "%clock": "all((u32)ticks(c, left))", "%clock_hi": "all((u32)(ticks(c, left) >> 32))",
-    "%clock64": "all(ticks(c, left))", "%globaltimer": "all(ticks(c, left))",
-    "%globaltimer_lo": "all((u32)ticks(c, left))", "%globaltimer_hi": "all((u32)(ticks(c, left) >> 32))",
-    "WARP_SZ": "all(32u)",
-}  # fmt: skip
-SPECIAL_U64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
+
+
+@dataclass(frozen=True)
+class SpecialRegister:
+    """A row of ``special_registers.csv``: the name, the type, and the value as C++."""
+
+    name: str
+    type: str
+    value: str
+
+
+SPECIAL = {row.name: row for row in read_rows(Path(__file__).with_name("special_registers.csv"), SpecialRegister)}
 
 
 def cpp_type(type_: str) -> str:
     """Return the C++ type of one lane of a PTX type."""
+    if type_.endswith("128"):
+        raise MissingFeature("registers of 128 bits")
     if type_ in ("f16", "f32", "f64"):
         return type_
     if type_ in ("bf16", "pred"):
@@ -53,26 +56,23 @@ def integer_literal(text: str) -> int | None:
 
 def literal_bits(operand: str, type_: str) -> int | None:
     """Return the bits of a constant as a value of a PTX type; None for other operands."""
-    if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
+    value: float | int | None = integer_literal(operand)
+    if match := _FLOAT_BITS.fullmatch(operand):
         bits = int(operand[2:], 16)
-        if type_ in ("f64", "b64", "u64", "s64"):
-            (number,) = struct.unpack("<f", struct.pack("<I", bits))
-            return int.from_bytes(struct.pack("<d", number), "little")
+        if match["single"] and type_ in ("f64", "b64", "u64", "s64"):
+            return _bits(struct.unpack("<f", struct.pack("<I", bits))[0], "<d")
+        if match["double"] and type_ == "f32":
+            return _bits(struct.unpack("<d", struct.pack("<Q", bits))[0], "<f")
         return bits
-    if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", operand):
-        bits = int(operand[2:], 16)
-        if type_ == "f32":
-            (number,) = struct.unpack("<d", struct.pack("<Q", bits))
-            return int.from_bytes(struct.pack("<f", number), "little")
-        return bits
-    value = integer_literal(operand)
     if value is None and re.fullmatch(r"-?\d+\.\d*(?:[eE][-+]?\d+)?", operand):
-        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(operand)), "little")
-    if value is None:
-        return None
-    if type_ in ("f32", "f64"):
-        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(value)), "little")
-    return value % (1 << 64)
+        value = float(operand)
+    if isinstance(value, float) or (value is not None and type_ in ("f32", "f64")):
+        return _bits(value, "<d" if type_ == "f64" else "<f")
+    return None if value is None else value % (1 << 64)
+
+
+def _bits(value: float, form: str) -> int:
+    return int.from_bytes(struct.pack(form, value), "little")
 
 
 def split_types(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from parity.emulator.instruction import Instruction, MissingFeature, Unknown
 from parity.emulator.ptx.basic_blocks import BlockRange
-from parity.emulator.ptx.operands import SPECIAL, SPECIAL_U64, cpp_type, integer_literal, literal_bits
+from parity.emulator.ptx.operands import SPECIAL, cpp_type, integer_literal, literal_bits
 from parity.emulator.ptx.parse import PtxFunction, size_of
 from parity.emulator.ptx.translation import KernelTranslation, ThreadedStep
 from parity.emulator.threaded_code import REACHED
@@ -103,8 +103,8 @@ class Operation:
             return self._read(operand, c)
         if operand.startswith("-") and (operand[1:] in self.function.registers or operand[1:3] in ("0f", "0d")):
             return self._negated(operand[1:], type_)
-        if operand in SPECIAL:
-            return f"to<{c}>(V<{'u64' if operand in SPECIAL_U64 else 'u32'}>({SPECIAL[operand]}))"
+        if special := SPECIAL.get(operand):
+            return f"to<{c}>(V<{special.type}>({special.value}))"
         if (bits := literal_bits(operand, type_)) is not None:
             return f"K({c}, {self.n(self.whole.literal(bits))})"
         return f"to<{c}>({self.address_of(operand)})"

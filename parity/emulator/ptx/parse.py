@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -32,17 +33,33 @@ _VARIABLE = re.compile(
 )
 _REGISTER = re.compile(r"\.reg\s*\.(?:v[24]\s*\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
 _RANGE = re.compile(rf"({_NAME})<(\d+)>")
-_LABEL = re.compile(rf"({_NAME}):(?!:)")
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:[^\n]*?inlined_at\s+(\d+)\s+(\d+))?[^\n]*")
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
-_TABLE = re.compile(
-    rf"(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);", re.DOTALL
+_PART = re.compile(
+    rf"""(?P<space>(?:\s|//[^\n]*|/\*.*?\*/)+) | (?P<open>\{{) | (?P<close>\}})
+    | (?P<loc>\.loc\s+(?P<file>\d+)\s+(?P<line>\d+)\s+\d+
+        (?:[^\n]*?inlined_at\s+(?P<outer_file>\d+)\s+(?P<outer_line>\d+))?[^\n]*)
+    | (?P<table>(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);)
+    | (?P<label>{_NAME}):(?!:) | (?P<statement>[^;]+);?""",
+    re.DOTALL | re.VERBOSE,
 )
+"""Matches a part of a function body."""
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 _MODULE = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\b[^;]*;", re.MULTILINE)
 _LINKAGE = re.compile(r"^(?:\.(?:visible|weak|extern|common)\s+)*")
 _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
+
+_OPERAND_WORD = re.compile(r"[%$\w]+")
+_NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
+"""The instructions whose first operand is not a result."""
+
+
+def falls_through(item: Instruction) -> bool:
+    """True if the instruction after this one may be the next."""
+    return item.base not in BRANCHES or (item.base != "brx" and bool(item.modifiers))
+
+
+Accesses = tuple[list[str], list[str]]
+"""The registers that an item writes, and the registers that it reads."""
 
 BRANCHES = ("bra", "brx", "ret", "exit")
 """The instructions that end a basic block, apart from calls."""
@@ -97,6 +114,41 @@ class PtxFunction:
     def labels(self) -> frozenset[str]:
         """The labels of the code."""
         return frozenset(item for item in self.items if isinstance(item, str))
+
+    @functools.cached_property
+    def accessed(self) -> tuple[Accesses, ...]:
+        """The registers that each item accesses."""
+        return tuple(map(self.accesses, self.items))
+
+    @functools.cached_property
+    def writes(self) -> Counter[str]:
+        """How many items write each register."""
+        return Counter(name for written, _ in self.accessed for name in written)
+
+    @functools.cached_property
+    def uses(self) -> Counter[str]:
+        """How often items read each register."""
+        return Counter(name for _, read in self.accessed for name in read)
+
+    def targets(self, item: Instruction) -> tuple[str, ...]:
+        """Return the labels that a branch may go to."""
+        if item.base == "brx":
+            return self.tables.get(item.operands[1], ())
+        return item.operands[:1] if item.base == "bra" else ()
+
+    def accesses(self, item: Instruction | str) -> Accesses:
+        """Return the registers that an item writes unconditionally, and the registers that it reads or may keep."""
+        if isinstance(item, str):
+            return [], []
+        words = [[name for name in _OPERAND_WORD.findall(each) if name in self.registers] for each in item.operands]
+        writes = [] if item.base in _NO_RESULT or not words else words[0]
+        reads = [name for operand in words[0 if item.base in _NO_RESULT else 1 :] for name in operand]
+        if item.base in ("bar", "barrier") and "red" in item.mnemonic:
+            writes = words[0]
+        if item.modifiers:
+            guard = _OPERAND_WORD.findall(item.modifiers[0][1:])
+            reads += [*(name for name in guard if name in self.registers), *writes]
+        return writes, reads
 
 
 @functools.cache
@@ -255,45 +307,31 @@ class _Reader:
         at = text.index("{", text.index(self._text.parameters) + len(self._text.parameters)) + 1
         line, counted = self._text.line, 0
         self._scopes.append({})
-        while True:
-            if space := _SPACE.match(text, at):
-                at = space.end()
-            if at >= len(text):
-                break
-            letter = text[at]
-            if letter == "{":
-                self._scopes.append({})
-                at += 1
-            elif letter == "}":
-                self._scopes.pop()
-                at += 1
-                if not self._scopes:
-                    break
-            elif text.startswith(".loc", at) and (loc := _LOC.match(text, at)):
-                self._place(loc)
-                at = loc.end()
-            elif table := _TABLE.match(text, at):
-                self.tables[table["name"]] = tuple(part.strip() for part in table["rest"].split(","))
-                at = table.end()
-            elif label := _LABEL.match(text, at):
-                self.items.append(label[1])
-                at = label.end()
-            else:
-                end = text.find(";", at)
-                end = len(text) if end < 0 else end
-                line += text.count("\n", counted, at)
-                counted = at
-                self._statement(text[at:end].strip(), line)
-                at = end + 1
+        for part in _PART.finditer(text, at):
+            match part.lastgroup:
+                case "open":
+                    self._scopes.append({})
+                case "close":
+                    self._scopes.pop()
+                    if not self._scopes:
+                        break
+                case "loc":
+                    self._place(part)
+                case "table":
+                    self.tables[part["name"]] = tuple(each.strip() for each in part["rest"].split(","))
+                case "label":
+                    self.items.append(part["label"])
+                case "statement":
+                    line += text.count("\n", counted, part.start())
+                    counted = part.start()
+                    self._statement(part["statement"].strip(), line)
 
     def _place(self, loc: re.Match[str]) -> None:
-        place, caller = self._named(loc[1], loc[2]), self._named(loc[3], loc[4]) if loc[3] else None
-        if loc[2] == "0" and self._source:
+        if loc["line"] == "0" and self._source:
             return
-        if caller and _is_header(place):
-            self._source, self._header = caller, place
-        else:
-            self._source, self._header = place, None
+        self._source, self._header = self._named(loc["file"], loc["line"]), None
+        if loc["outer_file"] and _is_header(self._source):
+            self._source, self._header = self._named(loc["outer_file"], loc["outer_line"]), self._source
 
     def _named(self, file: str, line: str) -> str:
         return f"{self._files.get(int(file), f'file {file}')}:{line}"

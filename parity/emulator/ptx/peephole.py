@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -11,7 +10,7 @@ from typing import TypeGuard
 
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.parse import BRANCHES, PtxFunction, size_of
-from parity.emulator.ptx.register_slots import maybe_unwritten, register_accesses
+from parity.emulator.ptx.register_slots import maybe_unwritten
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
@@ -60,8 +59,7 @@ def remove_copies(function: PtxFunction) -> PtxFunction:
     same = [(item.operands[0], of) for item, of in _copies(function)]
     if not same:
         return function
-    items = [item for item in function.items if isinstance(item, Instruction)]
-    writes = Counter(name for item in items for name in register_accesses(function, item)[0])
+    writes = function.writes
     early = maybe_unwritten(function)
     names = {to: of for to, of in same if writes[to] == writes[of] == 1 and early.isdisjoint((to, of))}
 
@@ -75,7 +73,7 @@ def remove_copies(function: PtxFunction) -> PtxFunction:
     for item in function.items:
         if isinstance(item, str):
             left.append(item)
-        elif names.keys().isdisjoint(register_accesses(function, item)[0]):
+        elif names.keys().isdisjoint(function.accesses(item)[0]):
             operands = tuple(_REGISTER.sub(named, text) for text in item.operands)
             modifiers = tuple(_REGISTER.sub(named, text) for text in item.modifiers)
             left.append(replace(item, operands=operands, modifiers=modifiers))
@@ -99,9 +97,9 @@ def _copies(function: PtxFunction) -> Iterator[tuple[Instruction, str]]:
             to, of = item.operands
             if {to, of} <= known.keys() and size_of(known[to]) == size_of(known[of]):
                 yield item, of
-        written = register_accesses(function, item)[0]
+        written = function.accesses(item)[0]
         loaded = {key: to for key, to in loaded.items() if not any(name in key[1] for name in written)}
-        if item.mnemonic.partition(".")[0] in BRANCHES:
+        if item.base in BRANCHES:
             loaded.clear()
 
 
@@ -140,10 +138,10 @@ def join_accesses(function: PtxFunction) -> PtxFunction:
             _join(items, open_.pop(key).loads)
 
     for i, item in enumerate(function.items):
-        if isinstance(item, str) or _CHANGES.match(item.mnemonic) or item.mnemonic.partition(".")[0] in BRANCHES:
+        if isinstance(item, str) or _CHANGES.match(item.mnemonic) or item.base in BRANCHES:
             close([*open_])
             continue
-        writes, reads = register_accesses(function, item)
+        writes, reads = function.accesses(item)
         place = _PLACE.match(item.operands[1]) if _LOADS.match(item.mnemonic) and not item.modifiers else None
         key = (item.mnemonic, place[1], item.source) if place else None
         if key in open_ and not open_[key].met.isdisjoint(writes):

@@ -7,19 +7,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from parity.emulator.ptx import parse
 from parity.emulator.ptx.block_uniform import block_uniform_registers
 from parity.emulator.ptx.contraction import fuse_products, order_operands
 from parity.emulator.ptx.folding import fold_instructions
 from parity.emulator.ptx.if_conversion import add_guards
 from parity.emulator.ptx.image import ptx_image
-from parity.emulator.ptx.parse import (
-    PtxFunction,
-    PtxVariable,
-    file_names,
-    kernel_functions,
-    module_variables,
-    parse_function,
-)
 from parity.emulator.ptx.peephole import invert_branches, join_accesses, remove_copies
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
@@ -27,26 +20,26 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 @functools.lru_cache(maxsize=8)
-def optimized_functions(ptx: str, name: str) -> tuple[PtxFunction, ...]:
+def optimized_functions(ptx: str, name: str) -> tuple[parse.PtxFunction, ...]:
     """Return a kernel and the functions that it calls, after the passes that keep basic blocks as they are."""
 
-    def optimize(function: PtxFunction) -> PtxFunction:
+    def optimize(function: parse.PtxFunction) -> parse.PtxFunction:
         items = invert_branches(order_operands(fuse_products(function.items)))
         return join_accesses(remove_copies(replace(function, items=items)))
 
-    files = file_names(ptx)
-    return tuple(optimize(parse_function(text, files)) for text in kernel_functions(ptx, name))
+    files = parse.file_names(ptx)
+    return tuple(optimize(parse.parse_function(text, files)) for text in parse.kernel_functions(ptx, name))
 
 
 @functools.lru_cache(maxsize=8)
-def executed_functions(ptx: str, name: str) -> tuple[PtxFunction, ...]:
+def executed_functions(ptx: str, name: str) -> tuple[parse.PtxFunction, ...]:
     """Return the functions as they are translated, one step per instruction.
 
     Coverage still counts the basic blocks of ``optimized_functions``.
     """
     layout = memory_layout(ptx, name)
 
-    def lower(function: PtxFunction) -> PtxFunction:
+    def lower(function: parse.PtxFunction) -> parse.PtxFunction:
         uniform = {each.register for each in block_uniform_registers(function, layout)}
         return add_guards(replace(function, items=fold_instructions(function, uniform)))
 
@@ -57,9 +50,9 @@ def executed_functions(ptx: str, name: str) -> tuple[PtxFunction, ...]:
 def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
     """Place the parameters and the shared and local variables of a kernel."""
     functions = optimized_functions(ptx, name)
-    words = set(_SYMBOL.findall("\n".join(text.text for text in kernel_functions(ptx, name))))
+    words = set(_SYMBOL.findall("\n".join(text.text for text in parse.kernel_functions(ptx, name))))
     parameters, _ = _placed(functions[0].parameters)
-    used = [each for each in module_variables(ptx).values() if each.space == "shared" and each.name in words]
+    used = [each for each in parse.module_variables(ptx).values() if each.space == "shared" and each.name in words]
     used += [each for function in functions for each in function.variables if each.space == "shared"]
     shared, shared_bytes = _placed(each for each in used if each.size)
     if dynamic := [each for each in used if not each.size]:  # extern arrays start after all other variables
@@ -75,7 +68,7 @@ def memory_layout(ptx: str, name: str) -> PtxMemoryLayout:
     return PtxMemoryLayout(parameters, shared, local, ptx_image(ptx).symbols, shared_bytes, local_bytes)
 
 
-def _placed(variables: Iterable[PtxVariable]) -> tuple[dict[str, int], int]:
+def _placed(variables: Iterable[parse.PtxVariable]) -> tuple[dict[str, int], int]:
     """Place variables in order. Returns their offsets by name, and their total size in bytes."""
     offsets, end = {}, 0
     for variable in variables:

@@ -6,17 +6,12 @@ the threads that execute an instruction.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parity.emulator.instruction import Instruction
-from parity.emulator.ptx.parse import BRANCHES, PtxFunction
-
-_WORD = re.compile(r"[%$\w]+")
-# Instructions whose first operand is not a result.
-_NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
+from parity.emulator.ptx.parse import BRANCHES, PtxFunction, falls_through
 
 
 @dataclass(frozen=True)
@@ -82,25 +77,11 @@ def maybe_unwritten(function: PtxFunction) -> frozenset[str]:
     return _spans(function)[1]
 
 
-def register_accesses(function: PtxFunction, item: Instruction) -> tuple[list[str], list[str]]:
-    """Return the registers that an instruction writes unconditionally, and the registers that it reads or may keep."""
-    known = function.registers
-    base = item.mnemonic.partition(".")[0]
-    words = [[name for name in _WORD.findall(operand) if name in known] for operand in item.operands]
-    reads = [name for operand in words[0 if base in _NO_RESULT else 1 :] for name in operand]
-    writes = [] if base in _NO_RESULT or not words else words[0]
-    if base in ("bar", "barrier") and "red" in item.mnemonic:
-        writes = words[0]
-    if item.modifiers:
-        reads += [*(name for name in _WORD.findall(item.modifiers[0][1:]) if name in known), *writes]
-    return writes, reads
-
-
 def _spans(function: PtxFunction) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
     """Return the first and last item at which each register is live, and the registers live at the start."""
     items = function.items
     bit = {name: 1 << i for i, name in enumerate(function.registers)}
-    accessed = [register_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
+    accessed = function.accessed
     starts, following = control_flow_graph(function)
     count = len(starts)
     ends = [*starts[1:], len(items)]
@@ -154,24 +135,12 @@ def control_flow_graph(function: PtxFunction) -> tuple[list[int], list[list[int]
             starts.append(i)
         if isinstance(item, str):
             labels[item] = len(starts) - 1
-        ended = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in BRANCHES
+        ended = isinstance(item, Instruction) and item.base in BRANCHES
     ends = [*starts[1:], len(function.items)]
-    lasts = [function.items[end - 1] if end > start else "" for start, end in zip(starts, ends, strict=True)]
-    following = [[b + 1] if b + 1 < len(starts) else [] for b in range(len(starts))]
-    return starts, [
-        _successors(function, last, labels, through) for last, through in zip(lasts, following, strict=True)
-    ]
-
-
-def _successors(
-    function: PtxFunction, last: Instruction | str, labels: Mapping[str, int], through: list[int]
-) -> list[int]:
-    """Return the blocks after a block that ends with ``last``. ``through`` is the next block, if there is one."""
-    if isinstance(last, str):
-        return through
-    base = last.mnemonic.partition(".")[0]
-    if base == "bra" and last.operands[0] in labels:
-        return [labels[last.operands[0]], *(through if last.modifiers else [])]
-    if base == "brx":
-        return [labels[label] for label in function.tables.get(last.operands[1], ()) if label in labels]
-    return [] if base in ("ret", "exit") and not last.modifiers else through
+    following: list[list[int]] = []
+    for b, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        last = function.items[end - 1] if end > start else ""
+        targets = function.targets(last) if isinstance(last, Instruction) else ()
+        through = [b + 1] if b + 1 < len(starts) and (isinstance(last, str) or falls_through(last)) else []
+        following.append([*(labels[label] for label in targets if label in labels), *through])
+    return starts, following

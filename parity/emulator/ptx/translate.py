@@ -18,6 +18,7 @@ from parity.emulator.ptx.comparisons import COMPARISONS
 from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
+from parity.emulator.ptx.instruction_table import REFUSED
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
 from parity.emulator.ptx.operation import Operation
@@ -38,16 +39,6 @@ _IGNORED = re.compile(
     r"(?:membar|fence|prefetch|prefetchu|discard|applypriority|nanosleep|pmevent|brkpt|griddepcontrol|setmaxnreg|joined"
     r"|cp\.async\.(?:commit_group|wait_group|wait_all))(?:\.|$)"
 )
-_REFUSED = {
-    "tex": "textures", "tld4": "textures", "txq": "textures", "suld": "surfaces", "sust": "surfaces",
-    "sured": "surfaces", "suq": "surfaces",
-    "wgmma": "matrix instructions (wgmma)",
-    "tcgen05": "matrix instructions", "stmatrix": "matrix instructions (stmatrix)",
-    "mbarrier": "barriers in memory (mbarrier)", "cp": "asynchronous copies (cp.async)",
-    "alloca": "memory of a size that is not constant (alloca)",
-    "getctarank": "clusters of blocks", "mapa": "clusters of blocks", "multimem": "multicast memory",
-    "movmatrix": "matrix instructions (movmatrix)", "istypep": "textures",
-}  # fmt: skip
 # The first warp of a launch computes the constants of the launch, and the first warp of each block its constants.
 _CONSTANTS = (
     "const u32 block = c->running->wave[0].ordinal;\n"
@@ -87,11 +78,11 @@ def translate(functions: Sequence[PtxFunction], layout: PtxMemoryLayout) -> Thre
             whole.places["constants of blocks"] = len(whole.steps)
         for each, register in uniform:
             if register.per_block == per_block:
-                _instruction(whole, each, register.item, {}, None, kernel.name)
+                _instruction(whole, each, register.item, {}, None)
     whole.places["constants end"] = len(whole.steps)
     for each in functions:
         whole.places[each.name] = len(whole.steps)
-        _function(whole, each, kernel.name, {register.item for of, register in uniform if of is each})
+        _function(whole, each, {register.item for of, register in uniform if of is each})
     return replace(_linked(whole), shared=len(shared))
 
 
@@ -109,7 +100,7 @@ def _linked(whole: KernelTranslation) -> ThreadedCode:
     )
 
 
-def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done: Collection[int]) -> None:
+def _function(whole: KernelTranslation, function: PtxFunction, done: Collection[int]) -> None:
     """Append the steps of a function, except for the items in ``done``."""
     targets = branch_targets(function)
     params = _call_parameters(whole, function)
@@ -123,27 +114,22 @@ def _function(whole: KernelTranslation, function: PtxFunction, kernel: str, done
             whole.places[label_name(function, item)] = len(whole.steps)
         if isinstance(item, Instruction):
             if i not in done:
-                _instruction(whole, function, i, params[i], blocks.get(i), kernel)
+                _instruction(whole, function, i, params[i], blocks.get(i))
             whole.number += 1
     whole.steps.append(ThreadedStep(END, []))
 
 
 def _instruction(
-    whole: KernelTranslation,
-    function: PtxFunction,
-    i: int,
-    params: Mapping[str, int],
-    block: BlockRange | None,
-    kernel: str,
+    whole: KernelTranslation, function: PtxFunction, i: int, params: Mapping[str, int], block: BlockRange | None
 ) -> None:
     item = function.items[i]
     assert isinstance(item, Instruction)
     try:
         _emit(Operation(whole, function, item, params, block, value_of))
     except MissingFeature as missing:
-        raise UnsupportedFeature(kernel, str(missing), item) from None
+        raise UnsupportedFeature(whole.kernel, str(missing), item) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), kernel, item) from None
+        raise UnknownInstruction(str(unknown), whole.kernel, item) from None
 
 
 def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Mapping[str, int]]:
@@ -165,7 +151,7 @@ def _call_parameters(whole: KernelTranslation, function: PtxFunction) -> list[Ma
     return [{**own, **each} for each in maps]
 
 
-_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL}
+_SPECIAL = {**MATRIX, **VIDEO, **MEMORY, **COMPUTE, **COMPARISONS, **CONTROL, "cvt": convert}
 """The instructions that are not rows of the instruction table, or not always."""
 
 
@@ -176,11 +162,9 @@ def _emit(o: Operation) -> None:
         return
     if emit := _SPECIAL.get(base):
         emit(o, words)
-    elif base == "cvt":
-        convert(o, words)
     elif base == "cp" and "async" in words and "bulk" not in words:
         copy_async(o, words)
-    elif refused := _REFUSED.get(base):
+    elif refused := REFUSED.get(base):
         raise MissingFeature(refused)
     else:
         compute(o, base, words)

@@ -10,7 +10,7 @@ from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.basic_blocks import BlockRange
 from parity.emulator.ptx.operands import literal_bits
 from parity.emulator.ptx.parse import PtxFunction, size_of, split_operands
-from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, maybe_unwritten, register_accesses
+from parity.emulator.ptx.register_slots import RegisterSlots, allocate_slots, maybe_unwritten
 from parity.emulator.threaded_code import REACHED
 from parity.model.coverage import Point
 
@@ -64,6 +64,7 @@ class KernelTranslation:
         constants: Collection[tuple[str, str]] = (),
         shared: Collection[tuple[str, str]] = (),
     ) -> None:
+        self.kernel = functions[0].name
         self.functions = {each.name: each for each in functions}
         self.constants = [0, 0]  # the ids of block and launch
         self._literals: dict[int, int] = {}
@@ -103,7 +104,7 @@ class KernelTranslation:
                 place, width = slots.places[name], slots.widths[name]
                 found.update(range(place, place + width) if width else [(self._masks + place) // 32])
         self.unwritten = sorted(found)
-        self.used = {each.name: frozenset(_read(each)) for each in functions}
+        self.used = {each.name: frozenset(each.uses) for each in functions}
         early = {each.name: maybe_unwritten(each) for each in functions}
         self.unwritten_shared = [self._constants[of, name] for of, name in shared if name in early[of]]
 
@@ -171,12 +172,6 @@ _HOST_WORDS = {"vprintf": 4, "__assertfail": 10, "": 16}
 
 def _host_function(name: str) -> str:
     return name if name in _HOST_WORDS else ""
-
-
-def _read(function: PtxFunction) -> Iterator[str]:
-    for item in function.items:
-        if isinstance(item, Instruction):
-            yield from register_accesses(function, item)[1]
 
 
 def _callees(functions: Sequence[PtxFunction]) -> Iterator[str]:

@@ -9,30 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 from parity.emulator.instruction import MissingFeature, Unknown
 from parity.emulator.ptx.instruction_table import COMPARES
 from parity.emulator.ptx.operation import Operation
+from parity.platform.files import read_rows
 
-_RESULTS = {
-    "vadd": "a + b",
-    "vsub": "a - b",
-    "vabsdiff": "max(a, b) - min(a, b)",
-    "vmin": "min(a, b)",
-    "vmax": "max(a, b)",
-    "vavrg": "(a + b + sel(bools(a + b >= (T)0), all<T>(1), all<T>(0))) >> (T)1",
-    "vset": "sel(bools($), all<T>(1), all<T>(0))",
-    "vshl": "(a << b) << (T)30 >> (T)30",  # 34 bits are kept
-    "vshr": "a >> b",
-    "vmad": "a * b",
-}
-"""C++ for the result of elements ``a`` and ``b``, in a wider type ``T``. ``$`` stands for the comparison."""
 
-_ELEMENTS = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset"), (1, 2, 4)),
-    **dict.fromkeys(("vshl", "vshr", "vmad"), (1,)),
-    "vavrg": (2, 4),
-}
+@dataclass(frozen=True)
+class _VideoRow:
+    """A row of ``video.csv``.
+
+    ``elements`` are the numbers of elements of the instruction's forms. ``result`` is C++ for the result of elements
+    ``a`` and ``b``, in a wider type ``T``; ``$`` stands for the comparison.
+    """
+
+    name: str
+    elements: tuple[str, ...]
+    result: str
+
+
+_ROWS = {row.name: row for row in read_rows(Path(__file__).with_suffix(".csv"), _VideoRow)}
 _PART = re.compile(r"(.*)\.([bh])([0-3])")
 _SHIFTS = {"shr7": 7, "shr15": 15}
 
@@ -54,17 +53,21 @@ def _split(operand: str) -> tuple[str, int, int]:
     return match[1], int(match[3]) * bits, bits
 
 
+def _split_types(name: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Return the types of the result and the operands, and the other words."""
+    types = [word for word in words if word in ("u32", "s32")]
+    return ["u32", *types][-3:] if name == "vset" else types, [word for word in words if word not in types]
+
+
 def _result(name: str, words: list[str]) -> str:
     compare = next((COMPARES[word] for word in words if word in COMPARES), "")
     if (name == "vset") != bool(compare):
         raise Unknown(f"comparison of {name}")
-    return _RESULTS[name].replace("$", compare)
+    return _ROWS[name].result.replace("$", compare)
 
 
 def _scalar(o: Operation, name: str, words: list[str]) -> None:
-    types = [word for word in words if word in ("u32", "s32")]
-    words = [word for word in words if word not in types]
-    of_result, of_a, of_b = ["u32", *types][-3:] if name == "vset" else types
+    (of_result, of_a, of_b), words = _split_types(name, words)
     target, *operands = o.item.operands
     target, put_at, put_bits = _split(target)
     second = next((word for word in words if word in ("add", "min", "max")), "")
@@ -114,9 +117,7 @@ def _scalar(o: Operation, name: str, words: list[str]) -> None:
 
 
 def _of_elements(o: Operation, name: str, count: int, words: list[str]) -> None:
-    types = [word for word in words if word in ("u32", "s32")]
-    words = [word for word in words if word not in types]
-    of_result, of_a, of_b = ["u32", *types][-3:] if name == "vset" else types
+    (of_result, of_a, of_b), words = _split_types(name, words)
     if unknown := set(words) - {"sat", "add", *COMPARES}:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
     target, *operands = o.item.operands
@@ -146,8 +147,8 @@ def _instruction(name: str, count: int) -> Callable[[Operation, list[str]], None
     return lambda o, words: _of_elements(o, name, count, words)
 
 
-VIDEO: dict[str, Callable[[Operation, list[str]], None]] = {
-    f"{name}{count if count > 1 else ''}": _instruction(name, count)
-    for name, counts in _ELEMENTS.items()
-    for count in counts
+VIDEO = {
+    row.name + count.replace("1", ""): _instruction(row.name, int(count))
+    for row in _ROWS.values()
+    for count in row.elements
 }

@@ -16,14 +16,14 @@ from itertools import chain
 from parity.emulator.instruction import Instruction
 from parity.emulator.ptx.block_uniform import PURE, are_uniform
 from parity.emulator.ptx.parse import PtxFunction
-from parity.emulator.ptx.register_slots import control_flow_graph, register_accesses
+from parity.emulator.ptx.register_slots import control_flow_graph
 from parity.emulator.ptx.translation import PtxMemoryLayout
 
 _LOAD = re.compile(r"ldu?\.(?:global\.|shared\.|const\.)?(?:nc\.)?[busf]\d+$")
 _LOGIC = frozenset(("setp", "ways", "selp"))
 _INSIDE = re.compile(r"\([a-z][\w.]*")  # the mnemonic of a folded instruction
-# The index of the operand with the mask of participating threads.
-_MEMBERS = {"shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1}
+_EXCHANGES = frozenset(("shfl", "vote", "match", "redux", "elect"))
+"""Instructions whose last operand is the mask of participating threads."""
 _APART = ("call", "brx")
 
 
@@ -40,8 +40,8 @@ class _Sharing:
     def __init__(self, function: PtxFunction, constants: Collection[str], layout: PtxMemoryLayout) -> None:
         self._function, self._layout, self._constants = function, layout, constants
         self._writes: dict[str, list[int]] = defaultdict(list)
-        for i, item in enumerate(function.items):
-            for name in register_accesses(function, item)[0] if isinstance(item, Instruction) else ():
+        for i, (written, _) in enumerate(function.accessed):
+            for name in written:
                 self._writes[name].append(i)
         names = self._writes.keys() - {*constants}
         self._shared = {name for name in names if function.registers[name] != "b128"}
@@ -90,9 +90,8 @@ class _Sharing:
         if base == "bra":
             following = self._following[bisect(self._starts, i) - 1]
             return guarded and sum(not self._ends(to) for to in following) > 1
-        if base in _MEMBERS or base in ("bar", "barrier"):
-            at = _MEMBERS.get(base, 0)
-            members = item.operands[at : at + 1 or None] if base in _MEMBERS or "warp" in words else ()
+        if base in _EXCHANGES or base in ("bar", "barrier"):
+            members = item.operands[-1:] if base in _EXCHANGES else item.operands[:1] if "warp" in words else ()
             return guarded or not self._of_shared(members)
         return False
 
@@ -100,7 +99,7 @@ class _Sharing:
         """True if a block only ends the kernel."""
         end = self._starts[b + 1] if b + 1 < len(self._starts) else len(self._function.items)
         items = [item for item in self._function.items[self._starts[b] : end] if isinstance(item, Instruction)]
-        return len(items) == 1 and items[0].mnemonic.partition(".")[0] in ("ret", "exit") and not items[0].modifiers
+        return len(items) == 1 and items[0].base in ("ret", "exit") and not items[0].modifiers
 
     def _is_uniform_result(self, i: int, name: str) -> bool:
         """True if an item gives a register a uniform value, provided that the threads arrive together."""

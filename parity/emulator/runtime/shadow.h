@@ -38,6 +38,17 @@ INLINE V<f32> shadow_product(V<f32> a, V<f32> b, bool up) {
 template <class X> INLINE X shadow_fma(X a, X b, X c, bool up) {
   return shadow_run() & NO_CONTRACTION ? X(shadow_product(a, b, up) + c) : fma(a, b, c);
 }
+// A number beyond the largest one by an ULP or more overflows in every direction: it is not a matter of rounding.
+template <class X> INLINE V<f16> shadow_half(X a) { return to<f16>(a); }
+INLINE V<f16> shadow_half(V<f32> a) {
+  const V<u16> infinity = to<u16>(as<u32>(a) >> 16) & (u16)0x8000 | (u16)0x7c00;
+  return sel(bools(mag(a) >= 0x1p16f), as<f16>(infinity), to<f16>(a));
+}
+template <class X> INLINE V<f32> shadow_single(X a) { return to<f32>(a); }
+INLINE V<f32> shadow_single(V<f64> a) {
+  const V<u32> infinity = to<u32>(as<u64>(a) >> 32) & 0x80000000u | 0x7f800000u;
+  return sel(bools(mag(a) >= 0x1p128), as<f32>(infinity), to<f32>(a));
+}
 // Most targets round to bf16 with integers: they add 0x7fff, and the last bit that remains, to the bits of an f32.
 INLINE V<u32> shadow_add3(V<u32> a, V<u32> b, V<u32> c, Mask up) {
   const V<u32> number = max(a, b), away = number + 0xffffu;

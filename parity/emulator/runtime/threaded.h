@@ -1,6 +1,7 @@
 // Threaded code: a kernel is an array of operations. The step of each operation ends with a tail call of the next step.
 // All kernels together need few steps, so these compile quickly. Registers are in memory.
 #pragma once
+#include "buffers.h"
 #include "matrix.h"
 #include "memory.h"
 

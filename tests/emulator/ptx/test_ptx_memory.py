@@ -277,6 +277,14 @@ def test_dynamic_shared_memory_is_limited_by_gpu(cache):
         run(text.replace("{offset}", "+-4"), cache, np.zeros(32, np.uint32), shared=most + 4)
 
 
+@pytest.mark.parametrize(
+    "body", ["ld.global.b128 %d1, [%d2];", "st.global.b128 [%d2], %d1;", "mov.b128 {%d1, %d2}, {%d3, %d4};"]
+)
+def test_value_of_128_bits_is_unsupported(body, cache):
+    with pytest.raises(UnsupportedFeature, match="registers of 128 bits"):
+        run(module(kernel(body, 1)), cache, u32(0))
+
+
 def test_unknown_instruction_is_named(cache):
     with pytest.raises(UnknownInstruction, match="frobnicate"):
         run(module(kernel("frobnicate.u32 %r1, %r2;", 1)), cache, u32(0))
